@@ -34,7 +34,7 @@ def make(folder, pairs, examples, shards, vocab_size):
     """Learns a vocabulary from the pairs of files, and writes records of pairs drawn from them."""
     import tensorflow as tf
 
-    from t2t_lite.data import records
+    from t2t_lite.data import record_format
     from t2t_lite.text import subwords, vocabulary
 
     sides = [], []
@@ -45,7 +45,7 @@ def make(folder, pairs, examples, shards, vocab_size):
     subwords.train_sentencepiece([*sides[0], *sides[1]], f"{folder}/vocab", vocab_size)
     encoder = vocabulary.SentencePieceEncoder(f"{folder}/vocab.model")
     serialized = [
-        records.serialize({"inputs": [*encoder.encode(a), 1], "targets": [*encoder.encode(b), 1]})
+        record_format.serialize({"inputs": [*encoder.encode(a), 1], "targets": [*encoder.encode(b), 1]})
         for a, b in zip(*sides, strict=True)
     ]
     draw = random.Random(SEED)

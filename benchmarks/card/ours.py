@@ -69,7 +69,7 @@ def write_records(path, case):
     """Writes rows of random ids without padding."""
     import tensorflow as tf
 
-    from t2t_lite.data.records import serialize
+    from t2t_lite.data.record_format import serialize
 
     ids = random_ids(case, _RECORDS * case.rows, len(features_of(case)))
     with tf.io.TFRecordWriter(path) as file:

@@ -70,6 +70,7 @@ def _checked(flags, inexact):
     from t2t_lite import registry
     from t2t_lite.autotune.journal import import_optuna
     from t2t_lite.autotune.objective import choose_objective
+    from t2t_lite.data.records import Records
     from t2t_lite.ranged_hparams import RangedHParams
     from t2t_lite.runs.directory import check_meaning
 
@@ -85,7 +86,7 @@ def _checked(flags, inexact):
     wanted = flags.autotune_objective, flags.autotune_maximize, flags.best_checkpoint_metric
     objective = choose_objective(problem, base.hparams, *wanted)
     prepare_data(flags, base)
-    problem.shard_paths(flags.data_dir, "train")  # that there are any
+    _ = Records(problem, flags.data_dir, "train").paths  # that there are any
     return base, ranges, objective
 
 
@@ -93,7 +94,7 @@ def _open_study(flags, base, ranges, objective):
     """Returns the Study, after all checks."""
     from t2t_lite import registry
     from t2t_lite.autotune.study import Study
-    from t2t_lite.data.split_facts import fingerprint
+    from t2t_lite.data.records import Records
     from t2t_lite.files import make_folder
 
     base.check()
@@ -105,9 +106,7 @@ def _open_study(flags, base, ranges, objective):
         "ranges": {name: found.facts() for name, found in ranges.ranges.items()},
         "objective": objective.metric,
         "translate_all": flags.schedule == "train_eval_and_decode",
-        "records_sha256": {
-            split: fingerprint(problem.shard_paths(flags.data_dir, split)) for split in ("train", "eval")
-        },
+        "records_sha256": {split: Records(problem, flags.data_dir, split).fingerprint() for split in ("train", "eval")},
         **{name: flags[name].value for name in _SHARED},
     }
     make_folder(flags.output_dir)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import collections
-import fnmatch
-import glob
 import os
 import types
 from typing import TYPE_CHECKING, Any
 
-from t2t_lite import files
 from t2t_lite.corpora.bad_lines import BadLines
 from t2t_lite.data.samples import generated
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
@@ -220,56 +217,6 @@ class Problem:
         tag = {"train": "train", "eval": "dev", "infer": "dev", "test": "test"}[mode]
         number = "" if shard is None else f"-{shard:05d}"
         return os.path.join(data_dir, f"{self.dataset_filename()}-{tag}{number}*")
-
-    def shard_paths(self, data_dir, dataset_split):
-        """Returns the sorted paths of a split's finished shards.
-
-        Raises:
-            UserError: there are none, or the set is incomplete; the message gives the pattern and the next command.
-        """
-        from t2t_lite.data import records
-
-        folder, name = self._shard_pattern(data_dir, dataset_split)
-        return records.find_shards(folder, name, f"t2t-datagen --problem={self.name} --data_dir={data_dir}")
-
-    def has_shards(self, data_dir, dataset_split):
-        """Returns whether there is any shard of a split, even if the set is incomplete."""
-        folder, name = self._shard_pattern(data_dir, dataset_split)
-        return any(files.list_files(folder, fnmatch.translate(name)))
-
-    def _shard_pattern(self, data_dir, dataset_split):
-        """Returns the folder of a split's shards, and the pattern of their names."""
-        if self.overrides("filepattern"):
-            return os.path.split(self.filepattern(data_dir, dataset_split))
-        return data_dir, f"{glob.escape(self.dataset_filename())}-{FILE_TAGS[dataset_split]}-?????-of-?????"
-
-    def manifest_path(self, data_dir):
-        """Returns the path of the manifest, `<data_dir>/<problem>-manifest.json`."""
-        return os.path.join(data_dir, f"{self.dataset_filename()}-manifest.json")
-
-    def manifest(self, data_dir):
-        """Returns the manifest (counts by split, vocabulary, seed), or {} if a problem wrote its files itself.
-
-        Raises:
-            UserError: the manifest is damaged.
-        """
-        from t2t_lite.data.manifests import read_manifest
-
-        path = self.manifest_path(data_dir)
-        return read_manifest(path, self.record_features) if files.exists(path) else {}
-
-    def check_data(self, data_dir: str) -> None:
-        """Raises `UserError` if the vocabulary in `data_dir` is not the one that the records were made with."""
-        expected = self.manifest(data_dir).get("vocabulary", {})
-        for feature, encoder in self.open_encoders(data_dir).items():
-            sha256 = expected.get(feature, {}).get("sha256", encoder.fingerprint)
-            if sha256 != encoder.fingerprint:
-                where = getattr(encoder, "path", None) or f"{feature} of {self.name}"
-                raise UserError(
-                    f"{where}: this vocabulary ({encoder.vocab_size} entries, SHA-256 {encoder.fingerprint[:12]}…) is "
-                    f"not the one the records in {data_dir} were made with ({expected[feature]['size']} entries, "
-                    f"SHA-256 {sha256[:12]}…). Put that file back, or delete the records and run t2t-datagen."
-                )
 
     # What training and decoding read.
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from t2t_lite.data import batching, records
+from t2t_lite.data import batching, record_format
 from t2t_lite.tasks import task_of
 
 _MOST_BATCHES = 500
@@ -51,7 +51,7 @@ def measure_batches(problem, hparams, paths, encoders, examples=None):
     """
     batches = batching.training_batches(problem, hparams, paths, encoders)
     shapes, tokens, rows = [], [], 0
-    for batch in records.naming(batches.take(_MOST_BATCHES).as_numpy_iterator(), paths, problem.record_features):
+    for batch in record_format.naming(batches.take(_MOST_BATCHES).as_numpy_iterator(), paths, problem.record_features):
         features = [ids.reshape(len(ids), -1) for ids in batch.values()]
         shapes.append((len(features[0]), *(ids.shape[1] for ids in features)))
         filled = {**batch, "targets": batch["inputs"]} if task_of(problem).sparse_targets else batch

@@ -141,7 +141,7 @@ def problem_ladder(problem, hparams, paths, encoders, facts):
 
     Args:
         problem, hparams, paths, encoders: see `training_batches`.
-        facts: facts of the training split as the model sees it (`split_facts.seen_facts`), which set the widest shape.
+        facts: facts of the training split as the model sees it (`Records.seen_facts`), which set the widest shape.
 
     Raises:
         UserError: a file is damaged, or the vocabulary has no merges to skip.

@@ -3,8 +3,7 @@
 import tensorflow as tf
 
 from t2t_lite.config import HParams
-from t2t_lite.data import batching
-from t2t_lite.data.split_facts import check_split, check_training_split
+from t2t_lite.data.records import Records
 from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.errors import UserError
 from t2t_lite.text.real_encoder import RealEncoder
@@ -37,14 +36,12 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
             f"{problem.full_name}: `fit` cannot share out masked ids to {replicas} replicas. Expected one, or the "
             "Trainer."
         )
-    problem.check_data(data_dir)
-    encoders = problem.get_feature_encoders(data_dir)
+    records = Records(problem, data_dir, split)
     if split == DatasetSplit.TRAIN:
-        paths = check_training_split(problem, hparams, data_dir).paths
-        batches = batching.training_batches(problem, hparams, paths, encoders)
+        records.check_training(hparams)
     else:
-        paths, _ = check_split(problem, data_dir, split)
-        batches = batching.evaluation_batches(problem, hparams, paths, encoders)
+        records.check()
+    batches = records.batches(hparams, problem.get_feature_encoders(data_dir))
     return batches.map(lambda batch: (batch, _labels(problem, batch)))
 
 

@@ -18,7 +18,7 @@ from t2t_lite import __version__, files
 from t2t_lite.console import Progress
 from t2t_lite.data import sharding, split_facts
 from t2t_lite.data.encoder_files import encoder_files
-from t2t_lite.data.manifests import read_begun
+from t2t_lite.data.manifests import find_manifest, manifest_path, read_begun
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.data.vocabulary_coverage import report_coverage
 from t2t_lite.errors import UserError
@@ -89,7 +89,7 @@ def _write_all(problem, data_dir, tmp_dir, request):
         "vocabulary": vocabulary,
         "vocabulary_files": list(encoder_files(problem, data_dir)),
     }
-    files.write_json(problem.manifest_path(data_dir), manifest)
+    files.write_json(manifest_path(problem, data_dir), manifest)
     _end(problem, data_dir)
     _LOGGER.info(f"{problem.name}: written to {data_dir} ({_summary(manifest)})")
     report_coverage(problem, data_dir)
@@ -114,7 +114,7 @@ def find_finished(problem, data_dir, request):
         UserError: `data_dir` contains finished data of another request (the message names the first difference), or
             the size of a shard has changed since it was written.
     """
-    manifest = problem.manifest(data_dir)
+    manifest = find_manifest(problem, data_dir)
     if not manifest:
         return None
     there = manifest.get("request", {})
@@ -156,7 +156,7 @@ def _begin(problem, data_dir, request):
             return
         _LOGGER.info(f"{problem.name}: replacing the unfinished output of another request in {data_dir}")
         stale += filter(tf.io.gfile.exists, (os.path.join(data_dir, name) for name in made))
-    elif not problem.manifest(data_dir) and (records := [path for path in stale if ".chunk-" not in path]):
+    elif not find_manifest(problem, data_dir) and (records := [path for path in stale if ".chunk-" not in path]):
         raise UserError(
             f"{records[0]}: t2t-datagen did not write these records. Choose another --data_dir, or delete them."
         )
@@ -176,11 +176,11 @@ def _end(problem, data_dir):
 
 
 def _lock_path(problem, data_dir):
-    return problem.manifest_path(data_dir) + ".lock"
+    return manifest_path(problem, data_dir) + ".lock"
 
 
 def _begun_path(problem, data_dir):
-    return problem.manifest_path(data_dir) + ".begun"
+    return manifest_path(problem, data_dir) + ".begun"
 
 
 def _source(problem):
@@ -202,7 +202,7 @@ def _leftovers(problem, data_dir):
 def _outputs(problem, data_dir):
     """Returns the paths that generation writes or removes."""
     learned, leftovers = _leftovers(problem, data_dir)
-    paths = [problem.manifest_path(data_dir), _begun_path(problem, data_dir), *leftovers, *learned]
+    paths = [manifest_path(problem, data_dir), _begun_path(problem, data_dir), *leftovers, *learned]
     paths += [*problem.learned_files(data_dir), *problem.configuration_files(data_dir)]
     for split in problem.dataset_splits:
         paths += problem.data_filepaths(split["split"], data_dir, split["shards"], shuffled=True)

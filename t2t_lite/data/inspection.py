@@ -16,6 +16,8 @@ import tensorflow as tf
 
 from t2t_lite.data import batch_shapes, length_histogram, split_facts
 from t2t_lite.data.example_reader import ExampleReader
+from t2t_lite.data.manifests import find_manifest
+from t2t_lite.data.records import Records
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import Failure, UserError, counted
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
@@ -70,16 +72,18 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
         UserError: there are no finished data (the message gives the command that makes them), a shard is missing,
             damaged or has changed in size, or records and vocabulary do not belong together.
     """
-    problem.check_data(data_dir)
+    in_files = problem.open_encoders(data_dir)
+    Records(problem, data_dir, DatasetSplit.TRAIN).check_vocabulary(in_files)
     splits = _find_splits(problem, data_dir)
-    paths, facts = splits[DatasetSplit.TRAIN]
+    records = splits[DatasetSplit.TRAIN]
+    paths, facts = records.paths, records.facts
     encoders = problem.get_feature_encoders(data_dir)
     reader = ExampleReader(problem, hparams, "train", paths, encoders)
     sample, of_sample = _read_sample(reader, sample_size)
     is_exact = bool(facts)
     if is_exact:
-        split_facts.check_ids(facts, problem.open_encoders(data_dir), paths[0])
-        facts = split_facts.seen_facts(problem, hparams, paths, facts)
+        split_facts.check_ids(facts, in_files, paths[0])
+        facts = records.seen_facts(hparams, facts)
     facts = facts or of_sample
     sides = _sides(problem, encoders, facts, sample)
     yield f"{problem.full_name} in {data_dir}\n\n{_splits_text(problem, splits)}"
@@ -109,12 +113,10 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
 
 
 def _find_splits(problem, data_dir):
-    """Returns {split: (paths, facts from the manifest or {})} of all existing splits, which must include training."""
-    known = problem.manifest(data_dir).get("splits", {})
-    there = [
-        split for split in FILE_TAGS if split in (DatasetSplit.TRAIN, *known) or problem.has_shards(data_dir, split)
-    ]
-    return {split: split_facts.find_facts(problem, data_dir, split) for split in there}
+    """Returns {split: Records} of all existing splits, which must include training."""
+    known = find_manifest(problem, data_dir).get("splits", {})
+    splits = [Records(problem, data_dir, split) for split in FILE_TAGS]
+    return {found.split: found for found in splits if found.split in (DatasetSplit.TRAIN, *known) or found.exist()}
 
 
 def _read_sample(reader, size):
@@ -157,7 +159,8 @@ def _without_end(ids, encoder):
 def _splits_text(problem, splits):
     names = problem.record_features
     rows = [("", "examples", *(f"tokens, {name}" for name in names), "shards", "left out")]
-    for split, (paths, facts) in splits.items():
+    for split, records in splits.items():
+        paths, facts = records.paths, records.facts
         if not facts:
             rows.append((FILE_TAGS[split], "not counted", *("" for _ in names), f"{len(paths)}", ""))
             continue

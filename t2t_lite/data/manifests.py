@@ -1,5 +1,6 @@
 """Reads manifests of finished and unfinished data, without trusting their contents."""
 
+import os
 import re
 
 from t2t_lite import files
@@ -11,6 +12,21 @@ _MOST_SHARDS = 99_999  # five digits in a name
 _COUNTS = {str: int}
 _VOCABULARY = re.compile(r"vocab\.[^/\\]+")
 _BEGUN = {"request": dict, "to_learn?": [str]}
+
+
+def manifest_path(problem, data_dir):
+    """Returns the path of a problem's manifest, `<data_dir>/<problem>-manifest.json`."""
+    return os.path.join(data_dir, f"{problem.dataset_filename()}-manifest.json")
+
+
+def find_manifest(problem, data_dir):
+    """Returns the manifest of a problem's data, see `read_manifest`, or {} if the problem wrote its files itself.
+
+    Raises:
+        UserError: the manifest is damaged.
+    """
+    path = manifest_path(problem, data_dir)
+    return read_manifest(path, problem.record_features) if files.exists(path) else {}
 
 
 def read_manifest(path, features):

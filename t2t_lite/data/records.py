@@ -1,187 +1,228 @@
-"""TFRecord shards of `tf.train.Example`s: int64 lists such as `inputs` and `targets`, texts ending in 1.
+"""The records of a split on disk: where they are, what is known of them, and whether they can be used."""
 
-Mirrors tensor2tensor's generator_utils.py; the names of files are tensor2tensor's.
-"""
-
+import dataclasses
 import fnmatch
+import functools
+import glob
+import hashlib
 import os
 import re
 
 import tensorflow as tf
 
 from t2t_lite import files
-from t2t_lite.errors import Failure, UserError, first_line, shown
+from t2t_lite.data import batching, split_facts
+from t2t_lite.data.example_reader import ExampleReader
+from t2t_lite.data.manifests import find_manifest
+from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
+from t2t_lite.errors import UserError
+from t2t_lite.files.file_errors import translated
 
-SIDES = ("inputs", "targets")  # the features of most problems
-LARGEST_ID = 2**31 - 1  # batches are int32
-OUTSIDE = "an id is outside the vocabulary"
-# The last one: a message of TensorFlow quotes bytes that are no UTF-8.
-_DAMAGE = (tf.errors.DataLossError, tf.errors.InvalidArgumentError, UnicodeDecodeError)
-_NOT_READABLE = (
-    tf.errors.NotFoundError, tf.errors.PermissionDeniedError, tf.errors.FailedPreconditionError, tf.errors.UnknownError,
-)  # fmt: skip
+_BYTES_OF_A_FINGERPRINT = 2**16  # of each shard: several hundred sentences of a shuffled set
 
 
-def serialize(example):
-    """Returns {feature: ids} as the bytes of a `tf.train.Example`."""
-    feature = {key: tf.train.Feature(int64_list=tf.train.Int64List(value=ids)) for key, ids in example.items()}
-    # Deterministic: the features are a map, whose order differs from process to process.
-    return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString(deterministic=True)
-
-
-def parse_batch(serialized, features=SIDES):
-    """In a graph: records, string [n] -> {feature: int32 ragged [n, (length)]}.
-
-    A record without ids in a feature, or with a negative id or one of more than 32 bits, raises a TensorFlow error that
-    `naming_damage` explains. Without this check, training would see an empty example or a different id.
-    """
-    example = check_ids(tf.io.parse_example(serialized, _spec(features)))
-    return {name: tf.cast(example[name], tf.int32) for name in features}
-
-
-def parse_one(serialized, features=SIDES):
-    """In a graph: one record, string [] -> {feature: int64 [length]}, checked as by `parse_batch`."""
-    return check_ids(tf.io.parse_single_example(serialized, _spec(features)))
-
-
-def _spec(features):
-    return {name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for name in features}
-
-
-def check_ids(example, message="a record without its ids"):
-    """In a graph: returns {feature: int64 [length], or ragged [n, (length)]}; raises `message` if its ids are wrong."""
-    with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all([*map(_is_right, example.values())]), [message])]):
-        return tf.nest.map_structure(tf.identity, example)
-
-
-def _is_right(ids):
-    lengths, ids = (ids.row_lengths(), ids.flat_values) if isinstance(ids, tf.RaggedTensor) else (tf.size(ids), ids)
-    return (tf.reduce_min(lengths) > 0) & (tf.reduce_min(ids) >= 0) & (tf.reduce_max(ids) <= LARGEST_ID)
-
-
-def find_fault(record, names=SIDES):
-    """Returns the problem with the bytes of a record, or None.
+class Records:
+    """A split that t2t-datagen, or the problem itself, has written. Nothing is read before it is asked for.
 
     Args:
-        record: bytes, expected to be a `tf.train.Example` with ids as `names`.
-    """
-    try:
-        features = tf.train.Example.FromString(record).features.feature
-    except Exception as error:  # protobuf's own class has moved from version to version
-        if type(error).__name__ != "DecodeError":
-            raise
-        return "not a tf.train.Example"
-    for name in names:
-        kind = features[name].WhichOneof("kind") if name in features else None
-        if kind is None:
-            return f"no {name} (found: {', '.join(map(shown, sorted(features))) or 'no feature'})"
-        if kind != "int64_list":
-            return f"{name} is a {kind}, no int64_list"
-        if not features[name].int64_list.value:
-            return f"{name} is empty"
-        wrong = next((i for i in features[name].int64_list.value if not 0 <= i <= LARGEST_ID), None)
-        if wrong is not None:
-            return f"the id {wrong} in {name} is not from 0 to {LARGEST_ID}"
-    return None
-
-
-class naming_damage:
-    """Context that turns TensorFlow's errors while reading records into a `UserError` that names file and record.
-
-    Args:
-        paths: paths of the files; finding the damaged one takes a pass over them.
-        features: names of the features that records hold.
+        problem: Problem; examples are those of a model, after `_rev` and `_copy`.
+        data_dir: str, the folder of the shards, the vocabulary and the manifest.
+        split: a name in `DatasetSplit`.
     """
 
-    def __init__(self, *paths, features=SIDES):
-        self._paths = paths
-        self._features = features
+    def __init__(self, problem, data_dir, split):
+        self.problem = problem
+        self.data_dir = data_dir
+        self.split = split
 
-    def __enter__(self):
-        return self
+    @functools.cached_property
+    def paths(self):
+        """The sorted paths of the shards.
 
-    def __exit__(self, kind, error, traceback):
-        if not isinstance(error, (*_DAMAGE, *_NOT_READABLE)):
-            return
-        if fault := next(filter(None, (_find_fault(path, self._features) for path in self._paths)), None):
-            raise UserError(fault) from None
-        first, *others = self._paths
-        name, cause = f"{first} and its like" if others else first, _first_line(error)
-        if isinstance(error, tf.errors.DataLossError):
+        Raises:
+            UserError: there are none, some are missing, or there are shards of two sets; the message gives the pattern
+                and the next command.
+        """
+        pattern, paths = os.path.join(*self._pattern), self._shards()
+        paths = [path for path in paths if re.search(r"-\d{5}-of-\d{5}$", path)]
+        if not paths:
+            raise UserError(f"{pattern}: no such records. Run: {self._command}")
+        totals = {int(path[-5:]) for path in paths}
+        if len(totals) > 1:
             raise UserError(
-                f"{name}: was damaged when it was read ({cause}), and is whole now. Run the same command again. "
-                "Should this come again, then the newest checkpoint was saved with the damage already in its buffer: "
-                "delete it."
-            ) from None
-        if outside := re.search(rf"{OUTSIDE}[^\]]*", str(error)):  # the cause may be cut before it
+                f"{pattern}: shards of {' and of '.join(map(str, sorted(totals)))} lie together. Delete those that do "
+                f"not belong here and run: {self._command}"
+            )
+        total = totals.pop()
+        if len(paths) != total:
+            raise UserError(f"{pattern}: {len(paths)} of {total} shards are there. Run again: {self._command}")
+        return paths
+
+    def exist(self):
+        """Returns whether there is any shard, even if the set is incomplete."""
+        return any(self._shards())
+
+    def _shards(self):
+        folder, name = self._pattern
+        return files.list_files(folder, fnmatch.translate(name))
+
+    @property
+    def _pattern(self):
+        """The folder of the shards, and the pattern of their names."""
+        if self.problem.overrides("filepattern"):
+            return os.path.split(self.problem.filepattern(self.data_dir, self.split))
+        name = f"{glob.escape(self.problem.dataset_filename())}-{FILE_TAGS[self.split]}-?????-of-?????"
+        return self.data_dir, name
+
+    @property
+    def _command(self):
+        return f"t2t-datagen --problem={self.problem.name} --data_dir={self.data_dir}"
+
+    @functools.cached_property
+    def facts(self):
+        """The facts of the split from the manifest, see `split_facts`; {} if that does not have all of them.
+
+        Raises:
+            UserError: shards are missing, or their sizes differ from the manifest's.
+        """
+        paths, facts = self.paths, self._manifest_facts()
+        if not facts.keys() >= split_facts.NEWER:
+            return {}
+        split_facts.check_sizes(paths, facts["bytes"], self._command)
+        return facts
+
+    def _manifest_facts(self):
+        return find_manifest(self.problem, self.data_dir).get("splits", {}).get(self.split, {})
+
+    def text_counts(self):
+        """Returns {"ids", "words", "characters", "bytes"} of the text of a language model's split; of others {}."""
+        facts = self._manifest_facts() if self.problem.task == "language_model" else {}
+        return {"ids": facts["tokens"]["targets"], **facts["text"]} if "text" in facts else {}
+
+    def fingerprint(self, shards=None):
+        """Returns what tells these records from others, a str, wherever they are.
+
+        It is of the shards' names, sizes and beginnings.
+
+        Args:
+            shards: int, how many of them count; None: all.
+
+        Raises:
+            UserError: a shard is missing or unreadable.
+        """
+        found = hashlib.sha256()
+        for path in self.paths[:shards]:
+            with translated(path), files.open_stream(path) as shard:
+                facts = [
+                    os.path.basename(path),
+                    files.size(path),
+                    hashlib.sha256(shard.read(_BYTES_OF_A_FINGERPRINT)).hexdigest(),
+                ]
+            found.update(repr(facts).encode())
+        return found.hexdigest()
+
+    def check_vocabulary(self, encoders):
+        """Raises `UserError` if the vocabulary in the folder is not the one that the records were made with.
+
+        Args:
+            encoders: {feature: encoder}, as in the files.
+        """
+        expected = find_manifest(self.problem, self.data_dir).get("vocabulary", {})
+        for feature, encoder in encoders.items():
+            sha256 = expected.get(feature, {}).get("sha256", encoder.fingerprint)
+            if sha256 != encoder.fingerprint:
+                where = getattr(encoder, "path", None) or f"{feature} of {self.problem.name}"
+                raise UserError(
+                    f"{where}: this vocabulary ({encoder.vocab_size} entries, SHA-256 {encoder.fingerprint[:12]}…) is "
+                    f"not the one the records in {self.data_dir} were made with ({expected[feature]['size']} entries, "
+                    f"SHA-256 {sha256[:12]}…). Put that file back, or delete the records and run t2t-datagen."
+                )
+
+    def check(self, reads_records=False):
+        """Checks the split before it is used, and returns its facts.
+
+        If the manifest has them, the time does not depend on the split's size. Otherwise (an older manifest, or a
+        problem that wrote its files itself) all records are read.
+
+        Args:
+            reads_records: whether to read all records in any case, to find a changed byte now instead of hours later.
+
+        Raises:
+            UserError: the vocabulary is another one; a shard is missing, damaged, or has changed in size; or an id is
+                outside its feature's vocabulary.
+        """
+        encoders = self.problem.open_encoders(self.data_dir)
+        self.check_vocabulary(encoders)
+        facts, paths = self.facts, self.paths
+        if reads_records or not facts:
+            facts = split_facts.read_facts(paths, self.problem.record_features)
+        split_facts.check_ids(facts, encoders, f"{paths[0]} and its like" if paths[1:] else paths[0])
+        return facts
+
+    def seen_facts(self, hparams, facts):
+        """Returns `facts` of training examples as a model sees them: after `preprocess_example`, `_rev` and `_copy`.
+
+        If the problem overrides `preprocess_example`, all records are read for this.
+        """
+        problem, reader = self.problem, ExampleReader(self.problem, hparams, "train", self.paths)
+        if reader.preprocesses:
+            dataset = tf.data.TFRecordDataset(reader.paths)
+            batches = reader.batched(dataset, split_facts.RECORDS_AT_ONCE).map(reader.parse)
+            seen = split_facts.Facts(batches.element_spec)
+            with reader.naming_damage():
+                for batch in batches:
+                    seen.add_batch(batch)
+            return seen.as_json()
+        lengths = problem.maybe_reverse_and_copy(facts["side_lengths"])
+        of_rows = lengths["inputs"] if problem.was_copy else facts["lengths"]  # with `_copy`, a model sees one side
+        by_feature = {name: problem.maybe_reverse_and_copy(facts[name]) for name in ("tokens", "largest_id")}
+        return {**facts, **by_feature, "lengths": of_rows, "side_lengths": lengths}
+
+    def check_training(self, hparams):
+        """Returns the checked `TrainingSplit`.
+
+        Raises:
+            UserError: as `check`, or no example is within the limits of length.
+        """
+        problem, facts = self.problem, self.check()
+        cut = split_facts.count_cut(problem, hparams, facts)
+        facts = self.seen_facts(hparams, facts)
+        longest = split_facts.longest_row(problem, hparams)
+        examples, dropped = split_facts.count_kept(facts["lengths"], longest, hparams.min_length)
+        if longest < getattr(problem, "sequence_length", 0) and split_facts.count_kept(facts["lengths"], longest)[1]:
             raise UserError(
-                f"{name}: {outside[0]}. Records and vocabulary do not belong together: run t2t-datagen into an empty "
-                "folder."
-            ) from None
-        raise Failure(f"{name}: whole, yet no batches can be made of these records: {cause}") from error
+                f"batch_size={hparams.batch_size}: {problem.full_name} has rows of {problem.sequence_length} ids, and "
+                f"a row must fit into a batch. Expected a batch_size of {problem.sequence_length} or more, or shorter "
+                "rows."
+            )
+        if not examples:
+            raise UserError(
+                f"{problem.full_name}: none of the {dropped:,} training examples has between "
+                f"min_length={hparams.min_length} and max_length={longest} ids. Change these hyperparameters."
+            )
+        return TrainingSplit(facts, examples, dropped, cut)
+
+    def examples(self, hparams, mode="infer"):
+        """Yields {feature: list of ids} of all examples, see `ExampleReader.examples`."""
+        return ExampleReader(self.problem, hparams, mode, self.paths).examples()
+
+    def batches(self, hparams, encoders):
+        """Returns the endless stream of batches of the training split; of others one pass. See `batching`."""
+        batches = batching.training_batches if self.split == DatasetSplit.TRAIN else batching.evaluation_batches
+        return batches(self.problem, hparams, self.paths, encoders)
 
 
-def naming(dataset, paths, features=SIDES):
-    """Yields the elements of a data set of records in `paths`, inside `naming_damage`."""
-    with naming_damage(*paths, features=features):
-        yield from dataset
+@dataclasses.dataclass(frozen=True)
+class TrainingSplit:
+    """The training examples of a problem within the limits of length.
 
-
-def _find_fault(path, features):
-    """Returns the message about a file that cannot be read or trained on, or None if it is intact."""
-    number = 0
-    try:
-        for batch in tf.data.TFRecordDataset(path).batch(1024):
-            try:
-                parse_batch(batch, features)
-            except (tf.errors.InvalidArgumentError, UnicodeDecodeError):
-                for at, record in enumerate(batch.numpy(), number + 1):
-                    if fault := find_fault(record, features):
-                        return _wrong_record(path, at, fault, features)
-            number += len(batch)
-    except tf.errors.NotFoundError:
-        return f"{path}: no such file. Run t2t-datagen again."
-    except tf.errors.PermissionDeniedError:
-        return f"{path}: no permission to read it. Change its permissions."
-    except (*_DAMAGE, *_NOT_READABLE) as error:
-        return f"{path}: damaged or not a file of records ({_first_line(error)}). Delete it and run t2t-datagen again."
-    return None
-
-
-def _wrong_record(path, number, fault, features):
-    return (
-        f"{path}: damaged or not a file of records (record {number:,}: {fault}). Expected ids as "
-        f"{' and as '.join(features)}: delete it and run t2t-datagen again."
-    )
-
-
-def _first_line(error):
-    return re.sub(r"^assertion failed: \[(.*?)(\] \[.*|$)", r"\1", first_line(error))  # the rest are the values
-
-
-def find_shards(folder, name, command):
-    """Returns the sorted paths of a complete set of shards `<name>-00000-of-00010`.
-
-    Args:
-        folder: str.
-        name: pattern of the files' names, such as `translate_own-train-?????-of-?????`.
-        command: command to suggest if there are none.
-
-    Raises:
-        UserError: there is no file, some are missing, or there are shards of two sets.
+    Attributes:
+        facts: `Records.seen_facts`.
+        examples, dropped: int, the examples within the limits, and outside.
+        cut: int, the examples that are cut to be within the limits.
     """
-    pattern = os.path.join(folder, name)
-    paths = files.list_files(folder, fnmatch.translate(name))
-    paths = [path for path in paths if re.search(r"-\d{5}-of-\d{5}$", path)]
-    if not paths:
-        raise UserError(f"{pattern}: no such records. Run: {command}")
-    totals = {int(path[-5:]) for path in paths}
-    if len(totals) > 1:
-        raise UserError(
-            f"{pattern}: shards of {' and of '.join(map(str, sorted(totals)))} lie together. Delete those that do not "
-            f"belong here and run: {command}"
-        )
-    total = totals.pop()
-    if len(paths) != total:
-        raise UserError(f"{pattern}: {len(paths)} of {total} shards are there. Run again: {command}")
-    return paths
+
+    facts: dict
+    examples: int
+    dropped: int
+    cut: int

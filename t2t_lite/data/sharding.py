@@ -27,7 +27,7 @@ import tensorflow as tf
 
 from t2t_lite import files
 from t2t_lite.data.manifests import check_facts
-from t2t_lite.data.records import SIDES, serialize
+from t2t_lite.data.record_format import SIDES, serialize
 from t2t_lite.data.split_facts import Facts, check_examples
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.quiet_import import start_worker

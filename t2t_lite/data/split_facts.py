@@ -11,24 +11,16 @@ A manifest stores them as `splits.<split>`, beside "shards" and "removed":
 """
 
 import collections
-import dataclasses
-import hashlib
-import os
 
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite import files
-from t2t_lite.data import records
-from t2t_lite.data.example_reader import ExampleReader
-from t2t_lite.data.records import LARGEST_ID, SIDES
-from t2t_lite.data.splits import DatasetSplit
+from t2t_lite.data import record_format
+from t2t_lite.data.record_format import LARGEST_ID, SIDES
 from t2t_lite.errors import UserError, counted, shown
-from t2t_lite.files.file_errors import translated
 
-_NEEDED = {"lengths", "side_lengths", "largest_id", "bytes"}  # older manifests lack them
-_RECORDS_AT_ONCE = 2**12
-_BYTES_OF_A_FINGERPRINT = 2**16  # of each shard: several hundred sentences of a shuffled set
+NEWER = {"lengths", "side_lengths", "largest_id", "bytes"}  # older manifests lack them
+RECORDS_AT_ONCE = 2**12
 
 
 class Facts:
@@ -52,7 +44,7 @@ class Facts:
         )
 
     def add_batch(self, batch):
-        """Adds {feature: ragged int32 [n, (length)]}, as `records.parse_batch` returns it."""
+        """Adds {feature: ragged int32 [n, (length)]}, as `record_format.parse_batch` returns it."""
         self._add(
             {name: ids.row_lengths().numpy() for name, ids in batch.items()},
             {name: int(ids.flat_values.numpy().max()) for name, ids in batch.items()},
@@ -144,50 +136,10 @@ def read_facts(paths, features=SIDES):
     """
     facts = Facts(features)
     for path in paths:
-        with records.naming_damage(path, features=features):
-            for batch in tf.data.TFRecordDataset(path).batch(_RECORDS_AT_ONCE).prefetch(1):
-                facts.add_batch(records.parse_batch(batch, features))
+        with record_format.naming_damage(path, features=features):
+            for batch in tf.data.TFRecordDataset(path).batch(RECORDS_AT_ONCE).prefetch(1):
+                facts.add_batch(record_format.parse_batch(batch, features))
     return facts.as_json()
-
-
-def find_facts(problem, data_dir, split):
-    """Returns (paths of a split's shards, its facts from the manifest, or {} if that does not have all of them).
-
-    Raises:
-        UserError: shards are missing, or their sizes differ from the manifest's.
-    """
-    paths = problem.shard_paths(data_dir, split)
-    facts = problem.manifest(data_dir).get("splits", {}).get(split, {})
-    if not facts.keys() >= _NEEDED:
-        return paths, {}
-    check_sizes(paths, facts["bytes"], f"t2t-datagen --problem={problem.name} --data_dir={data_dir}")
-    return paths, facts
-
-
-def fingerprint(paths):
-    """Returns what tells records from others, a str: of the shards' names, sizes and beginnings, wherever they are.
-
-    Raises:
-        UserError: a shard is missing or unreadable.
-    """
-    found = hashlib.sha256()
-    for path in paths:
-        with translated(path), files.open_stream(path) as shard:
-            facts = [
-                os.path.basename(path),
-                files.size(path),
-                hashlib.sha256(shard.read(_BYTES_OF_A_FINGERPRINT)).hexdigest(),
-            ]
-        found.update(repr(facts).encode())
-    return found.hexdigest()
-
-
-def text_counts(problem, data_dir, split):
-    """Returns {"ids", "words", "characters", "bytes"} of the text of a language model's split; of others {}."""
-    if problem.task != "language_model":
-        return {}
-    facts = problem.manifest(data_dir).get("splits", {}).get(split, {})
-    return {"ids": facts["tokens"]["targets"], **facts["text"]} if "text" in facts else {}
 
 
 def check_sizes(paths, sizes, command):
@@ -222,70 +174,10 @@ def check_ids(facts, encoders, where):
             )
 
 
-def check_split(problem, data_dir, split, reads_records=False):
-    """Checks a split before it is used. If the manifest has its facts, the time does not depend on its size.
-
-    Otherwise (an older manifest, or a problem that wrote its files itself) all records are read.
-
-    Args:
-        problem: Problem.
-        data_dir: str.
-        split: a name in `DatasetSplit`.
-        reads_records: whether to read all records in any case, to find a changed byte now instead of hours later.
-
-    Returns:
-        (paths of the shards, facts of the split).
-
-    Raises:
-        UserError: a shard is missing, damaged, or has changed in size, or an id is outside its feature's vocabulary.
-    """
-    paths, facts = find_facts(problem, data_dir, split)
-    facts = read_facts(paths, problem.record_features) if reads_records or not facts else facts
-    check_ids(facts, problem.open_encoders(data_dir), f"{paths[0]} and its like" if paths[1:] else paths[0])
-    return paths, facts
-
-
-def seen_facts(problem, hparams, paths, facts):
-    """Returns the facts of training examples as a model sees them: after `preprocess_example`, `_rev` and `_copy`.
-
-    If the problem overrides `preprocess_example`, all records are read for this.
-    """
-    reader = ExampleReader(problem, hparams, "train", paths)
-    if reader.preprocesses:
-        batches = reader.batched(tf.data.TFRecordDataset(reader.paths), _RECORDS_AT_ONCE).map(reader.parse)
-        seen = Facts(batches.element_spec)
-        with reader.naming_damage():
-            for batch in batches:
-                seen.add_batch(batch)
-        return seen.as_json()
-    lengths = problem.maybe_reverse_and_copy(facts["side_lengths"])
-    of_rows = lengths["inputs"] if problem.was_copy else facts["lengths"]  # with `_copy`, a model sees one side alone
-    by_feature = {name: problem.maybe_reverse_and_copy(facts[name]) for name in ("tokens", "largest_id")}
-    return {**facts, **by_feature, "lengths": of_rows, "side_lengths": lengths}
-
-
 def count_kept(lengths, max_length, min_length=0):
     """Returns (examples kept, examples left out) of {ids: examples} by length; `max_length` 0: no limit."""
     kept = sum(n for length, n in lengths.items() if min_length <= int(length) <= (max_length or int(length)))
     return kept, sum(lengths.values()) - kept
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainingSplit:
-    """The training examples of a problem within the limits of length.
-
-    Attributes:
-        paths: list of str, the shards.
-        facts: `seen_facts`.
-        examples, dropped: int, the examples within the limits, and outside.
-        cut: int, the examples that are cut to be within the limits.
-    """
-
-    paths: list
-    facts: dict
-    examples: int
-    dropped: int
-    cut: int
 
 
 def longest_row(problem, hparams):
@@ -296,27 +188,3 @@ def longest_row(problem, hparams):
 def count_cut(problem, hparams, facts):
     """Returns how many examples of a split a problem cuts; facts: of the split, as it is stored."""
     return count_kept(facts["lengths"], problem.max_length(hparams))[1] if problem.cuts_rows else 0
-
-
-def check_training_split(problem, hparams, data_dir):
-    """Returns the checked TrainingSplit.
-
-    Raises:
-        UserError: as `check_split`, or no example is within the limits.
-    """
-    paths, facts = check_split(problem, data_dir, DatasetSplit.TRAIN)
-    cut = count_cut(problem, hparams, facts)
-    facts = seen_facts(problem, hparams, paths, facts)
-    longest = longest_row(problem, hparams)
-    examples, dropped = count_kept(facts["lengths"], longest, hparams.min_length)
-    if longest < getattr(problem, "sequence_length", 0) and count_kept(facts["lengths"], longest)[1]:
-        raise UserError(
-            f"batch_size={hparams.batch_size}: {problem.full_name} has rows of {problem.sequence_length} ids, and a "
-            f"row must fit into a batch. Expected a batch_size of {problem.sequence_length} or more, or shorter rows."
-        )
-    if not examples:
-        raise UserError(
-            f"{problem.full_name}: none of the {dropped:,} training examples has between "
-            f"min_length={hparams.min_length} and max_length={longest} ids. Change these hyperparameters."
-        )
-    return TrainingSplit(paths, facts, examples, dropped, cut)

@@ -6,7 +6,8 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.data import records
+from t2t_lite.data import record_format
+from t2t_lite.data.records import Records
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 
@@ -21,13 +22,13 @@ def report_coverage(problem, data_dir):
 
     A share above 5 % is a warning: each such id is one of many for a word, or stands for any word.
     """
-    if not problem.has_shards(data_dir, DatasetSplit.TRAIN):
+    records = Records(problem, data_dir, DatasetSplit.TRAIN)
+    if not records.exist():
         return
-    paths = problem.shard_paths(data_dir, DatasetSplit.TRAIN)
-    batch = next(iter(tf.data.TFRecordDataset(paths).batch(_EXAMPLES)), None)
+    batch = next(iter(tf.data.TFRecordDataset(records.paths).batch(_EXAMPLES)), None)
     if batch is None:
         return
-    example = records.parse_batch(batch, problem.record_features)
+    example = record_format.parse_batch(batch, problem.record_features)
     for feature, encoder in problem.open_encoders(data_dir).items():
         if feature not in example or not isinstance(encoder, TextEncoder):
             continue

@@ -7,7 +7,7 @@ from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.data import batching
 from t2t_lite.data.base_problem import Problem
-from t2t_lite.data.split_facts import check_split
+from t2t_lite.data.records import Records
 from t2t_lite.data.splits import named_split
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError, shown
@@ -62,9 +62,9 @@ class BleuCallback(keras.callbacks.Callback):
         self.problem = registry.problem(problem) if isinstance(problem, str) else problem
         self.hparams = hparams or HParams()
         split = named_split(split)
-        self.problem.check_data(data_dir)
-        self.encoders = self.problem.get_feature_encoders(data_dir)
-        self.paths, _ = check_split(self.problem, data_dir, split)
+        records = Records(self.problem, data_dir, split)
+        records.check()
+        self.encoders, self.paths = self.problem.get_feature_encoders(data_dir), records.paths
         self.max_examples, self.epochs, self.steps, self.verbose = max_examples, epochs, steps, verbose
         self.search = search
         self.history, self.signature, self.texts = [], "", []

@@ -7,7 +7,7 @@ import time
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.data import split_facts
+from t2t_lite.data.records import Records
 from t2t_lite.data.sliding_windows import check_stride
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError
@@ -149,9 +149,10 @@ class CheckpointEvaluation:
                     f"out; only {', '.join(_FREE)} may differ."
                 )
         problem = registry.problem(config["problem"])
-        paths, _ = split_facts.check_split(problem, self._data_dir, self._split)
+        records = Records(problem, self._data_dir, self._split)
+        records.check()
         check_stride(problem, self._eval_stride, self._split)
-        paths = paths[:1] if self._split == DatasetSplit.TRAIN else paths
+        shards = 1 if self._split == DatasetSplit.TRAIN else None
         run = _readable(open_run, path, self._data_dir)
         tokenization = tokenization_of_problem(problem, hparams)
         values = {name: hparams.get(name) for name in _FREE}
@@ -161,12 +162,11 @@ class CheckpointEvaluation:
             **{name: value for name, value in values.items() if value != ""},
             **(self._search or {}),
             **({"eval_stride": self._eval_stride} if self._eval_stride else {}),
-            "records": split_facts.fingerprint(paths),
+            "records": records.fingerprint(shards),
         }
-        text = split_facts.text_counts(problem, self._data_dir, self._split)
         self._evaluator = Evaluator(
-            run.model, problem, run.encoders, hparams, paths, self._eval_steps, self._search, text=text,
-            stride=self._eval_stride,
+            run.model, problem, run.encoders, hparams, records.paths[:shards], self._eval_steps, self._search,
+            text=records.text_counts(), stride=self._eval_stride,
         )  # fmt: skip
         self._model = run.model
 

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.data import batching, records
+from t2t_lite.data import batching, record_format
 from t2t_lite.data.sliding_windows import sliding_batches
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
@@ -107,7 +107,7 @@ class Evaluator:
     def _teacher_forced(self):
         batches, sums = self._batches.take(self.max_batches) if self.max_batches else self._batches, None
         answers = []
-        for batch in records.naming(batches, self._paths, self.problem.record_features):
+        for batch in record_format.naming(batches, self._paths, self.problem.record_features):
             scored = batch.pop("scored", batch["targets"])
             found, chosen = self._sums(batch, scored)
             if self._answers:

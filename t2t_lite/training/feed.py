@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from t2t_lite.data import records
+from t2t_lite.data import record_format
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Feed(contextlib.AbstractContextManager):
         return taken
 
     def _read(self):
-        with records.naming_damage(*self._paths, features=self._features):
+        with record_format.naming_damage(*self._paths, features=self._features):
             batches = StepBatches([next(self._iterator) for _ in range(self._train_step.batches_a_step)], self._first)
         self._first = batches.end
         return batches, self._train_step.place(batches)

@@ -91,7 +91,7 @@ class TrainingLoop:
             Failure: the loss stayed non-finite, there is too little memory, or a checkpoint could not be saved.
         """
         step = int(self.step)
-        data = self.data.paths, self.data.problem.record_features
+        data = self.data.records.paths, self.data.problem.record_features
         feed = Feed(self.iterator, int(self.batches_read), self.train_step, *data)
         read = sentences_read(lineage(self.log.read()), step, int(self.batches_read))
         task = task_of(self.data.problem)

@@ -3,7 +3,7 @@
 import inspect
 
 from t2t_lite import registry
-from t2t_lite.data import records
+from t2t_lite.data import record_format
 from t2t_lite.evaluation.scores import METRICS, make_metric, warn_of_texts
 from t2t_lite.evaluation.tokenizations import target_language, ter_options_of, tokenization_of_problem
 
@@ -36,7 +36,7 @@ class OutputScorer:
         translator.search_options(self._search)  # reports invalid values now, not at the first evaluation
         examples = [
             (inputs[inputs != 0].tolist(), targets[targets != 0].tolist())
-            for batch in records.naming(batches.as_numpy_iterator(), paths, translator.problem.record_features)
+            for batch in record_format.naming(batches.as_numpy_iterator(), paths, translator.problem.record_features)
             for inputs, targets in zip(batch["inputs"], batch["targets"], strict=True)
         ]
         count = min(count or len(examples), len(examples))

@@ -14,7 +14,6 @@ from t2t_lite import registry
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.data.sliding_windows import check_stride
-from t2t_lite.data.split_facts import fingerprint, text_counts
 from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.files import copy_files, is_remote, write_bytes
@@ -208,7 +207,7 @@ class Trainer:
         self._config |= {
             "batches_a_step": count * self._accumulation,
             "xla_compile": compiles,
-            "records_sha256": fingerprint(data.paths),
+            "records_sha256": data.records.fingerprint(),
             "several_sentences": several_sentences(data),
         }
 
@@ -383,12 +382,12 @@ class Trainer:
             data.problem,
             data.encoders,
             self.hparams,
-            data.dev_paths,
+            data.dev_records.paths,
             settings.eval_steps,
             settings.search,
             settings.translate_all,
             self._weights_to_evaluate,
-            text_counts(data.problem, self.data_dir, DatasetSplit.EVAL),
+            data.dev_records.text_counts(),
             settings.eval_stride,
         )
         return Monitor(evaluator, settings, best, self._log, self._replicas, on_texts, self.stop_when)

@@ -6,9 +6,10 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.corpora.sentences import sentences
-from t2t_lite.data import batching, records, split_facts
+from t2t_lite.data import batching, record_format, split_facts
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.encoder_files import encoder_files
+from t2t_lite.data.records import Records
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.data.width_ladder import WidthLadder
 from t2t_lite.decoding.parts import is_natural
@@ -29,8 +30,7 @@ class TrainingData:
         encoder_files: {name: path} of the files that a run needs for the encoders.
         vocab_size: int; of the inputs, or of both sides.
         target_vocab_size: int, or None if both sides share one vocabulary.
-        paths: list of str, the training shards.
-        dev_paths: list of str.
+        records, dev_records: Records.
         examples: int, training examples within the limits of length.
         dropped: int, training examples outside those limits.
         cut: {split: int}, how many examples are cut to be within those limits.
@@ -44,8 +44,8 @@ class TrainingData:
     encoder_files: dict
     vocab_size: int
     target_vocab_size: int | None
-    paths: list
-    dev_paths: list
+    records: Records
+    dev_records: Records
     examples: int
     dropped: int
     cut: dict
@@ -68,16 +68,16 @@ def open_training_data(problem, hparams, data_dir, fixed_shapes=False):
             examples.
     """
     problem = registry.problem(problem)
-    problem.check_data(data_dir)
     encoders = problem.get_feature_encoders(data_dir)
     vocab_size, target_vocab_size = vocabulary_sizes(encoders)
-    train = split_facts.check_training_split(problem, hparams, data_dir)
-    ladder = batching.problem_ladder(problem, hparams, train.paths, encoders, train.facts) if fixed_shapes else None
-    batches = batching.training_batches(problem, hparams, train.paths, encoders, ladder)
-    dev_paths, dev_facts = split_facts.check_split(problem, data_dir, DatasetSplit.EVAL, reads_records=True)
+    records, dev_records = (Records(problem, data_dir, split) for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL))
+    train = records.check_training(hparams)
+    ladder = batching.problem_ladder(problem, hparams, records.paths, encoders, train.facts) if fixed_shapes else None
+    batches = batching.training_batches(problem, hparams, records.paths, encoders, ladder)
+    dev_facts = dev_records.check(reads_records=True)
     cut = {DatasetSplit.TRAIN: train.cut, DatasetSplit.EVAL: split_facts.count_cut(problem, hparams, dev_facts)}
     return TrainingData(
-        problem, encoders, encoder_files(problem, data_dir), vocab_size, target_vocab_size, train.paths, dev_paths,
+        problem, encoders, encoder_files(problem, data_dir), vocab_size, target_vocab_size, records, dev_records,
         train.examples, train.dropped, cut, split_facts.longest_row(problem, hparams), batches, ladder,
     )  # fmt: skip
 
@@ -94,8 +94,8 @@ def several_sentences(data):
     if not is_natural(data.problem):
         return None
     texts = []
-    for batch in tf.data.TFRecordDataset(data.paths[0]).batch(_EXAMPLES_FOR_A_SHARE).take(1):
-        batch = data.problem.maybe_reverse_and_copy(records.parse_batch(batch, data.problem.record_features))
+    for batch in tf.data.TFRecordDataset(data.records.paths[0]).batch(_EXAMPLES_FOR_A_SHARE).take(1):
+        batch = data.problem.maybe_reverse_and_copy(record_format.parse_batch(batch, data.problem.record_features))
         texts = [data.encoders["inputs"].decode(ids) for ids in batch["inputs"].to_list()]
     return round(sum(len(sentences(text)) > 1 for text in texts) / max(len(texts), 1), 4)
 

@@ -10,6 +10,7 @@ from t2t_lite.config import HParams
 from t2t_lite.data import batching, sharding, split_facts
 from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.problem import DatasetSplit, Problem
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import TextEncoder
 
@@ -68,11 +69,11 @@ def rows(batches, count=40):
 
 
 def training(problem, data_dir):
-    return batching.training_batches(problem, HPARAMS, problem.shard_paths(data_dir, "train"))
+    return batching.training_batches(problem, HPARAMS, Records(problem, data_dir, "train").paths)
 
 
 def evaluation(problem, data_dir):
-    return batching.evaluation_batches(problem, HPARAMS, problem.shard_paths(data_dir, "eval"))
+    return batching.evaluation_batches(problem, HPARAMS, Records(problem, data_dir, "eval").paths)
 
 
 def fit(split):
@@ -80,7 +81,7 @@ def fit(split):
 
 
 def decoding(problem, data_dir):
-    reader = ExampleReader(problem, HPARAMS, "infer", problem.shard_paths(data_dir, "eval"))
+    reader = ExampleReader(problem, HPARAMS, "infer", Records(problem, data_dir, "eval").paths)
     return ({name: tf.constant([ids]) for name, ids in example.items()} for example in reader.examples())
 
 
@@ -111,12 +112,13 @@ def test_an_example_may_become_several_or_none(data_dir):
 @pytest.mark.slow
 def test_the_limits_count_after_it(data_dir):
     hparams = HPARAMS.override_from_dict({"max_length": 3})
-    split = split_facts.check_training_split(Twice(), hparams, data_dir)
+    records = Records(Twice(), data_dir, "train")
+    split, paths = records.check_training(hparams), records.paths
     assert (split.examples, split.dropped) == (10, 50)  # of 30 short and 30 longer ones: inputs and targets of 2 and 3
-    assert rows(batching.training_batches(Twice(), hparams, split.paths)) == {((11, 1), (30, 30, 1))}
-    ladder = batching.problem_ladder(Twice(), HPARAMS, split.paths, {}, split.facts)
+    assert rows(batching.training_batches(Twice(), hparams, paths)) == {((11, 1), (30, 30, 1))}
+    ladder = batching.problem_ladder(Twice(), HPARAMS, paths, {}, split.facts)
     assert ladder.widest == {"inputs": 4, "targets": 7}
-    stream = batching.training_batches(Twice(), HPARAMS, split.paths, ladder=ladder)
+    stream = batching.training_batches(Twice(), HPARAMS, paths, ladder=ladder)
     assert rows(stream) == SHORT | LONG
 
 
@@ -146,7 +148,7 @@ def test_what_an_override_may_not_return(data_dir, kind):
         "missing": "reader: its batches have no targets. Expected each of `features` in the records, or from",
         "beyond the vocabulary": r"an id is outside the vocabulary of 60 \(inputs\)",
     }.get(kind, "preprocess_example returned a feature without ids, or an id below 0")
-    paths = Wrong().shard_paths(data_dir, "eval")
+    paths = Records(Wrong(), data_dir, "eval").paths
     with pytest.raises((UserError, tf.errors.InvalidArgumentError), match=words):
         next(iter(batching.evaluation_batches(Wrong(), HPARAMS, paths, Wrong().feature_encoders(data_dir))))
 

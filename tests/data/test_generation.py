@@ -4,7 +4,9 @@ import os
 
 import pytest
 
+from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from tests.data.test_problem import ToyBytes, ToyStream, ToyText
 
@@ -65,7 +67,7 @@ def test_text_that_cannot_fill_a_vocabulary_gets_the_largest_that_it_can(tmp_pat
     monkeypatch.setattr(ToyText, "approx_vocab_size", 9000)
     ToyText().generate_data(str(tmp_path), str(tmp_path))
     assert "its text cannot fill 9000 pieces; the vocabulary has the " in caplog.text
-    sizes = {facts["size"] for facts in ToyText().manifest(str(tmp_path))["vocabulary"].values()}
+    sizes = {facts["size"] for facts in find_manifest(ToyText(), str(tmp_path))["vocabulary"].values()}
     assert 259 < max(sizes) < 9000
 
 
@@ -73,11 +75,11 @@ def test_an_override_of_filepattern_names_other_files_in_any_folder(tmp_path, mo
     folder = tmp_path / "d[1]"
     folder.mkdir()
     ToyBytes().generate_data(str(folder), str(tmp_path))
-    expected = ToyBytes().shard_paths(str(folder), DatasetSplit.EVAL)
+    expected = Records(ToyBytes(), str(folder), DatasetSplit.EVAL).paths
     monkeypatch.setattr(
         ToyBytes, "filepattern", lambda self, data_dir, mode, shard=None: os.path.join(data_dir, f"{self.name}-dev*")
     )
-    assert ToyBytes().shard_paths(str(folder), DatasetSplit.TRAIN) == expected
+    assert Records(ToyBytes(), str(folder), DatasetSplit.TRAIN).paths == expected
 
 
 def test_a_split_that_no_example_of_one_stream_falls_to_is_an_error(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.data import batch_shapes, inspection, length_histogram
 from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem, VocabType
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import TextEncoder
 from tests.data.stored import read_examples
@@ -109,7 +110,7 @@ def test_every_kind_of_encoder(data_dir, kind, words, rates):
     assert f"vocabulary of both sides: {words}, SHA-256 " in text
     assert tuple(row(text, "unknown")) == rates
     encoders = kind().get_feature_encoders(data_dir)
-    examples = read_examples(kind().shard_paths(data_dir, DatasetSplit.TRAIN))
+    examples = read_examples(Records(kind(), data_dir, DatasetSplit.TRAIN).paths)
     decoded = {encoders["targets"].decode(example["targets"]) for example in examples}
     ends = re.findall(r"\n {6}(\S.*)\n\n", text)  # the last lines of the examples; two may be pieces
     assert len(ends) == 10 and set(ends[2:]) <= decoded
@@ -170,7 +171,7 @@ def test_the_sides_are_those_that_a_model_sees(data_dir, kind, titles, tokens):
 @pytest.mark.slow
 def test_the_batches_are_those_of_training(data_dir):
     problem, hparams = Words(), registry.hparams("transformer_tiny").parse("batch_size=36,max_length=7,min_length=5")
-    paths, encoders = problem.shard_paths(data_dir, "train"), problem.get_feature_encoders(data_dir)
+    paths, encoders = Records(problem, data_dir, "train").paths, problem.get_feature_encoders(data_dir)
     found = batch_shapes.measure_batches(problem, hparams, paths, encoders, examples=60)
     rows, widths = found.shapes[:, 0], found.shapes[:, 1:]
     assert rows.sum() >= 60 > rows[:-1].sum()

@@ -6,9 +6,10 @@ import shutil
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import sharding, split_facts
+from t2t_lite.data import sharding
 from t2t_lite.data.manifests import read_begun
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from tests.data import corpus
 from tests.data.hostile import variants
@@ -55,8 +56,7 @@ def test_manifest(finished):
 
     def use():
         problem, data_dir = registry.problem("translate_own"), str(finished / "d")
-        problem.check_data(data_dir)
-        split_facts.check_split(problem, data_dir, DatasetSplit.TRAIN)
+        Records(problem, data_dir, DatasetSplit.TRAIN).check()
         own(finished).generate_data(data_dir, str(finished))
 
     try:

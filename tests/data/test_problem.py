@@ -7,7 +7,9 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.data import sharding
+from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem, TranslateProblem, VocabType
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords, vocabulary
 from tests.data import corpus
@@ -59,7 +61,7 @@ def files_in(folder):
 
 def decoded(problem, data_dir, split):
     encoders = problem.feature_encoders(data_dir)
-    for example in read_examples(problem.shard_paths(data_dir, split)):
+    for example in read_examples(Records(problem, data_dir, split).paths):
         assert example["inputs"][-1] == example["targets"][-1] == vocabulary.EOS_ID
         yield tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))
 
@@ -126,10 +128,10 @@ def test_generating_twice_gives_the_same_bytes(toy_dir, tmp_path):
 
 
 def test_the_manifest_counts(toy_dir):
-    manifest = ToyText().manifest(toy_dir)
+    manifest = find_manifest(ToyText(), toy_dir)
     assert manifest["splits"]["train"]["examples"] == 60
     assert manifest["splits"]["eval"]["examples"] == 20
-    examples = list(read_examples(ToyText().shard_paths(toy_dir, DatasetSplit.TRAIN)))
+    examples = list(read_examples(Records(ToyText(), toy_dir, DatasetSplit.TRAIN).paths))
     assert manifest["splits"]["train"]["tokens"]["targets"] == sum(len(example["targets"]) for example in examples)
     encoder = ToyText().feature_encoders(toy_dir)["inputs"]
     assert manifest["vocabulary"]["inputs"]["sha256"] == encoder.fingerprint
@@ -140,7 +142,7 @@ def test_max_cases_limits_each_split(tmp_path):
     problem = ToyText()
     problem.max_cases = 15
     problem.generate_data(str(tmp_path), str(tmp_path))
-    counts = {split: facts["examples"] for split, facts in problem.manifest(str(tmp_path))["splits"].items()}
+    counts = {split: facts["examples"] for split, facts in find_manifest(problem, str(tmp_path))["splits"].items()}
     assert counts == {"train": 15, "eval": 15}
 
 
@@ -155,7 +157,7 @@ def test_pairs_with_a_blank_side_are_dropped_and_counted(tmp_path, caplog):
 
     with caplog.at_level("INFO", logger="t2t_lite"):
         Holes().generate_data(str(tmp_path), str(tmp_path))
-    facts = Holes().manifest(str(tmp_path))["splits"]["train"]
+    facts = find_manifest(Holes(), str(tmp_path))["splits"]["train"]
     assert (facts["examples"], facts["removed"]) == (60, {"empty": 2})
     assert "holes: train: 2 left out (empty)" in caplog.text
 
@@ -169,7 +171,7 @@ def test_what_is_left_out_is_counted_for_each_split(tmp_path):
             yield from super().generate_samples(data_dir, tmp_dir, dataset_split)
 
     Holes().generate_data(str(tmp_path), str(tmp_path))
-    facts = Holes().manifest(str(tmp_path))["splits"]
+    facts = find_manifest(Holes(), str(tmp_path))["splits"]
     assert [facts[split]["removed"] for split in ("train", "eval")] == [{"empty": 1}] * 2
 
 
@@ -220,7 +222,7 @@ def test_stopped_generation_is_taken_up_again(tmp_path, toy_dir, monkeypatch):
     folder = str(tmp_path)
     generate_until_shards(monkeypatch, folder, KeyboardInterrupt)
     with pytest.raises(UserError, match=r"no such records. Run: t2t-datagen --problem=toy_text --data_dir="):
-        ToyText().shard_paths(folder, DatasetSplit.TRAIN)
+        _ = Records(ToyText(), folder, DatasetSplit.TRAIN).paths
     ToyText().generate_data(folder, folder)
     assert files_in(folder) == files_in(toy_dir)
 
@@ -271,7 +273,7 @@ def test_a_vocabulary_of_the_users_own_is_used_and_kept(tmp_path, monkeypatch):
     generate_until_shards(monkeypatch, folder, random_seed=5)
     ToyText().generate_data(folder, folder)
     assert (tmp_path / "vocab.toy_text.300.model").read_bytes() == own
-    assert ToyText().manifest(folder)["vocabulary"]["inputs"]["size"] == 275
+    assert find_manifest(ToyText(), folder)["vocabulary"]["inputs"]["size"] == 275
 
 
 def test_records_of_another_origin_are_not_overwritten(tmp_path):
@@ -286,7 +288,7 @@ def test_a_deleted_file_is_written_again(tmp_path, toy_dir):
     ToyText().generate_data(str(tmp_path), str(tmp_path))
     (tmp_path / "toy_text-train-00001-of-00003").unlink()
     with pytest.raises(UserError, match="2 of 3 shards"):
-        ToyText().shard_paths(str(tmp_path), DatasetSplit.TRAIN)
+        _ = Records(ToyText(), str(tmp_path), DatasetSplit.TRAIN).paths
     for name in ("toy_text-train-00001-of-00003", "vocab.toy_text.300.model"):
         (tmp_path / name).unlink(missing_ok=True)
         ToyText().generate_data(str(tmp_path), str(tmp_path))
@@ -296,10 +298,10 @@ def test_a_deleted_file_is_written_again(tmp_path, toy_dir):
 def test_records_and_another_vocabulary_are_refused(tmp_path):
     folder = str(tmp_path)
     ToyText().generate_data(folder, folder)
-    ToyText().check_data(folder)
+    Records(ToyText(), folder, DatasetSplit.TRAIN).check()
     subwords.train_sentencepiece(["another text " * 20, "xyz uvw"] * 9, folder + "/vocab.toy_text.300", 275)
     with pytest.raises(UserError, match=r"vocab.toy_text.300.model: this vocabulary \(275 entries.* \(300 entries"):
-        ToyText().check_data(folder)
+        Records(ToyText(), folder, DatasetSplit.TRAIN).check()
 
 
 def test_a_missing_vocabulary_names_the_command(tmp_path):

@@ -1,148 +1,182 @@
+"""What a manifest says of a split agrees with the records, and data that changed since are noticed without reading."""
+
+import json
 import pathlib
+import shutil
 
 import pytest
-import tensorflow as tf
 
 from t2t_lite.config import HParams
-from t2t_lite.data import records, split_facts
-from t2t_lite.data.example_reader import ExampleReader
-from t2t_lite.data.problem import Problem
-from t2t_lite.data.sharding import write_shards
-from t2t_lite.errors import Failure, UserError
-from t2t_lite.text.vocabulary import TextEncoder
-from tests.data import corpus
-
-EXAMPLES = [{"inputs": [n + 2, 1], "targets": [n + 2, 3, 1]} for n in range(50)]
+from t2t_lite.data import record_format, split_facts
+from t2t_lite.data.problem import DatasetSplit, Problem
+from t2t_lite.data.records import Records
+from t2t_lite.errors import UserError
+from t2t_lite.text import vocabulary
 
 
-NINE = {"inputs": TextEncoder(9), "targets": TextEncoder(9)}
+class Uneven(Problem):
+    """Inputs of 2 to 21 ids up to 30, targets of half as many up to 12."""
+
+    name = "uneven"
+    dataset_splits = [{"split": s, "shards": n} for s, n in ((DatasetSplit.TRAIN, 3), (DatasetSplit.EVAL, 1))]  # noqa: RUF012
+    sizes = (31, 13)
+
+    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+        for n in range(200):
+            yield {"inputs": [30] * (n % 20 + 1) + [1], "targets": [12] * (n % 20 // 2) + [1]}
+
+    def feature_encoders(self, data_dir):
+        return {
+            side: vocabulary.TextEncoder(size) for side, size in zip(("inputs", "targets"), self.sizes, strict=True)
+        }
 
 
-def paths_in(folder, shards=3):
-    return [str(folder / f"p-train-{i:05d}-of-{shards:05d}") for i in range(shards)]
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("uneven")
+    Uneven().generate_data(str(folder), str(folder))
+    return folder
 
 
-def examples_of(paths):
-    return ExampleReader(Problem(), HParams(), "infer", paths).examples()
+@pytest.fixture
+def data_dir(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "d")
+    return str(tmp_path / "d")
 
 
-READERS = (
-    examples_of,
-    split_facts.read_facts,
-    lambda paths: list(
-        records.naming(corpus.training_batches(paths, batch_size=4096).take(9), paths),
-    ),
-    lambda paths: list(records.naming(corpus.evaluation_batches(paths), paths)),
-    lambda paths: list(records.naming(corpus.evaluation_batches(paths, encoders=NINE), paths)),
-)
+def without_facts(data_dir):
+    """Makes the manifest one of an earlier version."""
+    path = pathlib.Path(data_dir) / "uneven-manifest.json"
+    manifest = json.loads(path.read_text())
+    for facts in manifest["splits"].values():
+        for key in ("lengths", "side_lengths", "largest_id", "bytes"):
+            del facts[key]
+    path.write_text(json.dumps(manifest))
 
 
-def by_number(examples):
-    return sorted(examples, key=lambda example: example["inputs"])
+def test_a_fingerprint_is_of_the_records_wherever_they_are(finished, data_dir):
+    def of(folder, split=DatasetSplit.TRAIN):
+        return Records(Uneven(), str(folder), split).fingerprint()
 
-
-def test_the_format_is_tensor2tensors(tmp_path):
-    write_shards(EXAMPLES[:1], paths_in(tmp_path, 1), seed=1)
-    (record,) = tf.data.TFRecordDataset(paths_in(tmp_path, 1)).as_numpy_iterator()
-    features = tf.train.Example.FromString(record).features.feature
-    assert {key: list(value.int64_list.value) for key, value in features.items()} == EXAMPLES[0]
-
-
-@pytest.mark.parametrize("damage", ["cut", "changed", "text"])
-def test_damaged_files_are_named(tmp_path, damage):
-    good, bad = paths_in(tmp_path, 2)
-    write_shards(EXAMPLES, [good, bad], seed=1)
-    data = bytearray(pathlib.Path(bad).read_bytes())
-    data[len(data) // 2] ^= 255
-    damaged = {"cut": data[:-7], "changed": data, "text": b"just some text, no record"}
-    pathlib.Path(bad).write_bytes(damaged[damage])
-    with pytest.raises(UserError, match=f"{bad}: damaged or not a file of records"):
-        list(examples_of([good, bad]))
-
-
-def test_records_of_something_else_are_named(tmp_path):
-    path = str(tmp_path / "other")
-    with tf.io.TFRecordWriter(path) as writer:
-        writer.write(b"\xff\xff no proto")
-    for read in READERS:
-        with pytest.raises(UserError, match="other: damaged or not a file of records"):
-            list(read([path]))
-    with pytest.raises(UserError, match="none: no such file"):
-        list(examples_of([str(tmp_path / "none")]))
+    assert of(finished) == of(data_dir) != of(data_dir, DatasetSplit.EVAL)
+    records = Records(Uneven(), data_dir, DatasetSplit.TRAIN)
+    shard = pathlib.Path(records.paths[2])
+    data, first = shard.read_bytes(), records.fingerprint(1)
+    for changed in (data[:-1] + bytes([data[-1] ^ 1]), data + b"x", data[:-1]):
+        shard.write_bytes(changed)
+        assert of(finished) != of(data_dir)
+    shard.unlink()
+    assert records.fingerprint(1) == first
+    with pytest.raises(UserError, match="no such file"):
+        records.fingerprint()
 
 
 def test_only_complete_sets_are_found(tmp_path):
-    there = str(tmp_path), "p-train-?????-of-?????"
-    with pytest.raises(UserError, match=r"no such records. Run: the command"):
-        records.find_shards(*there, "the command")
-    paths = paths_in(tmp_path)
+    def records():
+        return Records(Uneven(), str(tmp_path), DatasetSplit.TRAIN)
+
+    command = f"t2t-datagen --problem=uneven --data_dir={tmp_path}"
+    with pytest.raises(UserError, match=rf"no such records. Run: {command}"):
+        _ = records().paths
+    paths = [tmp_path / f"uneven-train-0000{shard}-of-00003" for shard in range(3)]
+    assert not records().exist()
     for path in reversed(paths):
-        pathlib.Path(path).touch()
-    (tmp_path / "p-train-00003-of-00003.incomplete").touch()
-    assert records.find_shards(*there, "the command") == paths
-    tf.io.gfile.remove(paths[1])
-    with pytest.raises(UserError, match=r"2 of 3 shards are there. Run again: the command"):
-        records.find_shards(*there, "the command")
-    (tmp_path / "p-train-00000-of-00001").touch()
+        path.touch()
+        assert records().exist()
+    (tmp_path / "uneven-train-00003-of-00003.incomplete").touch()
+    assert records().paths == list(map(str, paths))
+    paths[1].unlink()
+    with pytest.raises(UserError, match=rf"2 of 3 shards are there. Run again: {command}"):
+        _ = records().paths
+    (tmp_path / "uneven-train-00000-of-00001").touch()
     with pytest.raises(UserError, match="shards of 1 and of 3 lie together"):
-        records.find_shards(*there, "the command")
+        _ = records().paths
 
 
-def feature(kind, values):
-    lists = {"int64": tf.train.Int64List, "bytes": tf.train.BytesList, "float": tf.train.FloatList}
-    return tf.train.Feature(**{f"{kind}_list": lists[kind](value=values)})
+def check(data_dir, max_length=0, min_length=0, split=DatasetSplit.TRAIN, **kind):
+    records, hparams = Records(Uneven(**kind), data_dir, split), HParams(max_length=max_length, min_length=min_length)
+    facts = records.seen_facts(hparams, records.check())
+    return [*split_facts.count_kept(facts["lengths"], max_length, min_length)]
 
 
-IDS = feature("int64", [5, 1])
-WRONG_RECORDS = {
-    "no targets": ({"inputs": IDS, "target": IDS}, r"no targets \(found: 'inputs', 'target'\)"),
-    "no inputs": ({"targets": IDS}, "no inputs"),
-    "nothing": ({}, r"no inputs \(found: no feature\)"),
-    "without a kind": ({"inputs": tf.train.Feature(), "targets": IDS}, "no inputs"),
-    "empty": ({"inputs": IDS, "targets": feature("int64", [])}, "targets is empty"),
-    "bytes": ({"inputs": feature("bytes", [b"a"]), "targets": IDS}, "inputs is a bytes_list, no int64_list"),
-    "floats": ({"inputs": IDS, "targets": feature("float", [1.0])}, "targets is a float_list, no int64_list"),
-    "beyond 32 bits": ({"inputs": feature("int64", [2**32 + 5, 1]), "targets": IDS}, f"the id {2**32 + 5} in inputs"),
-    "just beyond": ({"inputs": IDS, "targets": feature("int64", [2**31, 1])}, f"the id {2**31} in targets"),
-    "far below": ({"inputs": IDS, "targets": feature("int64", [-(2**63), 1])}, f"the id {-(2**63)} in targets"),
-}
+def test_the_manifest_says_what_reading_says(data_dir):
+    records = Records(Uneven(), data_dir, DatasetSplit.TRAIN)
+    read, facts = split_facts.read_facts(records.paths), records.facts
+    assert read == {key: facts[key] for key in read}
+    assert facts["bytes"] == [pathlib.Path(path).stat().st_size for path in records.paths]
+    assert facts["lengths"] == {str(n): 10 for n in range(2, 22)}
 
 
-@pytest.mark.few("no targets-3", "nothing-3", "bytes-3", "beyond 32 bits-3", "just beyond-3", "no targets-9000")
-@pytest.mark.slow
+@pytest.mark.parametrize("has_facts", [True, False])
 @pytest.mark.parametrize(
-    ("name", "place"),
-    [*((name, 3) for name in WRONG_RECORDS), ("no targets", 9000)],  # 9000: behind the sample for the pools' size
+    ("kind", "kept"),
+    [
+        ({}, 5 * 10),  # inputs of 4 to 8
+        ({"was_reversed": True}, 5 * 10),
+        ({"was_copy": True}, 5 * 10),
+        ({"was_copy": True, "was_reversed": True}, 10 * 10),  # targets of 4 to 8, each from two lengths of inputs
+    ],
 )
-def test_records_that_cannot_be_trained_on_are_named_with_their_number(tmp_path, name, place):
-    features, fault = WRONG_RECORDS[name]
-    good, bad = paths_in(tmp_path, 2)
-    for path, count in ((good, 10), (bad, place - 1)):
-        with tf.io.TFRecordWriter(path) as writer:
-            for _ in range(count):
-                writer.write(records.serialize({"inputs": [5, 1], "targets": [6, 1]}))
-            if path == bad:
-                writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
-    expected = rf"{bad}: damaged or not a file of records \(record {place:,}: {fault}.*\). Expected ids"
-    for read in READERS:
-        with pytest.raises(UserError, match=expected):
-            list(read([good, bad]))
+def test_what_the_limits_of_length_leave(data_dir, has_facts, kind, kept):
+    if not has_facts:
+        without_facts(data_dir)
+    assert check(data_dir, max_length=8, min_length=4, **kind) == [kept, 200 - kept]
+    assert check(data_dir, **kind) == [200, 0]
 
 
-def test_errors_that_are_not_the_datas_do_not_blame_it(tmp_path):
-    folder = tmp_path / ("a" * 200)  # no message is cut before what is wrong
-    folder.mkdir()
-    paths = paths_in(folder, 2)
-    write_shards(EXAMPLES, paths, seed=1)
-    with (
-        pytest.raises(Failure, match="whole, yet no batches can be made of these records: odd"),
-        records.naming_damage(*paths),
-    ):
-        raise tf.errors.InvalidArgumentError(None, None, "odd")
-    outside = (
-        r"and its like: an id is outside the vocabulary of 9 \(inputs\)\. Records and vocabulary do not belong together"
-    )
-    with pytest.raises(UserError, match=outside):
-        list(records.naming(corpus.evaluation_batches(paths, encoders=NINE), paths))
-    with pytest.raises(ZeroDivisionError), records.naming_damage(*paths):
-        raise ZeroDivisionError
+@pytest.mark.parametrize("has_facts", [True, False])
+@pytest.mark.parametrize("was_reversed", [False, True])
+@pytest.mark.parametrize(("sizes", "words"), [((31, 12), "id 12 in targets .* of 12"), ((30, 50), "id 30 in inputs")])
+def test_each_side_is_held_against_its_own_vocabulary(data_dir, monkeypatch, has_facts, was_reversed, sizes, words):
+    if not has_facts:
+        without_facts(data_dir)
+    monkeypatch.setattr(Uneven, "sizes", sizes)
+    monkeypatch.setattr(Records, "check_vocabulary", lambda self, encoders: None)  # which would tell first
+    for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
+        with pytest.raises(UserError, match=words):
+            check(data_dir, split=split, was_reversed=was_reversed)
+
+
+def test_with_the_facts_no_record_is_read(data_dir, monkeypatch):
+    monkeypatch.setattr(split_facts.tf.data, "TFRecordDataset", lambda *_: pytest.fail("read"))
+    assert check(data_dir, max_length=11) == [100, 100]
+
+
+def test_a_shard_of_another_size_is_named_and_written_again(data_dir):
+    shard = pathlib.Path(data_dir) / "uneven-train-00001-of-00003"
+    whole = shard.read_bytes()
+    shard.write_bytes(whole[:-7])
+    message = rf"00001-of-00003: has {len(whole) - 7:,} bytes, but {len(whole):,} when it was written.*Delete .* run"
+    with pytest.raises(UserError, match=f"{message}: t2t-datagen --problem=uneven --data_dir={data_dir}"):
+        check(data_dir)
+    with pytest.raises(UserError, match=f"{message}: the same command again"):
+        Uneven().generate_data(data_dir, data_dir)
+    shard.unlink()
+    Uneven().generate_data(data_dir, data_dir)
+    assert shard.read_bytes() == whole
+    assert check(data_dir) == [200, 0]
+
+
+def test_another_number_of_shards(data_dir):
+    folder = pathlib.Path(data_dir)
+    for old in sorted(folder.glob("uneven-train-*"))[1:]:
+        old.unlink()
+    (folder / "uneven-train-00000-of-00003").rename(folder / "uneven-train-00000-of-00001")
+    with pytest.raises(UserError, match="uneven-train-00000-of-00001 and its like: 1 shard, but 3 by the manifest"):
+        check(data_dir)
+
+
+def test_without_the_facts_a_damaged_record_is_found_by_reading(data_dir):
+    without_facts(data_dir)
+    shard = pathlib.Path(data_dir) / "uneven-train-00001-of-00003"
+    shard.write_bytes(shard.read_bytes()[:-7])
+    with pytest.raises(UserError, match="uneven-train-00001-of-00003: damaged"):
+        check(data_dir)
+
+
+def test_ids_below_zero_are_found_by_reading(tmp_path):
+    path = str(tmp_path / "records")
+    with split_facts.tf.io.TFRecordWriter(path) as writer:
+        writer.write(record_format.serialize({"inputs": [5, 1], "targets": [-2, 1]}))
+    with pytest.raises(UserError, match=f"{path}: .*the id -2 in targets"):
+        split_facts.read_facts([path])

@@ -10,6 +10,7 @@ import tensorflow as tf
 from t2t_lite.config import HParams
 from t2t_lite.data import batching, split_facts
 from t2t_lite.data.problem import Problem
+from t2t_lite.data.records import Records
 from t2t_lite.data.width_ladder import WidthLadder, choose_ladder, nested_widths
 from tests.data import corpus
 from tests.data.stored import read_examples
@@ -34,7 +35,9 @@ def ladder(paths):
 
 def ladder_of(paths, problem=None, **settings):
     hparams, problem = HParams(batch_size=256, max_length=256, **settings), problem or Problem()
-    facts = split_facts.seen_facts(problem, hparams, paths, split_facts.read_facts(paths))
+    records = Records(problem, "", "train")
+    records.paths = paths
+    facts = records.seen_facts(hparams, split_facts.read_facts(paths))
     return batching.problem_ladder(problem, hparams, paths, {}, facts)
 
 

@@ -3,6 +3,7 @@ import os
 
 import pytest
 
+from t2t_lite.data.records import Records
 from tests.data import corpus
 from tests.data.stored import read_examples
 
@@ -143,7 +144,7 @@ def test_odd_lines_do_not_shift_the_pairs(tmp_path, call_command):
 
     problem = registry.problem("translate_own")
     encoder = problem.feature_encoders(str(tmp_path / "d"))["inputs"]
-    examples = read_examples(problem.shard_paths(str(tmp_path / "d"), "train"))
+    examples = read_examples(Records(problem, str(tmp_path / "d"), "train").paths)
     pairs = {encoder.decode(e["inputs"]): encoder.decode(e["targets"]) for e in examples}
     assert pairs == {
         "one": "eins",

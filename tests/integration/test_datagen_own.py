@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from t2t_lite import registry
+from t2t_lite.data.records import Records
 from tests.data import corpus
 from tests.data.stored import read_examples
 from tests.processes import owned
@@ -28,7 +29,7 @@ def two_corpora(tmp_path):
 def pairs_of(folder, split):
     problem = registry.problem("translate_own")
     encoders = problem.feature_encoders(str(folder))
-    examples = read_examples(problem.shard_paths(str(folder), split))
+    examples = read_examples(Records(problem, str(folder), split).paths)
     return [tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets")) for example in examples]
 
 

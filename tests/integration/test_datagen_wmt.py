@@ -9,6 +9,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.records import Records
 from tests.data import packing
 from tests.data.stored import read_examples
 
@@ -76,7 +77,7 @@ def test_from_archives_to_records(tmp_path, ende_archives, call_command):
     encoders = problem.get_feature_encoders(str(tmp_path / "d"))
     assert encoders["inputs"].vocab_size == 8192
     for split, shards in zip(SPLITS, (100, 1, 1), strict=True):
-        paths = problem.shard_paths(str(tmp_path / "d"), split)
+        paths = Records(problem, str(tmp_path / "d"), split).paths
         assert len(paths) == shards
         decoded = [
             tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))

@@ -3,6 +3,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.data import sharding
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.records import Records
 from tests.data.stored import read_examples
 
 
@@ -18,7 +19,7 @@ def test_targets_follow_the_rule(tmp_path, name, expected):
     assert encoder.vocab_size == 12
     lengths = set()
     for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
-        for example in read_examples(problem.shard_paths(str(tmp_path), split)):
+        for example in read_examples(Records(problem, str(tmp_path), split).paths):
             inputs, targets = encoder.decode(example["inputs"]).split(), encoder.decode(example["targets"]).split()
             assert targets == expected(inputs)
             assert example["inputs"] == [*encoder.encode(" ".join(inputs)), 1]
@@ -53,7 +54,7 @@ def test_stopped_between_two_splits(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         problem.generate_data(str(tmp_path), str(tmp_path))
     problem.generate_data(str(tmp_path), str(tmp_path))
-    assert len(problem.shard_paths(str(tmp_path), DatasetSplit.EVAL)) == 1
+    assert len(Records(problem, str(tmp_path), DatasetSplit.EVAL).paths) == 1
 
 
 def test_the_seed_decides():

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.records import Records
 from t2t_lite.data.text_problems.labelled_text import cut_texts
 from t2t_lite.errors import UserError
 from tests.data.stored import read_examples
@@ -48,7 +49,7 @@ def test_records_hold_the_texts_and_the_label(name, content, first, label, tmp_p
     problem = registry.problem(name)  # it reads the folder
     encoders = problem.get_feature_encoders(str(tmp_path))
     for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL, DatasetSplit.TEST):
-        rows = list(read_examples(problem.shard_paths(str(tmp_path), split)))
+        rows = list(read_examples(Records(problem, str(tmp_path), split).paths))
         assert len(rows) == 60
     decode = encoders["inputs"].decode
     held = {tuple(decode(part) for part in parts_of(row["inputs"])): row["targets"] for row in rows}

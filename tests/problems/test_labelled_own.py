@@ -8,7 +8,9 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.corpora.conll import read_conll
 from t2t_lite.corpora.squad import read_squad
+from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit, Text2TagProblem, VocabType
+from t2t_lite.data.records import Records
 from t2t_lite.data.text_problems.span_problem import windows
 from t2t_lite.data.text_problems.text_tag_problem import cut_words
 from t2t_lite.errors import UserError
@@ -36,7 +38,7 @@ QUESTIONS = [
 
 
 def rows_of(problem, folder, split=DatasetSplit.TRAIN):
-    return list(read_examples(problem.shard_paths(str(folder), split)))
+    return list(read_examples(Records(problem, str(folder), split).paths))
 
 
 @pytest.mark.parametrize("name", ["regress_own", "regress_pair_own"])
@@ -187,7 +189,7 @@ def test_answers_longer_than_a_window_are_counted(tmp_path):
     asked = [*QUESTIONS, ("long", "What?", [(0, context)])]
     arguments = files_of(tmp_path, train=squad(*asked), dev=squad(*asked))
     problem = generated("qa_own", tmp_path, vocab_size=310, sequence_length=30, **arguments)
-    removed = problem.manifest(str(tmp_path))["splits"]["train"]["removed"]
+    removed = find_manifest(problem, str(tmp_path))["splits"]["train"]["removed"]
     assert removed == {"answers that no window holds": 1}
 
 
@@ -240,7 +242,7 @@ TREES = "".join(f"(S (NP (DT the{n}) (NN cat{n * n})) (VP (VBZ sleeps{n % 7})))\
 
 
 def removed_of(problem, folder, split="train"):
-    return problem.manifest(str(folder))["splits"][split]["removed"]
+    return find_manifest(problem, str(folder))["splits"][split]["removed"]
 
 
 def test_a_header_is_no_class(tmp_path):
@@ -251,7 +253,7 @@ def test_a_header_is_no_class(tmp_path):
         folder = tmp_path / names[0]
         problem = generated("classify_own", folder, vocab_size=300, columns=[names[2], names[0]], **files)
         assert problem.class_labels(str(folder)) == ["even", "odd"]
-        assert problem.manifest(str(folder))["splits"]["train"]["examples"] == 20
+        assert find_manifest(problem, str(folder))["splits"]["train"]["examples"] == 20
         with pytest.raises(UserError, match=r"columns = .*, but you requested columns = 3 and 1"):
             generated("classify_own", folder, vocab_size=300, columns=["3", "1"], header=True, **files)
         with pytest.raises(UserError, match=r"train\.tsv, line 1: .* looks like a header"):

@@ -8,7 +8,9 @@ import zipfile
 import pytest
 
 from t2t_lite import registry
+from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.problems.languagemodel import Enwik8L512
 from t2t_lite.text.vocabulary import ByteTextEncoder
@@ -72,7 +74,7 @@ def generated(problem, folder, downloads):
 
 
 def rows(problem, folder, split):
-    return [row["targets"] for row in read_examples(problem.shard_paths(str(folder), split))]
+    return [row["targets"] for row in read_examples(Records(problem, str(folder), split).paths)]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_each_line_is_a_record(tmp_path, downloads, name, train, dev):
         found = rows(problem, tmp_path, split)
         assert sorted(map(encoder.decode, found)) == sorted(expected) and all(row[-1] == 1 for row in found)
     words = sum(len(text.split()) for text in train) + len(train)
-    assert problem.manifest(str(tmp_path))["splits"]["train"]["text"]["words"] == words
+    assert find_manifest(problem, str(tmp_path))["splits"]["train"]["text"]["words"] == words
 
 
 def test_words_are_in_the_order_of_their_number(tmp_path, downloads):
@@ -144,7 +146,7 @@ def test_bytes_are_read_in_rows(tmp_path, downloads, split, begin, end, step):
     if split != "train":
         ids = list(itertools.chain(*found))
         assert ids == ByteTextEncoder().encode(part.decode())
-        counts = problem.manifest(str(tmp_path))["splits"][split]["text"]
+        counts = find_manifest(problem, str(tmp_path))["splits"][split]["text"]
         assert counts == {"characters": len(part.decode()), "bytes": len(part)}
 
 

@@ -8,7 +8,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.data import inspection
 from t2t_lite.data.problem import DatasetSplit
-from t2t_lite.data.split_facts import check_training_split
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.data.stored import read_examples
@@ -38,15 +38,16 @@ def generated(name, folder, **arguments):
 def test_rows_must_fit_into_a_batch(tmp_path, files):
     problem = generated(CHARACTERS, tmp_path / "data", sequence_length=64, **files)
     hparams = registry.hparams("transformer_lm_tiny").parse("batch_size=60")
+    records = Records(problem, str(tmp_path / "data"), "train")
     with pytest.raises(UserError, match=r"batch_size=60: languagemodel_own_characters has rows of 64 ids"):
-        check_training_split(problem, hparams, str(tmp_path / "data"))
-    whole = check_training_split(problem, hparams.parse("batch_size=64"), str(tmp_path / "data"))
+        records.check_training(hparams)
+    whole = records.check_training(hparams.parse("batch_size=64"))
     assert (whole.examples, whole.dropped) == (whole.facts["examples"], 0)
     assert "left out" in "\n".join(inspection.inspect_data(problem, str(tmp_path / "data"), hparams))
 
 
 def ids(problem, folder, split):
-    rows = read_examples(problem.shard_paths(str(folder), split))
+    rows = read_examples(Records(problem, str(folder), split).paths)
     return list(itertools.chain.from_iterable(row["targets"] for row in rows))
 
 
@@ -55,7 +56,7 @@ def test_a_text_comes_back_and_later_commands_need_the_folder_alone(tmp_path, fi
     for path in itertools.chain(*files.values()):
         (tmp_path / path).unlink()
     problem = registry.problem("languagemodel_own")
-    problem.check_data(str(tmp_path / "d"))
+    Records(problem, str(tmp_path / "d"), DatasetSplit.TRAIN).check()
     encoder = problem.get_feature_encoders(str(tmp_path / "d"))["targets"]
     found = ids(problem, tmp_path / "d", DatasetSplit.EVAL)
     border = found.index(1)

@@ -4,6 +4,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.parsing.trees import build_tree, linearize, parse_tree, to_line
 from tests.data.stored import read_examples
@@ -43,7 +44,7 @@ def generated(folder, **arguments):
 
 def decoded(problem, folder, split):
     encoders = problem.feature_encoders(str(folder))
-    for example in read_examples(problem.shard_paths(str(folder), split)):
+    for example in read_examples(Records(problem, str(folder), split).paths):
         yield tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))
 
 
@@ -75,7 +76,7 @@ def test_later_commands_need_the_data_folder_alone(tmp_path, files):
     for (path,) in files.values():
         (tmp_path / path).unlink()
     problem = registry.problem("parsing_english_own")
-    problem.check_data(str(tmp_path / "d"))
+    Records(problem, str(tmp_path / "d"), DatasetSplit.TRAIN).check()
     assert problem.approx_vocab_size == 350
     assert {split["split"] for split in problem.dataset_splits} == {"train", "eval", "test"}
     problem.generate_data(str(tmp_path / "d"), str(tmp_path))  # finished: nothing to do

@@ -3,7 +3,9 @@
 import pytest
 
 from t2t_lite import registry
+from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from tests.data.stored import read_examples
 from tests.problems.test_classify_own import parts_of
@@ -65,10 +67,10 @@ def downloads(tmp_path_factory):
 def test_texts_and_their_classes(name, splits, expected, tmp_path, downloads):
     problem = generated(f"{name}_characters", tmp_path, downloads)
     assert registry.problem(name).class_labels(None) == problem.class_labels(None)
-    assert len(problem.manifest(str(tmp_path))["splits"]) == splits
+    assert len(find_manifest(problem, str(tmp_path))["splits"]) == splits
     encoders = problem.get_feature_encoders(str(tmp_path))
     found = set()
-    for row in read_examples(problem.shard_paths(str(tmp_path), DatasetSplit.EVAL)):
+    for row in read_examples(Records(problem, str(tmp_path), DatasetSplit.EVAL).paths):
         texts = [encoders["inputs"].decode(part) for part in parts_of(row["inputs"])]
         found.add((*texts, encoders["targets"].decode(row["targets"])))
     assert found == expected
@@ -76,7 +78,7 @@ def test_texts_and_their_classes(name, splits, expected, tmp_path, downloads):
 
 def test_pairs_on_which_annotators_do_not_agree_are_counted(tmp_path, downloads):
     problem = generated("stanford_nli_characters", tmp_path, downloads)
-    assert problem.manifest(str(tmp_path))["splits"]["train"]["removed"] == {"no label": 1}
+    assert find_manifest(problem, str(tmp_path))["splits"]["train"]["removed"] == {"no label": 1}
 
 
 def test_answers(tmp_path, downloads):
@@ -84,7 +86,7 @@ def test_answers(tmp_path, downloads):
     problem.approx_vocab_size = 310
     problem.generate_data(str(tmp_path), str(downloads))
     encoders = problem.get_feature_encoders(str(tmp_path))
-    rows = list(read_examples(problem.shard_paths(str(tmp_path), DatasetSplit.EVAL)))
+    rows = list(read_examples(Records(problem, str(tmp_path), DatasetSplit.EVAL).paths))
     assert len(rows) == len(QUESTIONS)
     for row in rows:
         first, last = row["targets"]

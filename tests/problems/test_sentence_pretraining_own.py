@@ -5,6 +5,7 @@ import random
 import pytest
 
 from t2t_lite import registry
+from t2t_lite.data.manifests import find_manifest
 from t2t_lite.errors import UserError
 
 LENGTH = 80
@@ -99,7 +100,7 @@ def test_one_long_document_is_enough_and_long_sentences_are_cut(name, tmp_path):
     problem = registry.problem(name)
     problem.configure([str(text)], [str(text)], vocab_size=310, sequence_length=10)
     problem.generate_data(str(tmp_path), str(tmp_path))
-    assert len(problem.manifest(str(tmp_path))["splits"]) == 2
+    assert len(find_manifest(problem, str(tmp_path))["splits"]) == 2
 
 
 def test_the_other_text_of_a_single_document_is_none_of_the_first(tmp_path):

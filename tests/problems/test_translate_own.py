@@ -6,6 +6,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from tests.data import corpus
 from tests.data.stored import read_examples
@@ -29,7 +30,7 @@ def generated(folder, **arguments):
 
 def decoded(problem, folder, split):
     encoders = problem.feature_encoders(str(folder))
-    examples = read_examples(problem.shard_paths(str(folder), split))
+    examples = read_examples(Records(problem, str(folder), split).paths)
     return sorted(tuple(encoders[side].decode(e[side]) for side in ("inputs", "targets")) for e in examples)
 
 
@@ -44,7 +45,7 @@ def test_later_commands_need_the_data_folder_alone(tmp_path, files):
     for split, pairs in ((DatasetSplit.TRAIN, TRAIN), (DatasetSplit.EVAL, DEV), (DatasetSplit.TEST, TEST)):
         assert decoded(problem, tmp_path / "d", split) == sorted(pairs)
     reversed_problem = registry.problem("translate_own_rev")
-    reversed_problem.check_data(str(tmp_path / "d"))
+    Records(reversed_problem, str(tmp_path / "d"), DatasetSplit.TRAIN).check()
     assert reversed_problem.languages == ("de", "en")
 
 
@@ -84,9 +85,9 @@ def test_packed_and_tabbed_corpora_give_the_same_records(tmp_path, files):
             languages=["en", "de"],
         ),
     }
-    expected = list(read_examples(plain.shard_paths(str(tmp_path / "plain"), DatasetSplit.TRAIN)))
+    expected = list(read_examples(Records(plain, str(tmp_path / "plain"), DatasetSplit.TRAIN).paths))
     for name, problem in variants.items():
-        found = list(read_examples(problem.shard_paths(str(tmp_path / name), DatasetSplit.TRAIN)))
+        found = list(read_examples(Records(problem, str(tmp_path / name), DatasetSplit.TRAIN).paths))
         assert found == expected
         assert problem.languages == ("en", "de")
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data import batching
-from t2t_lite.data.split_facts import check_split
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.models import TransformerEncoder
 from t2t_lite.text.vocabulary import vocabulary_sizes
@@ -50,9 +50,10 @@ def compiled(problem, folder, rate):
 def test_the_loss_of_fit_is_that_of_the_trainer(prepared, split):
     problem, folder = prepared
     model, hparams = compiled(problem, folder, rate=0.0)
-    paths, _ = check_split(problem, folder, split)
     make = batching.training_batches if split == "train" else batching.evaluation_batches
-    batch = next(iter(make(problem, hparams, paths, problem.get_feature_encoders(folder))))
+    batch = next(
+        iter(make(problem, hparams, Records(problem, folder, split).paths, problem.get_feature_encoders(folder)))
+    )
     counts = {name: tf.cast(tf.math.count_nonzero(ids), tf.float32) for name, ids in batch.items()}
     expected = float(mean_loss(objective_sums(model(batch), batch), counts))
     batches = problem.dataset(folder, split, hparams)

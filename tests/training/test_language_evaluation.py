@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
-from t2t_lite.data import split_facts
 from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, Problem, VocabType
+from t2t_lite.data.records import Records
 from t2t_lite.data.sliding_windows import check_stride
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation import language
@@ -58,9 +58,9 @@ def problem_and_folder(tmp_path_factory):
 
 def evaluated(model, problem_and_folder, **more):
     problem, folder = problem_and_folder
-    encoders, paths = problem.get_feature_encoders(folder), problem.shard_paths(folder, DatasetSplit.EVAL)
-    text = split_facts.text_counts(problem, folder, DatasetSplit.EVAL)
-    return Evaluator(model, problem, encoders, HPARAMS, paths, text=text, **more)().metrics
+    encoders, records = problem.get_feature_encoders(folder), Records(problem, folder, DatasetSplit.EVAL)
+    text = records.text_counts()
+    return Evaluator(model, problem, encoders, HPARAMS, records.paths, text=text, **more)().metrics
 
 
 # The bytes of " aé" as ids, and the probability of each after each: é is two bytes, of which the second is certain.

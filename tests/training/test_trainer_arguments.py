@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from t2t_lite import registry
+from t2t_lite.data.records import Records
 from t2t_lite.training import trainer as trainer_module
 from t2t_lite.training.evaluator import Evaluation
 from t2t_lite.training.settings import EarlyStopping
@@ -105,7 +106,7 @@ def test_what_evaluates_is_made_of_and_what_is_said(data_dir, tmp_path, monkeypa
     ((model, problem, encoders, hparams, paths, *more),) = made
     assert model is of_run.trained and problem.full_name == PROBLEM and hparams.eval_decode_examples == 3
     assert {side: encoder.vocab_size for side, encoder in encoders.items()} == {"inputs": 12, "targets": 12}
-    assert paths == registry.problem(PROBLEM).shard_paths(data_dir, "eval")
+    assert paths == Records(registry.problem(PROBLEM), data_dir, "eval").paths
     assert more[:3] == [7, {"alpha": 0.9}, translate_all]
     assert (tmp_path / "decode").exists() == translate_all
     assert not (tmp_path / "best").exists()

@@ -6,6 +6,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.data.problem import DatasetSplit, Problem, TranslateProblem
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.models.transformer_lm import TransformerLM
@@ -47,8 +48,8 @@ def test_it_is_that_of_the_problem_within_the_limits(data_dir, name):
     assert (data.encoders["inputs"].vocab_size, data.encoders["targets"].vocab_size) == (
         data.vocab_size, data.target_vocab_size
     )  # fmt: skip
-    assert data.paths == data.problem.shard_paths(data_dir, DatasetSplit.TRAIN) and len(data.paths) == 3
-    assert data.dev_paths == data.problem.shard_paths(data_dir, DatasetSplit.EVAL) and len(data.dev_paths) == 2
+    assert data.records.split == DatasetSplit.TRAIN and len(data.records.paths) == 3
+    assert data.dev_records.split == DatasetSplit.EVAL and len(data.dev_records.paths) == 2
     assert (data.examples, data.dropped, data.max_length) == (40, 60, 7)  # of 4 to 7 ids
     long_side = "targets" if is_reversed else "inputs"
     for batch in data.batches.take(20):
@@ -60,7 +61,7 @@ def test_it_is_that_of_the_problem_within_the_limits(data_dir, name):
 
 def test_one_vocabulary_for_both_sides_is_none_of_the_targets_own(data_dir, monkeypatch):
     monkeypatch.setattr(Uneven, "sizes", (60, 60))
-    monkeypatch.setattr(Uneven, "check_data", lambda self, data_dir: None)
+    monkeypatch.setattr(Records, "check_vocabulary", lambda self, encoders: None)
     data = open_training_data("training_data_uneven", HPARAMS, data_dir)
     assert (data.vocab_size, data.target_vocab_size) == (60, None)
 
@@ -70,7 +71,7 @@ def test_a_vocabulary_that_the_records_do_not_fit_is_refused(data_dir, monkeypat
     with pytest.raises(UserError, match=r"this vocabulary \(60 entries"):
         open_training_data("training_data_uneven", HPARAMS, data_dir)
     monkeypatch.setattr(Uneven, "sizes", (20, 50))
-    monkeypatch.setattr(Uneven, "check_data", lambda self, data_dir: None)
+    monkeypatch.setattr(Records, "check_vocabulary", lambda self, encoders: None)
     with pytest.raises(UserError, match="id 30 in inputs is outside the vocabulary of 20"):
         open_training_data("training_data_uneven", HPARAMS, data_dir)
 

@@ -5,8 +5,8 @@ import os
 import sys
 
 from t2t_lite import files
-from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.problem import FILE_TAGS
+from t2t_lite.data.records import Records
 from t2t_lite.decoding.jobs.decode_files import FilePart, translate_lines
 from t2t_lite.decoding.jobs.decoding_job import LineErrors
 from t2t_lite.errors import UserError
@@ -28,7 +28,7 @@ def translate_records(job, split, output=""):
             "--decode_to_file": [*paths, *(name for path in paths for name in _beside(path))],
             "--alignments_file": [alignments] * job.settings.num_decodes,
         },
-        {"the problem's": job.found[0].problem.shard_paths(job.data_dir, split)},
+        {"the problem's": Records(job.found[0].problem, job.data_dir, split).paths},
     )
     inputs, references = read_records(job, split)
     full_name = job.translator.problem.full_name
@@ -58,10 +58,10 @@ def read_records(job, split):
                 f"--data_dir={job.data_dir}: its vocabulary of the {side} is not the one that the model was trained "
                 "with. Name the folder that the model was trained on."
             )
-    paths = translator.problem.shard_paths(job.data_dir, split)
+    records = Records(translator.problem, job.data_dir, split)
     wanted = None if job.settings.num_samples == -1 else job.settings.num_samples
     pairs = []
-    for example in ExampleReader(translator.problem, translator.hparams, "infer", paths).examples():
+    for example in records.examples(translator.hparams):
         if len(pairs) == wanted:
             break
         pairs.append([_text(translator, side, example[side]) for side in ("inputs", "targets")])

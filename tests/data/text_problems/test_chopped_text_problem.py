@@ -7,8 +7,10 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
-from t2t_lite.data import batching, inspection, sharding, split_facts
+from t2t_lite.data import batching, inspection, sharding
+from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, VocabType
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.text import vocabulary_files
 from t2t_lite.text.published import byte_level_learning
@@ -51,7 +53,7 @@ class Plays(ChoppedTextProblem):
 def generated(folder, problem):
     folder.mkdir(exist_ok=True)
     problem.generate_data(str(folder), str(folder))
-    return lambda split: [example["targets"] for example in read_examples(problem.shard_paths(str(folder), split))]
+    return lambda split: [example["targets"] for example in read_examples(Records(problem, str(folder), split).paths)]
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +103,7 @@ def test_rests_may_be_dropped(tmp_path, rows_of):
 
 
 def test_the_manifest_counts_the_text_and_its_ends(data_dir, rows_of):
-    ends, facts = len(DOCUMENTS), Plays().manifest(str(data_dir))["splits"][DatasetSplit.EVAL]
+    ends, facts = len(DOCUMENTS), find_manifest(Plays(), str(data_dir))["splits"][DatasetSplit.EVAL]
     assert facts["text"] == {
         "words": sum(len(text.split()) for text in DOCUMENTS) + ends,
         "characters": sum(map(len, DOCUMENTS)) + ends,
@@ -119,10 +121,11 @@ def test_batches_are_full_whatever_max_length_says(data_dir, rows_of):
 @pytest.mark.slow
 def test_fixed_shapes_are_full_too(data_dir, rows_of):
     problem, hparams = Plays(), HParams(batch_size=4 * LENGTH)
-    split = split_facts.check_training_split(problem, hparams, str(data_dir))
-    ladder = batching.problem_ladder(problem, hparams, split.paths, {}, split.facts)
+    records = Records(problem, str(data_dir), "train")
+    split, paths = records.check_training(hparams), records.paths
+    ladder = batching.problem_ladder(problem, hparams, paths, {}, split.facts)
     assert ladder.shapes[-1].tolist() == [4, LENGTH]
-    for batch in batching.training_batches(problem, hparams, split.paths, ladder=ladder).take(200):
+    for batch in batching.training_batches(problem, hparams, paths, ladder=ladder).take(200):
         assert [*batch["targets"].shape] in ladder.shapes.tolist()
 
 

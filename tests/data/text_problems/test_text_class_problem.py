@@ -6,7 +6,9 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.data import inspection
+from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem, VocabType
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.vocabulary import ByteTextEncoder
@@ -39,11 +41,11 @@ def data_dir(tmp_path_factory):
 
 
 def test_records_hold_the_texts_and_the_labels_from_1(data_dir):
-    found = read_examples(Opinion().shard_paths(data_dir, DatasetSplit.TRAIN))
+    found = read_examples(Records(Opinion(), data_dir, DatasetSplit.TRAIN).paths)
     expected = [{"inputs": [*ByteTextEncoder().encode(text), 1], "targets": [label + 1]}
                 for text, label in TEXTS.items() if text != " "]  # fmt: skip
     assert sorted(found, key=str) == sorted(expected, key=str)
-    assert Opinion().manifest(data_dir)["splits"]["train"]["removed"] == {"empty": 1}
+    assert find_manifest(Opinion(), data_dir)["splits"]["train"]["removed"] == {"empty": 1}
 
 
 def test_a_batch_holds_one_label_for_each_row(data_dir):
@@ -66,7 +68,7 @@ def test_inspection_shows_labels(data_dir):
 def test_a_label_may_be_numpys(data_dir, tmp_path, monkeypatch):
     monkeypatch.setattr(Opinion, "label_type", lambda self, number: np.int64(number))
     Opinion().generate_data(str(tmp_path), str(tmp_path))
-    paths = [Opinion().shard_paths(folder, DatasetSplit.TRAIN) for folder in (str(tmp_path), data_dir)]
+    paths = [Records(Opinion(), folder, DatasetSplit.TRAIN).paths for folder in (str(tmp_path), data_dir)]
     assert [*read_examples(paths[0])] == [*read_examples(paths[1])]
 
 
@@ -82,10 +84,10 @@ def test_a_label_that_is_none(tmp_path, monkeypatch, label):
 def test_labels_of_another_order_are_refused(data_dir, monkeypatch):
     monkeypatch.setattr(Opinion, "class_labels", lambda self, data_dir: ["positive", "negative"])
     with pytest.raises(UserError, match=r"targets of opinion: this vocabulary .* not the one the records"):
-        Opinion().check_data(data_dir)
+        Records(Opinion(), data_dir, DatasetSplit.TRAIN).check()
     monkeypatch.setattr(Opinion, "num_classes", 3)
     with pytest.raises(UserError, match="opinion: 2 class labels, but num_classes = 3"):
-        Opinion().check_data(data_dir)
+        Records(Opinion(), data_dir, DatasetSplit.TRAIN).check()
 
 
 def test_class_labels():

@@ -7,7 +7,9 @@ import pathlib
 import pytest
 import sentencepiece
 
+from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit, Text2SelfProblem, Text2TextProblem, VocabType
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords, vocabulary
 from tests.data import corpus
@@ -72,7 +74,7 @@ def test_byte_level_vocabularies_are_learned(tmp_path):
     assert encoders["inputs"].vocab_size == 300 and 300 < encoders["targets"].vocab_size < 2000, "as large as can be"
     found = [
         tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))
-        for example in read_examples(problem.shard_paths(str(tmp_path), DatasetSplit.TRAIN))
+        for example in read_examples(Records(problem, str(tmp_path), DatasetSplit.TRAIN).paths)
     ]
     assert sorted(found) == sorted(corpus.sentence_pairs(200))
     files = [pathlib.Path(path) for path in problem.vocabulary_files(str(tmp_path))]
@@ -109,7 +111,7 @@ def test_records_are_in_the_ids_of_each_side(two_dir):
     encoders = problem.feature_encoders(two_dir)
     found = [
         tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))
-        for example in read_examples(problem.shard_paths(two_dir, DatasetSplit.TRAIN))
+        for example in read_examples(Records(problem, two_dir, DatasetSplit.TRAIN).paths)
     ]
     assert sorted(found) == sorted(corpus.sentence_pairs(200))
 
@@ -262,5 +264,5 @@ def test_a_text_of_sentencepieces_spaces_is_empty(tmp_path, monkeypatch):
     samples = [{"inputs": inputs, "targets": targets} for inputs, targets in pairs]
     monkeypatch.setattr(TwoVocabularies, "generate_samples", lambda self, *folders: samples)
     TwoVocabularies().generate_data(str(tmp_path), str(tmp_path))
-    facts = TwoVocabularies().manifest(str(tmp_path))["splits"]["train"]
+    facts = find_manifest(TwoVocabularies(), str(tmp_path))["splits"]["train"]
     assert facts["removed"] == {"empty": 2}

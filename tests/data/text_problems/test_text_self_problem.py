@@ -2,7 +2,9 @@
 
 import pytest
 
+from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit, Text2SelfProblem, VocabType
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.data.stored import read_examples
@@ -29,10 +31,10 @@ def data_dir(tmp_path_factory):
 
 
 def test_records_hold_targets_alone(data_dir):
-    found = read_examples(Lines().shard_paths(data_dir, DatasetSplit.TRAIN))
+    found = read_examples(Records(Lines(), data_dir, DatasetSplit.TRAIN).paths)
     expected = [{"targets": [*ByteTextEncoder().encode(text), 1]} for text in TEXTS if text != " "]
     assert sorted(found, key=str) == sorted(expected, key=str)
-    assert Lines().manifest(data_dir)["splits"]["train"]["removed"] == {"empty": 1}
+    assert find_manifest(Lines(), data_dir)["splits"]["train"]["removed"] == {"empty": 1}
 
 
 def test_samples_of_pairs_are_refused(tmp_path, monkeypatch):
