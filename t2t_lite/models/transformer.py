@@ -1,14 +1,14 @@
 """The Transformer (Vaswani et al. 2017), encoder and decoder (mirrors tensor2tensor's models/transformer.py)."""
 
-from collections.abc import Callable
+from typing import ClassVar
 
 import keras
 from keras import ops
 
 from t2t_lite.layers import Dropout, TransformerDecoderLayer, TransformerEncoderLayer, number_dropouts
 from t2t_lite.layers.cache import new_ancestry, see_ancestors
-from t2t_lite.layers.keras_names import Initializer
 from t2t_lite.layers.masks import with_mask
+from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_parts import TransformerModel, normalized, positioned
 from t2t_lite.registry import register_model
 
@@ -24,33 +24,7 @@ class Transformer(TransformerModel):
     Args:
         vocab_size: int, ids of the inputs, and of the targets when shared.
         target_vocab_size: int, ids of the targets; None: one vocabulary for both.
-        hidden_size: int, d_model.
-        filter_size: int, d_ff.
-        num_heads: int, h.
-        num_encoder_layers, num_decoder_layers: int, N.
-        key_dim, value_dim: int, d_k and d_v of a head; None: hidden_size / num_heads.
-        dropout: float, on sub-layers' outputs and on the sums of embeddings and positions.
-        attention_dropout, relu_dropout: float, on attention weights and inner activations (0 in the paper).
-        norm: "post" (the paper) or "pre" (then each stack ends with one more normalization).
-        norm_epsilon: float.
-        attention_bias: bool, biases in the attention's projections.
-        activation: "relu", "gelu", "swish", "swiglu", or another activation that `FeedForward` takes.
-        position: "sinusoidal", "learned" (one table per side), "rotary" (in self-attention, see `rotated`) or "none".
-        position_layout: see `SinusoidalPositionEmbedding`.
-        max_position: int, rows of a learned table.
-        self_attention: kind of self-attention, or a list of kinds that take turns over the layers: see
-            `make_self_attention`.
-        target_space_embedding: bool: adds one learned vector to every encoder input, as tensor2tensor does for the kind
-            of its targets (`transformer_prepare_encoder` in its layers/transformer_layers.py).
-        tie_embeddings: bool: one matrix for inputs, targets and softmax (paper, section 3.4; with two vocabularies
-            for targets and softmax); False: three.
-        embedding_size: int, of embeddings that are projected to hidden_size: see `TokenEmbedding`; None: of all.
-        scale_embeddings: bool: whether embeddings are multiplied by the square root of hidden_size.
-        softmax_bias: bool, a bias of the logits.
-        recompute_grad: bool: while training, activations inside the layers are not kept for the gradient but
-            recomputed (`keras.remat`): less memory, more time, the same numbers up to rounding.
-        initializer, initializer_gain: str and float, of the dense layers' matrices: see `matrix_initializer`.
-        kernel_initializer, bias_initializer: as of `keras.layers.Dense`; None: as `initializer` says.
+        {options}
 
     Another kind of self-attention: add it to `layers.SELF_ATTENTION`. Other attention: override `attention`.
 
@@ -64,45 +38,14 @@ class Transformer(TransformerModel):
         (1, 4, 20)
     """
 
-    def __init__(
-        self,
-        vocab_size: int,
-        target_vocab_size: int | None = None,
-        hidden_size: int = 512,
-        filter_size: int = 2048,
-        num_heads: int = 8,
-        num_encoder_layers: int = 6,
-        num_decoder_layers: int = 6,
-        key_dim: int | None = None,
-        value_dim: int | None = None,
-        dropout: float = 0.1,
-        attention_dropout: float = 0.0,
-        relu_dropout: float = 0.0,
-        norm: str = "post",
-        norm_epsilon: float = 1e-5,
-        attention_bias: bool = False,
-        activation: str | Callable = "relu",
-        position: str = "sinusoidal",
-        position_layout: str = "interleaved",
-        max_position: int = 1024,
-        self_attention: str | dict | list = "dot_product",
-        target_space_embedding: bool = False,
-        tie_embeddings: bool = True,
-        embedding_size: int | None = None,
-        scale_embeddings: bool = True,
-        softmax_bias: bool = False,
-        recompute_grad: bool = False,
-        initializer: str = "uniform_unit_scaling",
-        initializer_gain: float = 1.0,
-        kernel_initializer: Initializer = None,
-        bias_initializer: Initializer = "zeros",
-        **kwargs,
-    ):
-        config = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
-        super().__init__(**kwargs)
-        self.configure(config)
+    OPTIONS: ClassVar = shared_options(without=["num_layers"])
+
+    def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
+        super().__init__(vocab_size, target_vocab_size, **options)
+        c = self.config
+        tie_embeddings, dropout = c["tie_embeddings"], c["dropout"]
         one_matrix = tie_embeddings and target_vocab_size is None
-        bias = {"use_bias": softmax_bias}  # the softmax's, whatever else its matrix is
+        bias = {"use_bias": c["softmax_bias"]}  # the softmax's, whatever else its matrix is
         self.input_embedding = (
             self.make_embedding(vocab_size, "embedding", **bias)
             if one_matrix
@@ -122,8 +65,8 @@ class Transformer(TransformerModel):
         self.decoder_position = self.make_position("decoder_position")
         self.encoder_dropout = Dropout(dropout, dtype=self.dtype_policy, name="encoder_dropout")
         self.decoder_dropout = Dropout(dropout, dtype=self.dtype_policy, name="decoder_dropout")
-        self.encoder = self.make_stack("encoder", TransformerEncoderLayer, num_encoder_layers)
-        self.decoder = self.make_stack("decoder", TransformerDecoderLayer, num_decoder_layers, True)
+        self.encoder = self.make_stack("encoder", TransformerEncoderLayer, c["num_encoder_layers"])
+        self.decoder = self.make_stack("decoder", TransformerDecoderLayer, c["num_decoder_layers"], True)
         # After both stacks: checkpoints know the optimizer's variables by their order.
         self.encoder_norm = self.make_final_norm("encoder_norm")
         self.decoder_norm = self.make_final_norm("decoder_norm")

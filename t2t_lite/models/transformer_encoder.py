@@ -1,7 +1,7 @@
 """Encoders that read a text, or a pair, in both directions: BERT (Devlin et al. 2019) and what grew out of it."""
 
 import numbers
-from collections.abc import Callable
+import types
 from typing import ClassVar
 
 import keras
@@ -20,7 +20,8 @@ from t2t_lite.layers import (
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.encoder_heads import mean_and_maximum
-from t2t_lite.layers.keras_names import Initializer, matrix_initializer, own_initializer
+from t2t_lite.layers.keras_names import matrix_initializer, own_initializer
+from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_parts import TransformerModel, normalized, positioned
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_model
@@ -47,27 +48,11 @@ class TransformerEncoder(TransformerModel):
     Args:
         vocab_size: int, ids of the inputs.
         target_vocab_size: int, ids of the targets: 1 + the number of classes or tags; None: of masked ids.
-        head: "masked_lm", "class", "tag", "span" or "real", one number of the text or pair.
-        sentence_classes: int, classes of a second feature "sentence", such as BERT's next sentence or ALBERT's order
-            of sentences; 0: there is none.
-        first_id: int, the id that is read first, BERT's [CLS]; 0: a zero vector.
-        pooling: "first" or "mean_max", what a class or a number of the whole row is read from: the first position
-            (BERT), or the mean and the maximum of all (Howard and Ruder 2018, "ULMFiT", section 3.3).
-        num_segments: int, rows of the table of segments; 0: there is none.
-        match_embedding: bool, whether a position's embedding says if its id occurs in another segment, too (Chen et al.
-            2017, "Reading Wikipedia to answer open-domain questions", section 3.2: exact match).
-        embedding_norm: bool, whether the sum of embeddings is normalized, as in BERT.
-        num_layers: int, N.
-        num_hidden_groups: int, groups of neighbouring layers that share their weights (ALBERT has one); None: no layers
-            share any.
-        num_task_types: int, rows of a table of task types, whose first one is added to all embeddings (Sun et al. 2019,
-            "ERNIE 2.0"); 0: there is none.
-        hidden_size, filter_size, num_heads, key_dim, value_dim, dropout, attention_dropout, relu_dropout, norm,
-            norm_epsilon, attention_bias, activation, position, position_layout, max_position, self_attention,
-            recompute_grad, initializer, initializer_gain, kernel_initializer, bias_initializer: see `Transformer`.
-        embedding_size: int, of all embeddings, which a dense layer brings to hidden_size (Lan et al. 2020, "ALBERT");
-            None: hidden_size.
-        softmax_bias: bool, a bias of the logits of masked ids.
+        {options}
+
+    Sources: the pooling mean_max is ULMFiT's (Howard and Ruder 2018, section 3.3), match_embedding "exact match" (Chen
+    et al. 2017, "Reading Wikipedia to answer open-domain questions", section 3.2). Groups of layers, and embeddings
+    that are projected to hidden_size, are ALBERT's (Lan et al. 2020), task types ERNIE 2.0's (Sun et al. 2019).
 
     Raises:
         ValueError: an argument is out of its range; the message has its name and value.
@@ -119,97 +104,66 @@ class TransformerEncoder(TransformerModel):
         ),
     }  # fmt: skip
 
-    def __init__(
-        self,
-        vocab_size: int,
-        target_vocab_size: int | None = None,
-        head: str = "masked_lm",
-        sentence_classes: int = 0,
-        first_id: int = 0,
-        pooling: str = "first",
-        num_segments: int = 2,
-        match_embedding: bool = False,
-        embedding_norm: bool = True,
-        num_layers: int = 12,
-        num_hidden_groups: int | None = None,
-        num_task_types: int = 0,
-        hidden_size: int = 768,
-        filter_size: int = 3072,
-        num_heads: int = 12,
-        key_dim: int | None = None,
-        value_dim: int | None = None,
-        dropout: float = 0.1,
-        attention_dropout: float = 0.1,
-        relu_dropout: float = 0.0,
-        norm: str = "post",
-        norm_epsilon: float = 1e-12,
-        attention_bias: bool = True,
-        activation: str | Callable = "gelu",
-        position: str = "learned",
-        position_layout: str = "interleaved",
-        max_position: int = 512,
-        self_attention: str | dict | list = "dot_product",
-        embedding_size: int | None = None,
-        softmax_bias: bool = True,
-        recompute_grad: bool = False,
-        initializer: str = "normal",
-        initializer_gain: float = 0.02,
-        kernel_initializer: Initializer = None,
-        bias_initializer: Initializer = "zeros",
-        **kwargs,
-    ):
-        config = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
-        super().__init__(**kwargs)
-        self.configure(config)
-        if head not in HEADS:
-            raise ValueError(f"`head` must be one of {', '.join(HEADS)}: received head={head!r}.")
-        if pooling not in POOLINGS:
-            raise ValueError(f"`pooling` must be one of {', '.join(POOLINGS)}: received pooling={pooling!r}.")
-        if not isinstance(first_id, numbers.Integral) or not 0 <= first_id < vocab_size:
-            raise ValueError(f"`first_id` must be an id from 0 to {vocab_size - 1}: received first_id={first_id!r}.")
-        if head in ("class", "tag") and (target_vocab_size is None or target_vocab_size < 2):
-            raise ValueError(f"A {head} head needs target_vocab_size of at least 2: received {target_vocab_size}.")
-        counts = {"num_segments": num_segments, "num_task_types": num_task_types, "sentence_classes": sentence_classes}
-        check_sizes(embedding_size=embedding_size, num_hidden_groups=num_hidden_groups)
+    OPTIONS: ClassVar = shared_options(
+        without=[
+            "num_encoder_layers", "num_decoder_layers", "target_space_embedding", "tie_embeddings", "scale_embeddings"
+        ],
+        num_layers=12, hidden_size=768, filter_size=3072, num_heads=12, attention_dropout=0.1, norm_epsilon=1e-12,
+        attention_bias=True, activation="gelu", position="learned", max_position=512, softmax_bias=True,
+        initializer="normal", initializer_gain=0.02,
+    )  # fmt: skip
+
+    def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
+        super().__init__(vocab_size, target_vocab_size, **options)
+        c = types.SimpleNamespace(**self.config)
+        if not isinstance(c.first_id, numbers.Integral) or not 0 <= c.first_id < vocab_size:
+            raise ValueError(f"`first_id` must be an id from 0 to {vocab_size - 1}: received first_id={c.first_id!r}.")
+        if c.head in ("class", "tag") and (target_vocab_size is None or target_vocab_size < 2):
+            raise ValueError(f"A {c.head} head needs target_vocab_size of at least 2: received {target_vocab_size}.")
+        counts = {name: getattr(c, name) for name in ("num_segments", "num_task_types", "sentence_classes")}
         check_sizes(**{name: count for name, count in counts.items() if count != 0})  # 0: there is none
-        if num_hidden_groups is not None and num_hidden_groups > num_layers:
+        if c.num_hidden_groups is not None and c.num_hidden_groups > c.num_layers:
             raise ValueError(
-                f"`num_hidden_groups` must be at most num_layers={num_layers}: received "
-                f"num_hidden_groups={num_hidden_groups}."
+                f"`num_hidden_groups` must be at most num_layers={c.num_layers}: received "
+                f"num_hidden_groups={c.num_hidden_groups}."
             )
-        self.width = embedding_size or hidden_size
-        matrices = kernel_initializer or matrix_initializer(initializer, initializer_gain)
+        self.width = c.embedding_size or c.hidden_size
+        matrices = c.kernel_initializer or matrix_initializer(c.initializer, c.initializer_gain)
         own = {"dtype": self.dtype_policy}
         self.embedding = TokenEmbedding(
-            vocab_size, self.width, use_bias=softmax_bias and head == "masked_lm", scale=False,
+            vocab_size, self.width, use_bias=c.softmax_bias and c.head == "masked_lm", scale=False,
             embeddings_initializer=self.embeddings_initializer(), name="embedding", **own,
         )  # fmt: skip
-        self.segment_embedding = self._table(num_segments, "segment_embedding")
-        self.match_embedding = self._table(2 if match_embedding else 0, "match_embedding")
-        self.task_embedding = self._table(num_task_types, "task_embedding")
+        self.segment_embedding = self._table(c.num_segments, "segment_embedding")
+        self.match_embedding = self._table(2 if c.match_embedding else 0, "match_embedding")
+        self.task_embedding = self._table(c.num_task_types, "task_embedding")
         self.position = self.make_position("position")
         self.embedding_norm = None
-        if embedding_norm:
-            self.embedding_norm = LayerNormalization(epsilon=norm_epsilon, name="embedding_norm", **own)
-        self.dropout = Dropout(dropout, name="embedding_dropout", **own)
+        if c.embedding_norm:
+            self.embedding_norm = LayerNormalization(epsilon=c.norm_epsilon, name="embedding_norm", **own)
+        self.dropout = Dropout(c.dropout, name="embedding_dropout", **own)
         self.projection = None
-        if embedding_size is not None:
-            self.projection = Dense(hidden_size, kernel_initializer=own_initializer(matrices), name="projection", **own)
-        self.encoder = self.make_stack("encoder", TransformerEncoderLayer, num_layers, num_groups=num_hidden_groups)
+        if c.embedding_size is not None:
+            self.projection = Dense(
+                c.hidden_size, kernel_initializer=own_initializer(matrices), name="projection", **own
+            )
+        self.encoder = self.make_stack("encoder", TransformerEncoderLayer, c.num_layers, num_groups=c.num_hidden_groups)
         self.encoder_norm = self.make_final_norm("encoder_norm")
         self.masked_ids_head = self.class_head = self.span_head = self.sentence_head = None
-        if head == "masked_lm":
+        if c.head == "masked_lm":
             self.supports_jit = False  # for `fit`: XLA has no logits whose number depends on the targets
             self.softmax = self.embedding
-            self.masked_ids_head = MaskedIdsHead(self.width, activation, norm_epsilon, matrices, name="ids_head", **own)
-        elif head == "span":
+            self.masked_ids_head = MaskedIdsHead(
+                self.width, c.activation, c.norm_epsilon, matrices, name="ids_head", **own
+            )
+        elif c.head == "span":
             self.span_head = SpanHead(matrices, name="span_head", **own)
         else:
-            classes = 1 if head == "real" else target_vocab_size - 1
-            self.class_head = ClassHead(classes, head != "tag", dropout, matrices, name="class_head", **own)
-        if sentence_classes:
+            classes = 1 if c.head == "real" else target_vocab_size - 1
+            self.class_head = ClassHead(classes, c.head != "tag", c.dropout, matrices, name="class_head", **own)
+        if c.sentence_classes:
             self.sentence_head = ClassHead(
-                sentence_classes, True, dropout=0.0, kernel_initializer=matrices, name="sentence_head", **own
+                c.sentence_classes, True, dropout=0.0, kernel_initializer=matrices, name="sentence_head", **own
             )
 
     def _table(self, rows, name):

@@ -1,7 +1,6 @@
 """The decoder alone, a language model (Liu et al. 2018, "Generating Wikipedia"; Radford et al. 2019, "GPT-2")."""
 
 import types
-from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import keras
@@ -10,15 +9,14 @@ from keras import ops
 
 from t2t_lite.layers import Dropout, TransformerDecoderLayer, number_dropouts
 from t2t_lite.layers.cache import new_ancestry, see_ancestors, see_prompt
-from t2t_lite.layers.keras_names import Initializer
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.layers.quantization import is_quantized
+from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_parts import TransformerModel, normalized, positioned
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_model
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
-_BEGINS = ("zero", "end")
 # Added to logits of unused ids: their probability is 0 in float32, and label smoothing, which spreads over all ids,
 # stays finite.
 _NEVER = -1e4
@@ -36,18 +34,10 @@ class TransformerLM(TransformerModel):
     Args:
         vocab_size: int.
         target_vocab_size: None, or vocab_size: inputs and targets have one vocabulary.
-        hidden_size, filter_size, num_heads, key_dim, value_dim, dropout, attention_dropout, relu_dropout, norm,
-            norm_epsilon, attention_bias, activation, position, position_layout, max_position, self_attention,
-            embedding_size, scale_embeddings, softmax_bias, recompute_grad, initializer, initializer_gain,
-            kernel_initializer, bias_initializer: see `Transformer`.
-        num_layers: int, N.
-        tie_embeddings: bool, whether embeddings and softmax share one matrix.
-        begin: what is read first, before there is a token: "zero", the zero vector, at the beginning of every row,
-            inputs included (tensor2tensor); or "end", the embedding of id 1 where there are no inputs (GPT-2, whose
-            prompts are read without it).
-        unused_ids: list of int, ids that are never predicted. Imported models have no padding or unknown token.
-        scale_residuals: bool, whether the initial values of the two matrices of each layer whose products are added to
-            the residual stream are smaller by sqrt(2 num_layers) (GPT-2).
+        {options}
+
+    With begin "zero" the zero vector comes at the beginning of every row, inputs included (tensor2tensor); with "end"
+    the embedding of id 1 where there are no inputs (GPT-2, whose prompts are read without it).
 
     Raises:
         ValueError: an argument is out of its range; the message has its name and value.
@@ -62,7 +52,7 @@ class TransformerLM(TransformerModel):
     joins_inputs = True  # one row of positions is for inputs and targets together
     HPARAMS: ClassVar = {
         "begin": setting(
-            "zero", choices=_BEGINS, argument="begin", fixed=True,
+            "zero", choices=("zero", "end"), argument="begin", fixed=True,
             meaning="What is read before there is a token: the zero vector, or, without a prompt, id 1 (GPT-2).",
         ),
         "unused_ids": setting(
@@ -74,70 +64,36 @@ class TransformerLM(TransformerModel):
         ),
     }  # fmt: skip
 
-    def __init__(
-        self,
-        vocab_size: int,
-        target_vocab_size: int | None = None,
-        hidden_size: int = 512,
-        filter_size: int = 2048,
-        num_heads: int = 8,
-        num_layers: int = 6,
-        key_dim: int | None = None,
-        value_dim: int | None = None,
-        dropout: float = 0.1,
-        attention_dropout: float = 0.0,
-        relu_dropout: float = 0.0,
-        norm: str = "post",
-        norm_epsilon: float = 1e-5,
-        attention_bias: bool = False,
-        activation: str | Callable = "relu",
-        position: str = "sinusoidal",
-        position_layout: str = "interleaved",
-        max_position: int = 1024,
-        self_attention: str | dict | list = "dot_product",
-        tie_embeddings: bool = True,
-        embedding_size: int | None = None,
-        scale_embeddings: bool = True,
-        softmax_bias: bool = False,
-        recompute_grad: bool = False,
-        initializer: str = "uniform_unit_scaling",
-        initializer_gain: float = 1.0,
-        kernel_initializer: Initializer = None,
-        bias_initializer: Initializer = "zeros",
-        begin: str = "zero",
-        unused_ids: Sequence[int] = (),
-        scale_residuals: bool = False,
-        **kwargs,
-    ):
-        config = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
-        super().__init__(**kwargs)
-        self.configure({**config, "unused_ids": _ids(unused_ids, vocab_size)})
+    OPTIONS: ClassVar = shared_options(without=["num_encoder_layers", "num_decoder_layers", "target_space_embedding"])
+
+    def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
+        super().__init__(vocab_size, target_vocab_size, **options)
+        c = self.config
+        c["unused_ids"] = _ids(c["unused_ids"], vocab_size)
         if target_vocab_size not in (None, vocab_size):
             raise ValueError(
                 "`target_vocab_size` must be None or `vocab_size`, since a language model has one vocabulary: received "
                 f"target_vocab_size={target_vocab_size}, vocab_size={vocab_size}."
             )
-        if begin not in _BEGINS:
-            raise ValueError(f"`begin` must be one of {', '.join(_BEGINS)}: received begin={begin!r}.")
-        if begin == "zero" and position in ("rotary", "none"):
+        if c["begin"] == "zero" and c["position"] in ("rotary", "none"):
             # Where a normalization reads the zero vector, its variance is 0, and it multiplies the gradient by
             # norm_epsilon^-0.5: 1000 for 1e-6. All 2 N + 1 of them (post-norm: 2 N) do so, until float32 overflows.
             raise ValueError(
-                f"`begin` must be end with position={position}, which adds nothing to the zero vector: received "
+                f"`begin` must be end with position={c['position']}, which adds nothing to the zero vector: received "
                 "begin=zero."
             )
-        of_softmax = {"use_bias": softmax_bias}
+        of_softmax = {"use_bias": c["softmax_bias"]}
         self.target_embedding = self.make_embedding(
-            vocab_size, "target_embedding", **(of_softmax if tie_embeddings else {})
+            vocab_size, "target_embedding", **(of_softmax if c["tie_embeddings"] else {})
         )
         self.softmax = (
             self.target_embedding
-            if tie_embeddings
+            if c["tie_embeddings"]
             else self.make_embedding(vocab_size, "softmax_embedding", **of_softmax)
         )
         self.decoder_position = self.make_position("decoder_position")
-        self.decoder_dropout = Dropout(dropout, dtype=self.dtype_policy, name="decoder_dropout")
-        self.decoder = self.make_stack("decoder", TransformerDecoderLayer, num_layers)
+        self.decoder_dropout = Dropout(c["dropout"], dtype=self.dtype_policy, name="decoder_dropout")
+        self.decoder = self.make_stack("decoder", TransformerDecoderLayer, c["num_layers"])
         self.decoder_norm = self.make_final_norm("decoder_norm")
 
     def stacks(self):

@@ -1,5 +1,8 @@
 """The parts that models of Transformer layers are made of, by the arguments of their constructors."""
 
+import inspect
+from typing import ClassVar
+
 from t2t_lite.layers import (
     LayerNormalization,
     LearnedPositionEmbedding,
@@ -8,39 +11,39 @@ from t2t_lite.layers import (
     TokenEmbedding,
     TransformerStack,
 )
-from t2t_lite.layers.checks import check_rates, check_sizes
+from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.self_attention import make_self_attention, self_attention_config
+from t2t_lite.models.options import described, own_options, with_options
 from t2t_lite.models.sequence_model import SequenceModel
-
-_POSITIONS = ("sinusoidal", "learned", "rotary", "none")
-_INITIALIZERS = ("kernel_initializer", "bias_initializer", "output_initializer")
-_ATTENTION_OPTIONS = ("num_heads", "key_dim", "value_dim", *_INITIALIZERS)
-_LAYER_OPTIONS = (
-    "num_heads", "filter_size", "key_dim", "value_dim", "dropout", "attention_dropout", "relu_dropout", "norm",
-    "norm_epsilon", "attention_bias", "activation", *_INITIALIZERS,
-)  # fmt: skip
+from t2t_lite.ranges import own_settings
 
 
 class TransformerModel(SequenceModel):
     """Makes embeddings, positions and stacks of layers: base of `Transformer`, `TransformerLM`, `TransformerEncoder`.
 
-    Their constructors say what the arguments mean. A subclass gives all of them to `configure`, which keeps them in
-    `config`, before it makes parts.
+    A subclass declares `OPTIONS`, see `shared_options`, to which those of its `HPARAMS` are added. Its constructor gets
+    all of them by name, and hands them on before it makes parts of the `config`.
     """
 
-    def configure(self, config):
-        """Keeps the constructor's arguments, a dict, in `config`. Raises `ValueError` for one out of its range."""
-        self.config = {**config, "self_attention": self_attention_config(config["self_attention"])}
-        sizes = ("vocab_size", "target_vocab_size", "hidden_size", "max_position")
-        check_sizes(**{name: config[name] for name in config if name in sizes or name.endswith("_layers")})
-        check_rates(dropout=config["dropout"])
-        if config["position"] not in _POSITIONS:
-            raise ValueError(
-                f"`position` must be one of {', '.join(_POSITIONS)}: received position={config['position']!r}."
-            )
-        self.vocab_size = config["vocab_size"]
-        self.target_vocab_size = config["target_vocab_size"] or config["vocab_size"]
+    OPTIONS: ClassVar = {}
+
+    def __init_subclass__(cls, **kwargs):
+        if {"OPTIONS", "__init__"} <= vars(cls).keys():
+            cls.OPTIONS = cls.OPTIONS | own_options(own_settings(cls))
+            cls.__init__, cls.__doc__ = with_options(cls.__init__, cls.OPTIONS), described(cls.__doc__, cls.OPTIONS)
+        super().__init_subclass__(**kwargs)
+
+    def __init__(self, vocab_size, target_vocab_size, **options):
+        """Keeps the arguments in `config`. Raises `ValueError` for one out of its range."""
+        own = {name: options.pop(name) for name in self.OPTIONS}
+        super().__init__(**options)
+        check_sizes(vocab_size=vocab_size, target_vocab_size=target_vocab_size)
+        for name, option in self.OPTIONS.items():
+            option.check(name, own[name])
+        own["self_attention"] = self_attention_config(own["self_attention"])
+        self.config = {"vocab_size": vocab_size, "target_vocab_size": target_vocab_size, **own}
+        self.vocab_size, self.target_vocab_size = vocab_size, target_vocab_size or vocab_size
 
     def make_embedding(self, size, name, use_bias=False):
         """Returns the `TokenEmbedding` of a vocabulary."""
@@ -78,16 +81,14 @@ class TransformerModel(SequenceModel):
         """
         c = {**self.config, "output_initializer": self._output_initializer(num_layers)}
         c["kernel_initializer"] = c["kernel_initializer"] or matrix_initializer(c["initializer"], c["initializer_gain"])
-        options = {option: c[option] for option in _ATTENTION_OPTIONS}
-        options |= {"dropout": c["attention_dropout"], "use_bias": c["attention_bias"]}
+        options = _taken(MultiHeadAttention, c) | {"dropout": c["attention_dropout"], "use_bias": c["attention_bias"]}
         options |= {"dtype": self.dtype_policy, "name": "attention"}
         rotary = {"rotary": True} if c["position"] == "rotary" else {}  # of self-attention alone
         layers = []
         for i in range(num_groups or num_layers):
-            own = {"self_attention": self.attention(name, i, **options, **rotary)}
+            own = _taken(layer_class, c) | {"self_attention": self.attention(name, i, **options, **rotary)}
             if attends_to_memory:
                 own["cross_attention"] = self.attention("memory", i, **options)
-            own |= {option: c[option] for option in _LAYER_OPTIONS}
             layers.append(layer_class(**own, dtype=self.dtype_policy, name=f"{name}_{i}"))
         layers = [layers[i * len(layers) // num_layers] for i in range(num_layers)]
         return TransformerStack(layers, c["recompute_grad"], dtype=self.dtype_policy, name=name)
@@ -130,6 +131,11 @@ class TransformerModel(SequenceModel):
     def max_length(self):
         """The number of positions that a table has, int; None: no limit."""
         return self.config["max_position"] if self.config["position"] == "learned" else None
+
+
+def _taken(layer_class, config):
+    """Returns those of a model's options that are arguments of a layer, too."""
+    return {name: config[name] for name in inspect.signature(layer_class).parameters if name in config}
 
 
 def positioned(layer, x, position=None):
