@@ -45,20 +45,16 @@ def paths(flags):
     return [os.path.expanduser(part) for part in parts]
 
 
-def find(flags, task="sequence_to_sequence"):
+def find(flags):
     """Returns what `paths` lead to, a list of `runs.opening.Found`.
 
     Raises:
-        UserError: nothing there, another flag contradicts what the model was trained with, or its task is another one;
-            None: any task.
+        UserError: nothing there, or another flag contradicts what the model was trained with.
     """
     from t2t_lite.runs.directory import check_names, check_unchanged
     from t2t_lite.runs.opening import find_run
-    from t2t_lite.tasks import check_task
 
     found = [find_run(path) for path in paths(flags)]
-    if task is not None:
-        check_task(found[0].problem, task, found[0].checkpoint)
     check_names(found[0].config, flags.problem, flags.model, flags.hparams_set)
     if flags.hparams:
         check_unchanged(found[0].config, flags.hparams)

@@ -71,7 +71,7 @@ def run(flags):
     from t2t_lite.training.distribution import gpus_as_needed
 
     gpus_as_needed()  # a trainer may need the rest of their memory
-    paths = [found.checkpoint for found in _trained.find(flags, task=None)]
+    paths = [found.checkpoint for found in _trained.find(flags)]
     answerer = load(paths if len(paths) > 1 else paths[0], data_dir=flags.data_dir)
     _mode(flags).run(flags, answerer).save(flags.output)
     print(flags.output)

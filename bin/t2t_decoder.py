@@ -103,7 +103,7 @@ def _job(flags, mode):
     from t2t_lite.training.distribution import choose_devices
 
     check_tokenization(flags)
-    found = _trained.find(flags, task=None)
+    found = _trained.find(flags)
     check_task(found[0], flags.flag_values_dict())
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults, mbr=bool(flags.mbr))
     if flags["decode_shards"].present:

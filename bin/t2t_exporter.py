@@ -21,7 +21,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.ranges import COMPUTE_DTYPES, FORMATS, QUANTIZATIONS
 
 _LOGGER = logging.getLogger("t2t_lite")
-_SETTINGS = {("hugging_face", "sequence_to_sequence"): ("beam_size", "alpha")}  # of a SavedModel: as its task says
+_SETTINGS = {("hugging_face", "Translator"): ("beam_size", "alpha")}  # of a SavedModel: as its task says
 
 
 def define_flags(flags):
@@ -80,16 +80,18 @@ def _check_settings(flags, settings, fixed, kept):
 
 def run(flags):
     """Exports, and prints where to."""
+    from t2t_lite import registry
     from t2t_lite.decoding.jobs.decode_hparams import SEARCH_NAMES, DecodeHParams
     from t2t_lite.export import by_task
     from t2t_lite.runs.exported import export_of
 
-    found = _trained.find(flags, task=None)
+    found = _trained.find(flags)
     by_task.check(found[0].problem, found[0].checkpoint)
-    signatures = by_task.SIGNATURES[found[0].problem.task]
+    task = registry.task_of(found[0].problem)
+    signatures = by_task.signatures_of(task)
     fixed = [*(SEARCH_NAMES[name] for name in signatures.SETTINGS), "max_input_size"]
     is_saved_model = flags.format == "saved_model"
-    kept = signatures.SETTINGS if is_saved_model else _SETTINGS.get((flags.format, found[0].problem.task), ())
+    kept = signatures.SETTINGS if is_saved_model else _SETTINGS.get((flags.format, task.answered_by), ())
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults)
     _check_settings(flags, settings, fixed, fixed if is_saved_model else kept)
     features = _trained.features_options(flags)

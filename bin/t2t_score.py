@@ -16,12 +16,16 @@ import sys
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
 
-_TASKS = ("classification", "regression", "tagging", "spans")
-
 
 def define_flags(flags):
     """Declares the command's flags."""
-    flags.DEFINE_enum("task", None, _TASKS, "What was predicted: labels, numbers, tags of words, or parts of texts.")
+    flags.DEFINE_string(
+        "task",
+        None,
+        "What was predicted: labels (classification), numbers (regression), tags of words (tagging), parts of texts "
+        "(spans), or a task of --t2t_usr_dir.",
+    )
+    flags.DEFINE_path("t2t_usr_dir", None, "Your own folder with an __init__.py, imported for the tasks it registers.")
     flags.DEFINE_path("predictions", None, "File of predictions: columns that begin with the label or number; CoNLL's "
                       "columns; or a JSON object of ids and answers.")  # fmt: skip
     flags.DEFINE_path("reference", None, "Labelled file: columns that begin with the label or number; CoNLL's columns; "
@@ -43,14 +47,15 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for flags that are missing."""
     _app.require(flags, "task", "predictions", "reference")
-    if flags.task == "spans" and (flags.columns or flags.header is not None):
-        raise UserError("--columns, --header: not with --task=spans, whose reference has none. Leave them out.")
 
 
 def run(flags):
     """Prints the scores."""
     from t2t_lite.evaluation import answer_files, answer_report
 
+    task = answer_report.scored_task(flags.task)
+    if not task.columns and (flags.columns or flags.header is not None):
+        raise UserError(f"--columns, --header: not with --task={flags.task}, whose reference has none. Leave them out.")
     reference = answer_files.read_reference(flags.reference, flags.task, flags.columns, flags.header)
     predicted = answer_files.read_predictions(flags.predictions, reference)
     baseline = answer_files.read_predictions(flags.baseline, reference) if flags.baseline else None

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from t2t_lite.config import HParams
     from t2t_lite.data.base_problem import Problem
     from t2t_lite.models.sequence_model import SequenceModel
+    from t2t_lite.tasks.task import Task
 
 _LOGGER = logging.getLogger("t2t_lite")
 _Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which decorators return as it is
@@ -34,6 +35,7 @@ _FOLDERS = {  # of the built-in ones; the word by which a module registers one
     "metrics": ("t2t_lite.evaluation", "register_metric"),
     "ranged hparams": ("t2t_lite.hparams", "register_ranged_hparams"),
     "problems": ("t2t_lite.problems", "register_problem"),
+    "tasks": ("t2t_lite.tasks", "register_task"),
 }
 
 
@@ -57,8 +59,7 @@ class Registry:
     """A named collection filled by decorators; dict-like for reading.
 
     Args:
-        kind: "problems", "models", "hparams", "ranged hparams" or "metrics", whose built-in modules are imported, or
-            another word for messages.
+        kind: a key of `_BUILT_IN`, whose modules are imported, or another word for messages.
         check: function of (name, object) that raises `UserError` when the object cannot be registered.
     """
 
@@ -179,10 +180,18 @@ def _check_metric(name, metric):
         raise UserError(f"metrics: {name!r}: of={metric.of!r}: expected 'logits', 'answers', 'texts' or 'ids'.")
 
 
+def _check_task(name, cls):
+    cls.name = name
+    for metric, function in cls.metrics.items():
+        if function.is_registered:
+            Registries.metrics.register(metric)(Metric(function, "answers", "targets", False, _mean))
+
+
 class Registries:
     """All of them. `Registries.problems.remove("mine")` lets a notebook register a name anew."""
 
     problems = Registry("problems", _check_problem)
+    tasks = Registry("tasks", _check_task)
     models = Registry("models", _check_model)
     hparams = Registry("hparams")
     ranged_hparams = Registry("ranged hparams", _check_ranged_hparams)
@@ -190,10 +199,13 @@ class Registries:
 
 
 register_problem = Registries.problems.register
+register_task = Registries.tasks.register
 register_model = Registries.models.register
 register_hparams = Registries.hparams.register
 register_ranged_hparams = Registries.ranged_hparams.register
+task = Registries.tasks.get  # the `Task` subclass of a name; raises `UnknownName`
 list_problems = Registries.problems.names
+list_tasks = Registries.tasks.names
 list_models = Registries.models.names
 list_hparams = Registries.hparams.names
 list_ranged_hparams = Registries.ranged_hparams.names
@@ -257,6 +269,16 @@ def problem(name: str, **kwargs) -> Problem:
         if twice:
             raise UserError(f"problem {shown(name)}: a suffix is given twice. Expected <problem>[_copy][_rev].")
     return Registries.problems.get(base)(was_reversed=was_reversed, was_copy=was_copy, **kwargs)
+
+
+def task_of(problem: Problem) -> type[Task]:
+    """Returns the `Task` subclass of a problem. Raises `UserError` if the problem names none."""
+    if problem.task not in Registries.tasks:
+        raise UserError(
+            f"{problem.name}: task={problem.task!r} is unknown. {nearest(problem.task, list_tasks(), end=' ')}"
+            f"Expected one of {', '.join(list_tasks())}."
+        )
+    return Registries.tasks.get(problem.task)
 
 
 def model(name: str) -> type[SequenceModel]:

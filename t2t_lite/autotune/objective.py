@@ -4,7 +4,6 @@ import dataclasses
 
 from t2t_lite import tensor2tensor_names
 from t2t_lite.errors import UserError, nearest
-from t2t_lite.evaluation import language
 from t2t_lite.evaluation.metrics import lower_is_better, metric_names
 from t2t_lite.training.best_checkpoint import default_metric
 
@@ -43,8 +42,6 @@ def choose_objective(problem, hparams, name=None, maximize=None, best_metric=Non
     if best_metric == "none":
         raise UserError("--best_checkpoint_metric=none: a search compares the best models of its trials. Leave it out.")
     names = metric_names(problem, hparams)
-    if problem.task == "language_model":
-        names += language.NAMES
     metric, is_negated = _here(name, names) if name else (best_metric or default_metric(names), False)
     # Of a model's further losses only the model knows; its Trainer checks them.
     if metric not in names and not metric.startswith(("loss_", "cost_")):

@@ -7,12 +7,13 @@ import os
 import types
 from typing import TYPE_CHECKING, Any
 
+from t2t_lite import registry
 from t2t_lite.corpora.bad_lines import BadLines
 from t2t_lite.data.samples import generated
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import explain
-from t2t_lite.tasks import task_of
+from t2t_lite.tasks.sequence_to_sequence import SequenceToSequenceTask
 from t2t_lite.text import vocabulary_files
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Problem:
 
     # What a subclass says.
 
-    task = "sequence_to_sequence"  # see `t2t_lite.tasks`
+    task = SequenceToSequenceTask.name  # see `t2t_lite.tasks`
     answered_by = None  # a class with a `load(path, …)` that `t2t_lite.load` returns; None: the task's
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     is_generate_per_split = True
@@ -142,7 +143,7 @@ class Problem:
 
         By default those of the task. Outputs are made and scored, too, if `eval_decode_metric` is not None.
         """
-        return list(task_of(self).eval_metrics)
+        return list(registry.task_of(self).eval_metrics)
 
     def model_hparams(self, hparams):
         """Returns hyperparameters with what this problem says of a model, such as which head it needs.
@@ -153,15 +154,15 @@ class Problem:
         Raises:
             UserError: label smoothing of what are no ids of a vocabulary; the heads have no logit for id 0.
         """
-        head = task_of(self).head
-        if not head or "head" not in hparams:
+        task = registry.task_of(self)
+        if not task.head or "head" not in hparams:
             return hparams
-        if hparams.label_smoothing and self.task not in ("language_model", "masked_language_model"):
+        if hparams.label_smoothing and not task.smooths_labels:
             raise UserError(
                 f"label_smoothing={hparams.label_smoothing}: {self.name} has the task {self.task}, and only ids of a "
                 "vocabulary are smoothed. Expected --hparams=label_smoothing=0."
             )
-        return hparams.override_from_dict({"head": head})
+        return hparams.override_from_dict({"head": task.head})
 
     # Generation.
 

@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from t2t_lite import registry
 from t2t_lite.data import batching, record_format
-from t2t_lite.tasks import task_of
 
 _MOST_BATCHES = 500
 
@@ -54,7 +54,7 @@ def measure_batches(problem, hparams, paths, encoders, examples=None):
     for batch in record_format.naming(batches.take(_MOST_BATCHES).as_numpy_iterator(), paths, problem.record_features):
         features = [ids.reshape(len(ids), -1) for ids in batch.values()]
         shapes.append((len(features[0]), *(ids.shape[1] for ids in features)))
-        filled = {**batch, "targets": batch["inputs"]} if task_of(problem).sparse_targets else batch
+        filled = {**batch, "targets": batch["inputs"]} if registry.task_of(problem).sparse_targets else batch
         tokens.append([np.count_nonzero(ids) for ids in filled.values()])
         rows += len(features[0])
         if examples and rows >= examples:

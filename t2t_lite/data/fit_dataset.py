@@ -2,11 +2,11 @@
 
 import tensorflow as tf
 
+from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.data.records import Records
 from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.errors import UserError
-from t2t_lite.text.real_encoder import RealEncoder
 
 
 def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
@@ -31,7 +31,7 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
     hparams = HParams() if hparams is None else hparams
     split = named_split(split)
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
-    if problem.task == "masked_language_model" and replicas > 1:
+    if registry.task_of(problem).labels_are_of_all_rows and replicas > 1:
         raise UserError(  # Keras would share out rows and labels each for itself
             f"{problem.full_name}: `fit` cannot share out masked ids to {replicas} replicas. Expected one, or the "
             "Trainer."
@@ -42,15 +42,5 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
     else:
         records.check()
     batches = records.batches(hparams, problem.get_feature_encoders(data_dir))
-    return batches.map(lambda batch: (batch, _labels(problem, batch)))
-
-
-def _labels(problem, batch):
-    targets = batch["targets"]
-    if problem.task == "regression":
-        return RealEncoder.place(tf.cast(targets, tf.float32))
-    if problem.task != "masked_language_model":
-        return targets
-    guessed = tf.boolean_mask(targets, targets != 0)
-    further = {feature: batch[feature] for feature in problem.features if feature not in ("inputs", "targets")}
-    return {"targets": guessed, **further} if further else guessed
+    fit_labels = registry.task_of(problem).fit_labels
+    return batches.map(lambda batch: (batch, fit_labels(batch, problem.features)))

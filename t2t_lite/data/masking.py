@@ -14,6 +14,7 @@ import tensorflow as tf
 from t2t_lite.errors import UserError, shown
 from t2t_lite.random_numbers import uniform_numbers
 from t2t_lite.ranges import MASK_RATE, MASK_UNITS
+from t2t_lite.text.mask_piece import mask_in
 from t2t_lite.text.published import character_classes
 from t2t_lite.text.vocabulary import EOS_ID
 
@@ -21,38 +22,7 @@ from t2t_lite.text.vocabulary import EOS_ID
 _SHOWN_MASKED, _SHOWN_REPLACED = 0.8, 0.1
 LONGEST_NGRAM = 3
 LONGEST_PHRASE = 16  # ids
-_MASKS = ("[MASK]", "<mask>")  # BERT's and RoBERTa's
-_SEPARATE = "\u2581"  # SentencePiece's blank
 _SPECIAL = re.compile(r"\[(PAD|UNK|CLS|SEP|MASK|unused\d+)\]|<(pad|s|/s|unk|mask|unused_?\d*)>|<\|endoftext\|>")
-
-
-def mask_of(encoder):
-    """Returns (id, piece) of a vocabulary's mask. Raises `UserError` if it has none."""
-    return _mask_in(encoder.pieces(range(encoder.vocab_size)))
-
-
-def _mask_in(pieces):
-    found = [(pieces.index(mask), mask) for mask in _MASKS if mask in pieces]
-    if not found:
-        raise UserError(
-            f"The vocabulary has no {_MASKS[0]}, nor {_MASKS[1]}, which masked ids are shown as. Expected one that "
-            "masked_lm_own has learned, or a published encoder's."
-        )
-    return found[0]
-
-
-def blank_before_mask(encoder):
-    """Returns the id of a bare blank, which goes with a mask behind it, if `encode` knows the mask; else None.
-
-    A SentencePiece vocabulary that was learned here reads a text with masks as it reads any text. Where a published one
-    belongs to a tokenizer with special tokens, the parts between the masks are encoded each for itself, as there: of an
-    ALBERT each begins with a blank.
-    """
-    pieces = encoder.pieces(range(encoder.vocab_size))
-    mask_id, mask = _mask_in(pieces)
-    if "[CLS]" in pieces or _SEPARATE not in pieces or mask_id not in encoder.encode(mask):
-        return None
-    return pieces.index(_SEPARATE)
 
 
 def masking_of(encoder, rate, unit, phrases=()):
@@ -67,7 +37,7 @@ def masking_of(encoder, rate, unit, phrases=()):
         UserError: the vocabulary has no mask, or no phrase is made of its pieces.
     """
     pieces = encoder.pieces(range(encoder.vocab_size))
-    mask_id, _ = _mask_in(pieces)
+    mask_id, _ = mask_in(pieces)
     ordinary = np.array([i > EOS_ID and not _SPECIAL.fullmatch(piece) for i, piece in enumerate(pieces)])
     # At the beginning of a text, within it, and behind punctuation.
     encoded = {tuple(encoder.encode(before + phrase)) for phrase in phrases for before in ("", " ")}

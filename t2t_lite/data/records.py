@@ -10,7 +10,7 @@ import re
 
 import tensorflow as tf
 
-from t2t_lite import files
+from t2t_lite import files, registry
 from t2t_lite.data import batching, split_facts
 from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.manifests import find_manifest
@@ -96,7 +96,7 @@ class Records:
 
     def text_counts(self):
         """Returns {"ids", "words", "characters", "bytes"} of the text of a language model's split; of others {}."""
-        facts = self._manifest_facts() if self.problem.task == "language_model" else {}
+        facts = self._manifest_facts() if registry.task_of(self.problem).is_text else {}
         return {"ids": facts["tokens"]["targets"], **facts["text"]} if "text" in facts else {}
 
     def fingerprint(self, shards=None):

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
+from t2t_lite import registry
 from t2t_lite.data import batching
 from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.splits import FILE_TAGS
@@ -20,7 +21,7 @@ def check_stride(problem, stride, split):
             f"--eval_stride={stride}: the {FILE_TAGS[split]} records of {problem.full_name} are not one text in order. "
             "Leave it out; it is for the dev and test sets of problems such as languagemodel_own."
         )
-    if problem.task != "language_model":
+    if not registry.task_of(problem).is_text:
         raise UserError(
             f"--eval_stride={stride}: {problem.full_name} has the task {problem.task}, whose ids are not predicted "
             "from those before them. Leave it out; it is for problems such as languagemodel_own."

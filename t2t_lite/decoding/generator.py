@@ -15,6 +15,7 @@ from t2t_lite.decoding.texts import check_list, check_text, valid_unicode
 from t2t_lite.errors import UserError, located
 from t2t_lite.ranges import NEW_TOKENS, Range, typed_value
 from t2t_lite.search_options import SearchOptions
+from t2t_lite.tasks.language_model import LanguageModelTask
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Generator(TextModel):
         ' a time there was a king.'
     """
 
-    task, method = "language_model", "generate"
+    answers_as, task, method = "Generator", LanguageModelTask, "generate"
 
     def __init__(self, model, encoders, hparams, problem=None):
         self.max_length = getattr(model, "max_length", None)

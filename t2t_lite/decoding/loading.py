@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from t2t_lite.runs.opening import find_run
-from t2t_lite.tasks import answering_class
+from t2t_lite.tasks.task import answering_class
 
 if TYPE_CHECKING:
     from t2t_lite.decoding.generator import Generator

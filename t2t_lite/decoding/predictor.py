@@ -8,26 +8,18 @@ from typing import Any, Self
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite import tasks
+from t2t_lite import registry
 from t2t_lite.decoding.answerer import Answerer
 from t2t_lite.decoding.hidden_states import features_of
-from t2t_lite.decoding.predictions import Candidate
-from t2t_lite.decoding.span_reader import SpanReader
-from t2t_lite.decoding.tag_reader import TagReader
-from t2t_lite.decoding.text_readers import ClassReader, MaskReader, Reading, ValueReader
 from t2t_lite.decoding.texts import check_list, check_text
 from t2t_lite.decoding.translator import MAX_INPUT_LENGTH
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.models.outputs import named_outputs
 from t2t_lite.ranges import DECODE_BATCH, Range, typed_value
+from t2t_lite.tasks.encoder_task import Reading
+from t2t_lite.tasks.masked_language_model import Candidate
+from t2t_lite.tasks.task import check_answered_by
 
-_READERS = {
-    "classification": ClassReader,
-    "regression": ValueReader,
-    "tagging": TagReader,
-    "spans": SpanReader,
-    "masked_language_model": MaskReader,
-}
 _IDS = tf.TensorSpec([None, None], tf.int32)
 _SHORTEST = 4  # ids of a row to which texts are cut: of a pair, one of each text and their ends
 
@@ -42,7 +34,7 @@ class Predictor(Answerer):
         problem: Problem, whose task is one that a Predictor answers: see `t2t_lite.tasks`.
 
     Attributes:
-        task: str, the problem's.
+        task: EncoderTask, that of the problem.
         labels: list of str, the classes or tags; [] where there are none.
         num_texts: int, the texts of a row.
         max_input_length: int, the most ids of a row.
@@ -56,17 +48,16 @@ class Predictor(Answerer):
         'positive'
     """
 
-    task = tuple(_READERS)
+    answers_as = "Predictor"
 
     def __init__(self, model, encoders, problem):
         super().__init__(model, encoders, problem)
-        tasks.check_task(problem, _READERS, "Predictor")
-        self.task = problem.task
+        check_answered_by(problem, "Predictor", "Predictor")
+        self.task = registry.task_of(problem)(problem, encoders)
         self.search_history = {}  # no answer depends on what was answered before: see `Searcher.history`
         self.max_input_length = min(getattr(model, "max_length", None) or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
-        self._reader = _READERS[self.task](problem, encoders)
-        self.labels = list(self._reader.labels)
-        self.num_texts = self._reader.num_texts
+        self.labels = list(self.task.labels)
+        self.num_texts = self.task.num_texts
         self.probabilities = tf.function(self._traced, input_signature=[_IDS], autograph=False)
         self._traced_features = {}  # what is chosen -> function
 
@@ -104,12 +95,12 @@ class Predictor(Answerer):
         Raises:
             UserError: a number out of range, a text that the vocabulary cannot encode, or the task is another one.
         """
-        if isinstance(self._reader, MaskReader):
+        if self.task.method != "predict":
             raise UserError(f"predict: {self.problem.full_name} has no classes. Expected fill_mask, or features.")
         n_best = typed_value("n_best", n_best, int, DECODE_BATCH)
         readings = self._readings(texts, max_length)
         found = self._batched(readings, batch_size, self.probabilities, on_progress)
-        return [self._reader.answer(*one, n_best) for one in zip(readings, found, strict=True)]
+        return [self.task.answer(*one, n_best) for one in zip(readings, found, strict=True)]
 
     def fill_mask(
         self,
@@ -134,12 +125,12 @@ class Predictor(Answerer):
         Raises:
             UserError: a text without a mask or one that is too long, or a model or vocabulary that knows none.
         """
-        if not (isinstance(self._reader, MaskReader) and hasattr(self.model, "ids_logits")):
+        if not (self.task.method == "fill_mask" and hasattr(self.model, "ids_logits")):
             raise UserError(f"fill_mask: {self.problem.full_name} is no masked language model.")
         top = typed_value("top", top, int, Range(1, self.encoders["inputs"].vocab_size))
-        guesses = functools.partial(self._guesses, mask_id=self._reader.mask[0], top=top)
+        guesses = functools.partial(self._guesses, top=top)
         found = self._batched(self._readings(texts, max_length), batch_size, guesses, on_progress)
-        return [self._reader.candidates(best) for (best,) in found]
+        return [[self.task.candidates(*best) for best in masks] for (masks,) in found]
 
     def features(
         self,
@@ -193,7 +184,7 @@ class Predictor(Answerer):
         longest = self.max_input_length
         if max_length is not None:
             longest = typed_value("max_length", max_length, int, Range(_SHORTEST, longest))
-        return (self._reader.whole if whole else self._reader.read)(text, longest)
+        return (self.task.whole if whole else self.task.read)(text, longest)
 
     def _readings(self, texts, max_length, whole=False):
         check_list(texts)
@@ -230,29 +221,26 @@ class Predictor(Answerer):
         in_order = map(found.get, range(len(rows)))
         return [[*itertools.islice(in_order, len(reading.rows))] for reading in readings]
 
-    def _guesses(self, ids, mask_id, top):
+    def _guesses(self, ids, top):
         """Returns for each row a list of (probabilities, ids) of the best candidates, one per mask."""
-        logits = self._mask_logits(ids, tf.constant(mask_id))
-        best = tf.math.top_k(tf.nn.softmax(logits), top)
-        counts = tf.reduce_sum(tf.cast(ids == mask_id, tf.int32), -1).numpy()
-        pairs = iter(zip(best.values.numpy(), best.indices.numpy(), strict=True))
+        probabilities, best = self._traced_guesses(ids, top)
+        pairs = iter(zip(probabilities.numpy(), best.numpy(), strict=True))
+        counts = tf.reduce_sum(tf.cast(ids == self.task.mask[0], tf.int32), -1).numpy()
         return [[next(pairs) for _ in range(count)] for count in counts]
 
     @functools.cached_property
-    def _mask_logits(self):
-        def logits(inputs, mask_id):
-            return self._logits(inputs, targets=tf.cast(inputs == mask_id, tf.int32))
-
-        return tf.function(logits, input_signature=[_IDS, tf.TensorSpec([], tf.int32)], autograph=False)
+    def _traced_guesses(self):
+        guesses = functools.partial(self.task.guesses, self.model)
+        return tf.function(guesses, input_signature=[_IDS, tf.TensorSpec([], tf.int32)], autograph=False)
 
     def _traced(self, inputs):
-        return self._reader.scores(self._logits(inputs))
+        return self.task.scores(self._logits(inputs))
 
-    def _logits(self, inputs, **features):
-        """int32 [B, S] -> float32 logits of the targets. What is asked for, and not in `features`, is 0 everywhere."""
+    def _logits(self, inputs):
+        """int32 [B, S] -> float32 logits of the targets. What else the model is called with is 0 everywhere."""
         rows = tf.shape(inputs)[0]
         asked = {feature: tf.zeros([rows, 1][:rank], tf.int32) for feature, rank in self.problem.features.items()}
-        return named_outputs(self.model(asked | features | {"inputs": inputs}, training=False))[0]["targets"]
+        return named_outputs(self.model({**asked, "inputs": inputs}, training=False))[0]["targets"]
 
 
 def _as_array(row):

@@ -26,7 +26,7 @@ _OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")
 
 
 class TextModel(Answerer):
-    """A model that makes texts. Subclasses name the `task` whose runs they load, and their `method` for error messages.
+    """A model that makes texts. Subclasses have its `task`, and their `method` for error messages.
 
     The model's weights are read at every call, so that the trainer can use one with the model in training.
 

@@ -20,6 +20,7 @@ from t2t_lite.decoding.texts import check_text, check_texts, one_for_each
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
 from t2t_lite.ranges import Range, typed_value
+from t2t_lite.tasks.sequence_to_sequence import SequenceToSequenceTask
 from t2t_lite.text.beginnings import encode_beginning
 from t2t_lite.text.offsets import decode_with_offsets, moved_spans, piece_spans
 
@@ -72,7 +73,7 @@ class Translator(TextModel):
         'Hallo Welt.'
     """
 
-    task, method = "sequence_to_sequence", "translate"
+    answers_as, task, method = "Translator", SequenceToSequenceTask, "translate"
 
     def __init__(self, model, encoders, hparams, problem=None):
         super().__init__(model, encoders, hparams, problem)

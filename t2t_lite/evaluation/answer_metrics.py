@@ -19,11 +19,15 @@ class AnswerMetric:
         rows: function of (predicted, expected), two lists of answers, that returns an array with a row for each.
         score: function of such rows, at least one, that returns a float.
         check: function that raises `UserError` if the metric needs a package that is not installed.
+        allows: function of the list of all answers, that returns whether the metric means something for them.
+        is_registered: bool, whether evaluations compute it of answers; False: one of that name counts in the graph.
     """
 
     rows: Callable
     score: Callable
     check: Callable = lambda: None
+    allows: Callable = lambda answers: True
+    is_registered: bool = True
 
     @property
     def __wrapped__(self):
@@ -92,9 +96,13 @@ def _word_counts(predicted, expected):
     return np.array([(sum(a == b for a, b in zip(*tags, strict=True)), len(tags[1])) for tags in pairs])
 
 
+def _has_entities(answers):
+    return are_of_entities({tag for tags in answers for tag in tags})
+
+
 def _entity_counts(predicted, expected):
-    tags = sorted({tag for sentence in (*predicted, *expected) for tag in sentence})
-    if not are_of_entities(tags):
+    if not _has_entities([*predicted, *expected]):
+        tags = sorted({tag for sentence in (*predicted, *expected) for tag in sentence})
         raise UserError(f"entities: the tags {shown(', '.join(tags))}. Expected O, B-…, I-…, and where used E-…, S-….")
     return entity_counts(predicted, expected)
 
@@ -129,46 +137,32 @@ def _squad_f1(predicted, expected):
     return _of_golds(word_f1)(predicted, golds)
 
 
-# By task. The order is the one in which t2t-score prints them.
-METRICS = {
-    "classification": {
-        "accuracy": AnswerMetric(_hits, np.mean),
-        "f1_macro": AnswerMetric(
-            _codes,
-            lambda rows: _labels().f1_score(rows[:, 1], rows[:, 0], average="macro", zero_division=0.0),
-            _labels,
-        ),
-        "f1_binary": AnswerMetric(
-            _is_positive, lambda rows: _labels().f1_score(rows[:, 1], rows[:, 0], zero_division=0.0), _labels
-        ),
-        "mcc": AnswerMetric(_codes, _correlation(lambda a, b: _labels().matthews_corrcoef(b, a)), _labels),
-    },
-    "regression": {
-        "pearson": AnswerMetric(_pairs, _correlation(lambda a, b: _numbers().pearsonr(a, b).statistic), _numbers),
-        "spearman": AnswerMetric(_pairs, _correlation(lambda a, b: _numbers().spearmanr(a, b).statistic), _numbers),
-    },
-    "tagging": {
-        "token_accuracy": AnswerMetric(_word_counts, _share(0, 1)),
-        "entity_f1": AnswerMetric(_entity_counts, _share(0, 1, 2)),
-        "entity_precision": AnswerMetric(_entity_counts, _share(0, 1)),
-        "entity_recall": AnswerMetric(_entity_counts, _share(0, 2)),
-    },
-    "spans": {
-        "exact_match": AnswerMetric(_of_golds(is_match), np.mean),
-        "squad_f1": AnswerMetric(_squad_f1, np.mean),
-    },
+OF_CLASSES = {
+    "accuracy": AnswerMetric(_hits, np.mean, is_registered=False),
+    "f1_macro": AnswerMetric(
+        _codes,
+        lambda rows: _labels().f1_score(rows[:, 1], rows[:, 0], average="macro", zero_division=0.0),
+        check=_labels,
+    ),
+    "f1_binary": AnswerMetric(
+        _is_positive,
+        lambda rows: _labels().f1_score(rows[:, 1], rows[:, 0], zero_division=0.0),
+        check=_labels,
+        allows=lambda answers: len(set(answers)) == 2,
+    ),
+    "mcc": AnswerMetric(_codes, _correlation(lambda a, b: _labels().matthews_corrcoef(b, a)), check=_labels),
 }
-
-
-def check(name, task):
-    """Raises `UserError` if a metric of `METRICS` is of another task, or needs a package that is not installed.
-
-    Args:
-        name: str; metrics that users register are accepted for every task.
-        task: str, in `METRICS`.
-    """
-    tasks = [known for known, metrics in METRICS.items() if name in metrics]
-    if tasks and task not in tasks:
-        raise UserError(f"{name}: a metric of {tasks[0]}, not of {task}. Expected one of {', '.join(METRICS[task])}.")
-    if tasks:
-        METRICS[task][name].check()
+OF_NUMBERS = {
+    "pearson": AnswerMetric(_pairs, _correlation(lambda a, b: _numbers().pearsonr(a, b).statistic), check=_numbers),
+    "spearman": AnswerMetric(_pairs, _correlation(lambda a, b: _numbers().spearmanr(a, b).statistic), check=_numbers),
+}
+OF_TAGS = {
+    "token_accuracy": AnswerMetric(_word_counts, _share(0, 1), is_registered=False),
+    "entity_f1": AnswerMetric(_entity_counts, _share(0, 1, 2), allows=_has_entities),
+    "entity_precision": AnswerMetric(_entity_counts, _share(0, 1), allows=_has_entities),
+    "entity_recall": AnswerMetric(_entity_counts, _share(0, 2), allows=_has_entities),
+}
+OF_SPANS = {
+    "exact_match": AnswerMetric(_of_golds(is_match), np.mean),
+    "squad_f1": AnswerMetric(_squad_f1, np.mean),
+}

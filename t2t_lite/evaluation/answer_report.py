@@ -2,37 +2,41 @@
 
 import numpy as np
 
+from t2t_lite import registry
 from t2t_lite.errors import UserError, nearest
-from t2t_lite.evaluation.answer_metrics import METRICS
-from t2t_lite.evaluation.entities import are_of_entities
 
 RESAMPLES = 1000  # as sacreBLEU's
 SEED = 12345  # likewise
 _ENDS = (2.5, 97.5)  # percentiles: 95 % of the resamples are between them
-UNITS = {"classification": "text", "regression": "text", "tagging": "sentence", "spans": "question"}
+
+
+def scored_task(name):
+    """Returns the task of a name, a `Task` subclass. Raises `UserError` unless its answers can be scored."""
+    names = [known for known in registry.list_tasks() if registry.task(known).metrics]
+    if name not in names:
+        raise UserError(f"--task={name}: {nearest(name, names, end=' ')}Expected one of {', '.join(names)}.")
+    return registry.task(name)
 
 
 def metric_names(task, answers, wanted=()):
     """Returns the names of the metrics of a task's answers.
 
     Args:
-        task: str, in `METRICS`.
+        task: str, the name of a task with metrics of answers.
         answers: list of all answers, those of the systems too.
         wanted: names; none: all that the answers allow (`f1_binary` of two labels, `entity_…` of tags of entities).
 
     Raises:
         UserError: a name is unknown or of another task, or needs a package that is not installed.
     """
+    known = registry.task(task).metrics
     for name in wanted:
-        if name not in METRICS[task]:
-            near = nearest(name, METRICS[task], end=" ")
-            raise UserError(f"--metrics={name}: unknown for {task}. {near}Expected some of {', '.join(METRICS[task])}.")
-    is_binary = task == "classification" and len(set(answers)) == 2
-    has_entities = task == "tagging" and are_of_entities({tag for tags in answers for tag in tags})
-    left_out = {"f1_binary": not is_binary} | {name: not has_entities for name in METRICS[task] if "entity" in name}
-    names = wanted or [name for name in METRICS[task] if not left_out.get(name)]
+        if name not in known:
+            near = nearest(name, known, end=" ")
+            raise UserError(f"--metrics={name}: unknown for {task}. {near}Expected some of {', '.join(known)}.")
+    names = wanted or [name for name, metric in known.items() if metric.allows(answers)]
     for name in names:
-        METRICS[task][name].check()
+        known[name].check()
     return list(names)
 
 
@@ -43,7 +47,7 @@ def make_report(task, names, expected, predicted, baseline=None, resamples=RESAM
     Koehn 2004). Of sentences with tags, and of questions, whole ones are drawn.
 
     Args:
-        task: str, in `METRICS`.
+        task: str, the name of a task with metrics of answers.
         names: list of str, of its metrics.
         expected, predicted: lists of answers.
         baseline: list of answers of another system, or None.
@@ -56,7 +60,7 @@ def make_report(task, names, expected, predicted, baseline=None, resamples=RESAM
         systems.
     """
     systems = [predicted] if baseline is None else [predicted, baseline]
-    metrics = [METRICS[task][name] for name in names]
+    metrics = [registry.task(task).metrics[name] for name in names]
     rows = [[metric.rows(answers, expected) for answers in systems] for metric in metrics]
 
     def scores(at):
@@ -107,7 +111,7 @@ def as_text(report):
                 f"  p = {found['p_value']:.3f}"
             )
         lines.append(line)
-    count, unit = report["answers"], UNITS[report["task"]]
+    count, unit = report["answers"], registry.task(report["task"]).unit
     return [*lines, f"{count:,} {unit}{'s' * (count != 1)}; in brackets 95 % of {report['resamples']:,} resamples"]
 
 

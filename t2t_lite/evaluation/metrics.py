@@ -4,14 +4,12 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError, located
-from t2t_lite.evaluation import answer_metrics
-from t2t_lite.evaluation.answers import check_answers
+from t2t_lite.evaluation import language
 from t2t_lite.evaluation.scores import METRICS as OF_TEXTS
 from t2t_lite.evaluation.scores import corpus_scores
 from t2t_lite.evaluation.tokenizations import DEFAULT, ter_options_of, tokenization_of_problem
 from t2t_lite.parsing.evalb import score_trees
 from t2t_lite.parsing.trees import parse_tree
-from t2t_lite.tasks import task_of
 
 _OF_BATCHES, _OF_OUTPUTS = ("logits", "answers"), ("texts", "ids")  # kinds of metrics: teacher-forced, and others
 
@@ -26,10 +24,7 @@ registry.register_metric("token_accuracy")(token_accuracy)
 registry.register_metric("accuracy")(token_accuracy)  # of classes, one label per example
 registry.register_metric("sentence_accuracy", feature="sentence")(token_accuracy)  # see sentence_pretraining_own
 
-for _task in answer_metrics.METRICS.values():
-    for _name in _task.keys() - {"accuracy", "token_accuracy"}:  # these are counted in the graph
-        registry.register_metric(_name, of="answers")(_task[_name])
-
+registry.list_tasks()  # they register the metrics of their answers
 
 _BESIDE = {"bleu": ("chrf",)}  # computed as well: chrF costs little, and no tokenization decides about it
 
@@ -126,7 +121,7 @@ def _added(hparams, kinds):
 
 
 def metric_names(problem, hparams):
-    """Returns the names of the metrics of a run's evaluations, a tuple of str; that of real outputs is last.
+    """Returns the names of the metrics of a run's evaluations, a tuple of str.
 
     Losses and costs of a model's further features, "loss_<feature>" and "cost_<feature>", come on top of them.
 
@@ -153,7 +148,24 @@ def metric_names(problem, hparams):
                     f"{' or '.join(kinds)}."
                 )
             if metric.of == "answers":
-                check_answers(problem)
-                answer_metrics.check(name, problem.task)
-    losses = ("loss", "perplexity") if task_of(problem).has_perplexity else ("loss",)
-    return (*losses, *own_metrics(problem, hparams), *(of_outputs if hparams.eval_decode_examples > 0 else []))
+                _check_answer_metric(name, problem)
+    task = registry.task_of(problem)
+    losses = ("loss", "perplexity") if task.has_perplexity else ("loss",)
+    of_outputs = of_outputs if hparams.eval_decode_examples > 0 else ()
+    return (*losses, *own_metrics(problem, hparams), *of_outputs, *(language.NAMES if task.is_text else ()))
+
+
+def _check_answer_metric(name, problem):
+    """Raises `UserError` if a metric of answers is of another task; those that users register may be of any."""
+    task, every = registry.task_of(problem), [*map(registry.task, registry.list_tasks())]
+    if not task.metrics:
+        raise UserError(
+            f"{problem.name}: eval_metrics has a metric of answers, which its task, {problem.task}, does not have. "
+            f"Expected one of {', '.join(one.name for one in every if one.metrics)}."
+        )
+    others = [one.name for one in every if name in one.metrics]
+    if others and name not in task.metrics:
+        expected = ", ".join(task.metrics)
+        raise UserError(f"{name}: a metric of {others[0]}, not of {problem.task}. Expected one of {expected}.")
+    if others:
+        task.metrics[name].check()

@@ -15,10 +15,10 @@ from t2t_lite.decoding.search.sampling import sample
 from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
-from t2t_lite.export.reading import TEXTS, beginnings, encoding, longest_input, valid
 from t2t_lite.export.warmup import sample_texts
 from t2t_lite.ranges import ALPHA, Range, typed_value
 from t2t_lite.search_options import SearchOptions
+from t2t_lite.text.reading_graph import TEXTS, beginnings, encoding, longest_input, valid
 
 # Limits of what callers may request beyond the export's own settings.
 _LARGEST_ALPHA, _LARGEST_EXTRA_LENGTH = float(ALPHA.most), 512
@@ -53,7 +53,6 @@ class GenerationSignatures:
         "stop", "sampling", "temperature", "top_k", "top_p", "seed",
     )  # fmt: skip
     HAS_FEATURES = False
-    NAME, INPUTS, OUTPUT, HUB_TASK = "generate", ("inputs",), "outputs", "text-generation"
 
     def __init__(self, generator, max_input_length, **search):
         check_options(search, self.SETTINGS, "export_saved_model")

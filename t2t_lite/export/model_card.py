@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import t2t_lite
 from t2t_lite.data.base_problem import Problem
-from t2t_lite.export.by_task import signatures_of
+from t2t_lite.decoding.translator import Translator
 from t2t_lite.runs.checkpoint_files import checkpoint_step
 from t2t_lite.runs.exported import export_of
 from t2t_lite.runs.log import lineage, read_lines
@@ -64,10 +64,10 @@ def model_card(answerer, signatures, *, path, weights_dtype, license="", command
     call = _CALL.format(
         base=base,
         path=os.path.join(base, version),
-        name=signatures.NAME,
-        columns=", ".join(f'"{name}": ["…"]' for name in signatures.INPUTS),
-        arguments=", ".join(f'{name}=tf.constant(["…"])' for name in signatures.INPUTS),
-        output=signatures.OUTPUT,
+        name=answerer.task.export_name,
+        columns=", ".join(f'"{name}": ["…"]' for name in answerer.task.inputs),
+        arguments=", ".join(f'{name}=tf.constant(["…"])' for name in answerer.task.inputs),
+        output=answerer.task.output,
     )
     body = f"## Signatures\n\n{table}\n## To call it\n\n{call}"
     return _card(_head(answerer, "t2t_lite", license), f"{name}, version {version}", rows, command, body)
@@ -99,7 +99,7 @@ def _card(head, title, rows, command, body):
 
 def _head(answerer, library, license):
     """YAML; its texts are written as in JSON, since YAML takes the language `no` for false."""
-    languages, tag = list(dict.fromkeys(_languages(answerer))), signatures_of(answerer).HUB_TASK
+    languages, tag = list(dict.fromkeys(_languages(answerer))), answerer.task.hub_task
     facts = {
         "license": _plain(license) or "unknown",
         **({"language": languages} if languages else {}),
@@ -116,7 +116,7 @@ def _what_it_is(answerer, license):
         "languages": " → ".join(_languages(answerer)) or "not stated",
         "license": _plain(license) or "not stated",
         **_origin(answerer),
-        **({"BLEU": _bleu(answerer.runs)} if answerer.task == "sequence_to_sequence" else {}),
+        **({"BLEU": _bleu(answerer.runs)} if isinstance(answerer, Translator) else {}),
     }
 
 

@@ -15,10 +15,10 @@ from t2t_lite.decoding.parts import splits_sentences
 from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
-from t2t_lite.export.reading import TEXTS, as_many, blanked, longest_input, reader
 from t2t_lite.export.warmup import sample_texts
 from t2t_lite.ranges import ALPHA
 from t2t_lite.search_options import SearchOptions
+from t2t_lite.text.reading_graph import TEXTS, as_many, blanked, longest_input, reader
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # Limits of what callers may request beyond the export's own settings.
@@ -58,7 +58,6 @@ class TextSignatures:
 
     SETTINGS = ("beam_size", "alpha", "extra_length", "length_penalty", "ends")
     HAS_FEATURES = False
-    NAME, INPUTS, OUTPUT, HUB_TASK = "translate", ("inputs",), "outputs", "translation"
 
     def __init__(self, translator, max_input_length, **search):
         check_options(search, self.SETTINGS, "export_saved_model")

@@ -15,7 +15,6 @@ from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.runs.checkpoint_files import check_can_be_placed
 from t2t_lite.runs.config import hparams_of, read_run_config
 from t2t_lite.runs.log import RunLog
-from t2t_lite.tasks import task_of
 from t2t_lite.tensor2tensor_names import without_multistep
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -148,7 +147,7 @@ def model_name(model=None, problem=None):
     model = model or "transformer"
     if not problem or model != "transformer":
         return model
-    found = task_of(registry.problem(problem)).model
+    found = registry.task_of(registry.problem(problem)).model
     if found != model:
         _LOGGER.info(f"{problem} is a problem of the task {registry.problem(problem).task}: the model is {found}")
     return found

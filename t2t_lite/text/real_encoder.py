@@ -48,12 +48,12 @@ class RealEncoder:
         return (ids - 1) / (cls.STEPS - 1)
 
     def value(self, place):
-        """Returns the number at a place between the lowest, 0, and the highest, 1: what a model's logit means."""
-        return self.lowest + float(place) * (self.highest - self.lowest)
+        """Returns the number at a place between the lowest, 0, and the highest, 1; of a tensor that of each place."""
+        return self.lowest + place * (self.highest - self.lowest)
 
     def decode(self, ids):
         """Returns the number of an id, or of a list of one id, as text; "" for padding."""
-        return " ".join(self._text(self.value(self.place(i))) for i in np.ravel(ids) if i)
+        return " ".join(self._text(self.value(float(self.place(i)))) for i in np.ravel(ids) if i)
 
     def _text(self, number):
         """Returns a number with as few digits as tell its id: 4.3, not 4.29998."""

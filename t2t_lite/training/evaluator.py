@@ -14,11 +14,9 @@ from t2t_lite.data import batching, record_format
 from t2t_lite.data.sliding_windows import sliding_batches
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation.answers import Answers
 from t2t_lite.evaluation.language import text_metrics
 from t2t_lite.evaluation.metrics import check_features, output_metrics, own_metrics
 from t2t_lite.models.outputs import labels_of, named_outputs
-from t2t_lite.tasks import task_of
 from t2t_lite.training.objectives import objective_sums
 from t2t_lite.training.output_scorer import OutputScorer, with_facts
 
@@ -85,7 +83,7 @@ class Evaluator:
             self._batches = batching.evaluation_batches(problem, hparams, paths, encoders)
         self._metrics = {name: registry.metric(name) for name in own_metrics(problem, hparams)}
         of_answers = any(metric.of == "answers" for metric in self._metrics.values())
-        self._answers = Answers(problem, encoders) if of_answers else None
+        self._task = registry.task_of(problem)(problem, encoders) if of_answers else None
         self._outputs = None
         if problem.eval_decode_metric and (translate_all or hparams.eval_decode_examples > 0):
             count = None if translate_all else hparams.eval_decode_examples
@@ -110,8 +108,9 @@ class Evaluator:
         for batch in record_format.naming(batches, self._paths, self.problem.record_features):
             scored = batch.pop("scored", batch["targets"])
             found, chosen = self._sums(batch, scored)
-            if self._answers:
-                answers += self._answers.read(batch, chosen)
+            if self._task:
+                rows = zip(batch["inputs"].numpy(), batch["targets"].numpy(), chosen.numpy(), strict=True)
+                answers += [self._task.compared(*row) for row in rows]
             found = tf.nest.map_structure(lambda value: value.numpy().astype(np.float64), found)
             sums = tf.nest.map_structure(np.add, sums, found) if sums else found
         if not sums or not sums["counts"]["targets"]:
@@ -124,7 +123,7 @@ class Evaluator:
         loss = means.pop("loss_targets")
         own, facts = self._own_metrics(sums["metrics"], answers)
         of_text = text_metrics(loss, self._text) if self._text else {}
-        perplexity = {"perplexity": math.exp(min(loss, 80.0))} if task_of(self.problem).has_perplexity else {}
+        perplexity = {"perplexity": math.exp(min(loss, 80.0))} if registry.task_of(self.problem).has_perplexity else {}
         return {"loss": loss, **perplexity, **means, **of_text, **own}, facts
 
     def _own_metrics(self, sums, answers):
@@ -151,7 +150,7 @@ class Evaluator:
             labels = labels_of(logits[feature], batch[feature])
             metrics[name] = metric(logits[feature], tf.reshape(labels, tf.shape(logits[feature])[:-1]))
         counts = {feature: tf.math.count_nonzero(ids) for feature, ids in batch.items()}
-        chosen = self._answers.choose(logits["targets"], batch["inputs"]) if self._answers else ()
+        chosen = self._task.choose(logits["targets"], batch["inputs"]) if self._task else ()
         return {"loss": objective.nats, "cost": objective.cost, "counts": counts, "metrics": metrics}, chosen
 
 

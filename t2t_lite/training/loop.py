@@ -9,10 +9,10 @@ import time
 
 import tensorflow as tf
 
+from t2t_lite import registry
 from t2t_lite.errors import Failure, first_line
 from t2t_lite.runs.checkpoints import RunCheckpoints, newest_step
 from t2t_lite.runs.log import RunLog, lineage
-from t2t_lite.tasks import task_of
 from t2t_lite.training.compilations import Compilations
 from t2t_lite.training.feed import Feed
 from t2t_lite.training.monitor import Monitor
@@ -94,7 +94,7 @@ class TrainingLoop:
         data = self.data.records.paths, self.data.problem.record_features
         feed = Feed(self.iterator, int(self.batches_read), self.train_step, *data)
         read = sentences_read(lineage(self.log.read()), step, int(self.batches_read))
-        task = task_of(self.data.problem)
+        task = registry.task_of(self.data.problem)
         self._progress = Progress(self.log, train_steps, feed, self.data.examples, read, task)
         is_due = step >= train_steps or (step > 0 and step % self.when.local_eval_frequency == 0)
         self._metrics, self._why = self.monitor.catch_up(step, is_due), self.monitor.reason_to_stop()

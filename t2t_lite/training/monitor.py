@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError, nearest
-from t2t_lite.evaluation import language, tokenizations
+from t2t_lite.evaluation import tokenizations
 from t2t_lite.evaluation.metrics import check_features, lower_is_better, metric_names, metrics_of, own_metrics
 from t2t_lite.files import write_bytes
 from t2t_lite.runs.log import lineage
@@ -146,8 +146,6 @@ def check_metrics(model, problem, hparams, settings):
         settings: EvaluationSettings.
     """
     names, rule, best = metric_names(problem, hparams), settings.early_stopping, settings.best_checkpoint_metric
-    if problem.task == "language_model":
-        names += language.NAMES
     own = own_metrics(problem, hparams)
     is_of_targets = all(registry.metric(name).feature == "targets" for name in own)
     if not is_of_targets or not {rule.metric if rule.steps else "loss", best or "none"} <= {*names, "none"}:

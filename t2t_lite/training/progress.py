@@ -13,7 +13,7 @@ import tensorflow as tf
 from t2t_lite.console import clock
 from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import counted
-from t2t_lite.tasks import TASKS
+from t2t_lite.tasks.sequence_to_sequence import SequenceToSequenceTask
 from t2t_lite.training.generators import layers_that_draw
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -96,7 +96,7 @@ class Progress:
         sentences: int, number of sentences read so far.
     """
 
-    def __init__(self, log, train_steps, feed, examples=1, sentences=0, task=TASKS["sequence_to_sequence"]):
+    def __init__(self, log, train_steps, feed, examples=1, sentences=0, task=SequenceToSequenceTask):
         self._log = log
         self._train_steps = train_steps
         self._feed = feed

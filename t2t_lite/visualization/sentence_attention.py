@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from t2t_lite import registry
 from t2t_lite.decoding.alignment import piece_words
 from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.errors import UserError, located
@@ -132,7 +133,7 @@ def text_features(problem, target=None):
     Raises:
         UserError: there is a `target`, and the problem is no translation.
     """
-    if problem is None or problem.task == "sequence_to_sequence":
+    if problem is None or registry.task_of(problem).answered_by == "Translator":
         return ["inputs", "targets"]
     if target is not None:
         raise UserError(f"A model of the task {problem.task} has no translations. Leave the target out.")

@@ -13,7 +13,7 @@ from t2t_lite.data.problem import Problem, Text2ClassProblem
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model
-from t2t_lite.export.tag_signatures import TagSignatures
+from t2t_lite.export.encoder_signatures import EncoderSignatures
 from t2t_lite.models import TransformerEncoder
 from t2t_lite.serving.client import Servable, open_client
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
@@ -83,8 +83,8 @@ def numbers(predictor, texts):
 
 
 def tags(predictor, texts):
-    """Expected tags."""
-    found = predictor.predict(texts)
+    """Expected tags, of long sentences in the same parts."""
+    found = predictor.predict(texts, max_length=_LONGEST)
     return {name: [getattr(p, name) for p in found] for name in ("words", "tags", "probabilities")}
 
 
@@ -203,15 +203,16 @@ def check(found, expected):
 def test_it_answers_as_predictor_does(kind, predictor, call):
     found = call("serving_default", kind.columns)
     kept = np.flatnonzero(~found["truncated"])
-    assert 10 < len(kept) < len(TEXTS)
+    assert len(kept) > 10 and (len(kept) == len(found["truncated"])) == (kind.head == "tag")
     rows = [[*column] for column in zip(*(read(column) for column in kind.columns.values()), strict=True)]
-    texts = [rows[at] if len(rows[at]) > 1 else rows[at][0] for at in kept]
-    for name, rows in kind.expected(predictor, texts).items():
+    texts = [row if len(row) > 1 else row[0] for row in rows]
+    for name, rows in kind.expected(predictor, [texts[at] for at in kept]).items():
         for at, expected in zip(kept, rows, strict=True):
             check(found[name][at], expected)
     options = {name: value for name, value in kind.settings.items() if name not in ("top", "max_input_length")}
     features = call("features", kind.columns)
-    for at, expected in zip(kept, predictor.features(texts, **options), strict=True):
+    kept = np.flatnonzero(~features["truncated"])
+    for at, expected in zip(kept, predictor.features([texts[at] for at in kept], **options), strict=True):
         values = features["features"][at]
         if "pooling" not in options:
             assert features["lengths"][at] == len(expected) and not values[len(expected) :].any()
@@ -219,13 +220,20 @@ def test_it_answers_as_predictor_does(kind, predictor, call):
         np.testing.assert_allclose(values, expected, atol=2e-4)
 
 
-def test_words_that_just_fit_are_tagged(tmp_path):
+def test_every_word_of_a_long_sentence_is_tagged(tmp_path):
+    """In rows that just fit, that a word more would not fit, of one piece and the end, and of words that are cut."""
     predictor = make_predictor(KINDS["tags"], tmp_path)
     count = len(predictor.encoders["inputs"].encode("the the the"))
-    for longest, words in ((count + 1, 3), (count, 2)):  # with the end
-        found = TagSignatures(predictor, longest).predict(tf.constant(["the the the"]))
-        assert found["words"].numpy().tolist() == [[b"the"] * words]
-        assert found["truncated"].numpy().tolist() == [words == 2]
+    text = "the old house the " + "the" * 40 + " a the the"
+    for longest in (count + 1, count, 2, 12):
+        found = EncoderSignatures(predictor, longest).predict(tf.constant(["", text, "the the the", "the"]))
+        every = [predictor.predict([one], max_length=max(longest, 4))[0] for one in ("", text, "the the the", "the")]
+        assert not found["truncated"].numpy().any()
+        for at, expected in enumerate(every):
+            check(found["words"][at].numpy(), expected.words)
+            if longest >= 4:  # what `predict` allows
+                check(found["tags"][at].numpy(), expected.tags)
+                check(found["probabilities"][at].numpy(), expected.probabilities)
 
 
 def test_no_row_changes_another(kind, call):

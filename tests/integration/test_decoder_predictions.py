@@ -7,8 +7,11 @@ import pytest
 
 from t2t_lite.corpora.conll import read_conll
 from t2t_lite.decoding.jobs.decoding_job import DecodingJob
-from t2t_lite.decoding.predictions import Answer, Prediction, Tagging, Value
 from t2t_lite.decoding.predictor import Predictor
+from t2t_lite.tasks.classification import Prediction
+from t2t_lite.tasks.regression import Value
+from t2t_lite.tasks.spans import Answer
+from t2t_lite.tasks.tagging import Tagging
 from tests.decoding.runs import SENTENCES, TEXT, make_encoder_run
 from tests.integration.conftest import replaced
 

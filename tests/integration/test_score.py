@@ -168,6 +168,8 @@ def test_files_that_cannot_be_scored(score, assert_user_error, task, changed, wo
 
 def test_missing_flags_and_files(call_command, assert_user_error):
     assert_user_error(call_command("t2t-score", "--task=spans"), "--predictions", "--reference")
-    assert_user_error(call_command("t2t-score", "--task=tags"), "--task=tags", "tagging")
+    assert_user_error(
+        call_command("t2t-score", "--task=tags", "--predictions=b", "--reference=b"), "--task=tags", "tagging"
+    )
     given = ("--predictions=a", "--reference=b")
     assert_user_error(call_command("t2t-score", "--task=regression", *given), "b", "no such file")

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from t2t_lite.evaluation.answer_metrics import METRICS
+from t2t_lite.evaluation.answer_metrics import OF_TAGS
 
 seqeval = pytest.importorskip("seqeval.metrics")
 
@@ -19,5 +19,5 @@ def test_entity_scores(marks, types):
         expected = [draw.choices(tags, k=draw.randint(1, 12)) for _ in range(20)]
         predicted = [[draw.choice([tag, tag, *tags]) for tag in sentence] for sentence in expected]
         for name in ("precision", "recall", "f1"):
-            score = METRICS["tagging"][f"entity_{name}"](predicted, expected)
+            score = OF_TAGS[f"entity_{name}"](predicted, expected)
             assert score == pytest.approx(getattr(seqeval, f"{name}_score")(expected, predicted), abs=1e-12)

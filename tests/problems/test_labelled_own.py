@@ -11,10 +11,10 @@ from t2t_lite.corpora.squad import read_squad
 from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit, Text2TagProblem, VocabType
 from t2t_lite.data.records import Records
-from t2t_lite.data.text_problems.span_problem import windows
 from t2t_lite.data.text_problems.text_tag_problem import cut_words
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
+from t2t_lite.text.windows import windows
 from tests.data.stored import read_examples
 from tests.problems.test_classify_own import SINGLE, files_of, generated, parts_of
 

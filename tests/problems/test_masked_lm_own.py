@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data.masking import mask_of
-from t2t_lite.decoding.text_readers import MaskReader
 from t2t_lite.errors import UserError
+from t2t_lite.tasks.masked_language_model import MaskedLanguageModelTask
+from t2t_lite.text.mask_piece import mask_of
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import ByteTextEncoder
 
@@ -66,7 +66,7 @@ def test_what_stands_beside_a_mask_is_read_as_in_training(folder, text, word):
     encoder, (mask_id, mask) = encoders["inputs"], mask_of(encoders["inputs"])
     ids, guessed = encoder.encode(text), encoder.encode(word)
     (at,) = (at for at in range(len(ids)) if ids[at : at + len(guessed)] == guessed)
-    (read,) = MaskReader(problem, encoders).read(text.replace(word, mask), 99).rows
+    (read,) = MaskedLanguageModelTask(problem, encoders).read(text.replace(word, mask), 99).rows
     assert read == [*ids[:at], mask_id, *ids[at + len(guessed) :], 1]
 
 
@@ -74,7 +74,7 @@ def test_a_mask_in_a_text_is_one_for_features_too(folder):
     """Of one text, of a pair, and of what is too long."""
     problem = registry.problem("masked_lm_own")
     encoders = problem.get_feature_encoders(folder)
-    reader, text = MaskReader(problem, encoders), "green [MASK] on the wall"
+    reader, text = MaskedLanguageModelTask(problem, encoders), "green [MASK] on the wall"
     (read,) = reader.read(text, 99).rows
     assert reader.whole(text, 99).rows == [read] and 3 in read
     assert reader.whole((text, "green"), 99).rows == [[*read, *encoders["inputs"].encode("green"), 1]]
@@ -90,7 +90,7 @@ def test_masks_that_stand_in_a_corpus_are_said(tmp_path, caplog):
 
 def test_a_text_with_a_mask_is_not_cut_but_refused(folder):
     problem = registry.problem("masked_lm_own")
-    reader = MaskReader(problem, problem.get_feature_encoders(folder))
+    reader = MaskedLanguageModelTask(problem, problem.get_feature_encoders(folder))
     (row,) = reader.read("9 green [MASK].", 99).rows
     assert reader.read("9 green [MASK].", len(row)).rows == [row]
     with pytest.raises(UserError, match=f"it has {len(row)} ids, and the model reads {len(row) - 1}"):

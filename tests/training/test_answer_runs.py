@@ -8,7 +8,6 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.bin import t2t_decoder
 from t2t_lite.evaluation.answer_files import read_predictions, read_reference
-from t2t_lite.evaluation.answer_metrics import METRICS
 from t2t_lite.runs.checkpoint_files import checkpoint_step
 from t2t_lite.training.best_checkpoint import best_checkpoint
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
@@ -102,4 +101,4 @@ def test_a_run_is_evaluated_by_its_answers(problem, task, text, metric, more, tm
     assert t2t_decoder.main([*given]) == 0
     reference = read_reference(str(paths["dev"]), task)
     predicted = read_predictions(str(outputs), reference)
-    assert METRICS[task][metric](predicted, reference.answers) == pytest.approx(metrics[metric], abs=1e-3)
+    assert registry.task(task).metrics[metric](predicted, reference.answers) == pytest.approx(metrics[metric], abs=1e-3)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_lite import registry
 from t2t_lite.runs.log import RunLog
-from t2t_lite.tasks import TASKS
 from t2t_lite.training import progress as progress_module
 from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.progress import Progress, fetch, sentences_read
@@ -45,7 +45,7 @@ def lines(folder):
 
 
 def test_a_squared_error_has_no_perplexity(tmp_path, clock, caplog):
-    progress = Progress(RunLog(str(tmp_path)), 10, feed(), task=TASKS["regression"])
+    progress = Progress(RunLog(str(tmp_path)), 10, feed(), task=registry.task("regression"))
     clock.now += 2.0
     progress.add(batches((2, 4)), result(2.0, 2.0, 5.0))
     with caplog.at_level("INFO"):
@@ -55,7 +55,7 @@ def test_a_squared_error_has_no_perplexity(tmp_path, clock, caplog):
 
 def test_positions_without_a_mask_are_no_padding(tmp_path):
     ids = np.array([[5, 6, 7, 1], [5, 1, 0, 0]])
-    progress = Progress(RunLog(str(tmp_path)), 10, feed(), task=TASKS["masked_language_model"])
+    progress = Progress(RunLog(str(tmp_path)), 10, feed(), task=registry.task("masked_language_model"))
     progress.add(StepBatches([{"inputs": ids, "targets": np.where(ids == 6, ids, 0)}], 0), result(2.0, 2.0))
     progress.flush(1, 0.1)
     assert lines(tmp_path)[0]["padding"] == 2 / 8

@@ -10,12 +10,12 @@ from t2t_lite import Generator, HParams, Predictor, Translator, registry
 from t2t_lite.data.problem import Problem, Text2TextProblem
 from t2t_lite.decoding.generator import Generation
 from t2t_lite.decoding.hypothesis import Hypothesis
-from t2t_lite.decoding.predictions import Candidate
 from t2t_lite.decoding.scoring import TargetScore
 from t2t_lite.decoding.translator import Translation
 from t2t_lite.evaluation.scores import Score, corpus_bleu
 from t2t_lite.layers import FeedForward, MultiHeadAttention, TokenEmbedding, TransformerEncoderLayer, TransformerStack
 from t2t_lite.models import Transformer
+from t2t_lite.tasks.masked_language_model import Candidate
 from t2t_lite.training import BleuCallback, EvaluationSettings, MaskedAccuracy, SmoothedCrossEntropy, Trainer
 
 

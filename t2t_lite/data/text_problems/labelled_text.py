@@ -4,6 +4,7 @@ import functools
 import types
 
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
+from t2t_lite.text.pairs import cut_texts
 from t2t_lite.text.vocabulary import EOS_ID
 
 
@@ -57,39 +58,3 @@ def _encode(encoder, prefix, num_texts, label_id, samples):
         row = [i for text in texts for i in (*encoder.encode(prefix + text), EOS_ID)]
         examples.append({"inputs": row, "targets": [label]})
     return examples
-
-
-def cut_texts(ids, longest):
-    """Cuts a row, in a graph, to at most `longest` ids; of a pair the longer text is cut first, as BERT does.
-
-    Args:
-        ids: int [length], a text or a pair, each ending in 1.
-        longest: int, at least 4.
-
-    Returns:
-        int [at most `longest`], each text ending in 1.
-    """
-    import tensorflow as tf
-
-    size = tf.size(ids, tf.int64)
-    first = tf.concat([tf.where(ids == EOS_ID)[:, 0], [size]], 0)[0]  # where the first text ends
-    second = tf.maximum(size - first - 2, 0)  # ids of the second one, if there is one
-    is_pair = tf.cast(size > first + 1, tf.int64)
-    room = longest - 1 - is_pair  # beside the ends
-    kept, rest = kept_lengths(first, second, room)
-    end = tf.constant([EOS_ID], ids.dtype)
-    return tf.concat([ids[:kept], end, ids[first + 1 : first + 1 + rest], tf.repeat(end, is_pair)], 0)
-
-
-def kept_lengths(first, second, room):
-    """Returns how many ids of the texts of a pair are kept where there is room for `room`: the longer is cut first.
-
-    Args:
-        first, second: int tensors of one shape, the texts' lengths; second 0: the first text is alone.
-        room: int, or such a tensor.
-    """
-    import tensorflow as tf
-
-    # The first has what the second leaves, and half at least.
-    kept = tf.minimum(first, tf.maximum(room - second, (room + 1) // 2))
-    return kept, tf.minimum(second, room - kept)

@@ -6,7 +6,7 @@ import logging
 import os
 from typing import ClassVar
 
-from t2t_lite import files, tasks
+from t2t_lite import files, registry
 from t2t_lite.assignments import parse_assignments
 from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.decoding.generator import Generator
@@ -21,6 +21,7 @@ from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.tokenizations import tokenization_of_problem
 from t2t_lite.runs.opening import run_files
+from t2t_lite.tasks.task import check_answered_by
 
 _LOGGER = logging.getLogger("t2t_lite")
 _OF_LINES = ("decode_from_file", "score_file", "decode_interactive")
@@ -66,8 +67,8 @@ def check_task(found, flags):
     predicts = _is_of_predictor(found)
     if flags["features_file"] and not predicts:
         raise UserError(f"--features_file: only of encoders, and {found.checkpoint} is none. Leave it out.")
-    if not predicts and found.problem.task != Generator.task:
-        tasks.check_task(found.problem, Translator.task, found.checkpoint)
+    if not predicts and _task(found).answered_by != "Generator":
+        check_answered_by(found.problem, "Translator", found.checkpoint)
         return
     what, lines = ("an encoder", "texts") if predicts else ("a language model", "prompts")
     lost = [f"--{name}" for name in (*_OF_TRANSLATIONS, *["score_file"] * predicts) if flags[name]]
@@ -82,7 +83,7 @@ def check_task(found, flags):
             "--decode_from_file (- is standard input)."
         )
     if predicts:
-        known = settings_of(found.problem.task)
+        known = settings_of(_task(found))
         given = parse_assignments(flags["decode_hparams"], "--decode_hparams")
         if lost := [name for name in given if name not in known]:
             raise UserError(
@@ -90,8 +91,12 @@ def check_task(found, flags):
             )
 
 
+def _task(found):
+    return registry.task_of(found.problem)
+
+
 def _is_of_predictor(found):
-    return tasks.task_of(found.problem).answered_by == "Predictor"
+    return _task(found).answered_by == "Predictor"
 
 
 @dataclasses.dataclass
@@ -143,7 +148,7 @@ class DecodingJob:
     @property
     def generates(self):
         """Whether a language model continues the lines."""
-        return self.found[0].problem.task == Generator.task
+        return _task(self.found[0]).answered_by == "Generator"
 
     @property
     def predicts(self):

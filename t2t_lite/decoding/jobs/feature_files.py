@@ -11,11 +11,11 @@ from t2t_lite import files
 from t2t_lite.console import Progress
 from t2t_lite.decoding.jobs.decode_files import part_of_file
 from t2t_lite.decoding.jobs.decoding_job import LineErrors
-from t2t_lite.decoding.text_readers import Reading
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.links import written_path
 from t2t_lite.files.pipes import is_device
+from t2t_lite.tasks.encoder_task import Reading
 from t2t_lite.text.vocabulary import EOS_ID
 
 _POSITIONS = 2**14  # that are computed before they are written: 200 MB of four layers of 768

@@ -1,11 +1,10 @@
 """Labels, numbers, tags, answers and masked words of lines."""
 
-import dataclasses
 import functools
 
+from t2t_lite import registry
 from t2t_lite.decoding.jobs.lines import LineAnswer, Lines, is_blank, of_each
-from t2t_lite.decoding.jobs.text_files import as_field, json_text
-from t2t_lite.decoding.predictions import Answer, Prediction, Tagging, Value
+from t2t_lite.decoding.jobs.text_files import json_text
 from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.errors import UserError, counted
 from t2t_lite.ranges import Range, typed_value
@@ -14,15 +13,13 @@ _SETTINGS = (
     "batch_size", "delimiter", "log_results", "max_input_size", "shards", "shard_id", "shards_start_offset",
     "shard_google_format",
 )  # fmt: skip
-_LONG_INPUT = {"tagging": ("split", "refuse"), "spans": ()}  # of other tasks long texts are cut off, or refused
-_LONG = ("texts that are too long are cut off, not split.", "what is too long is read in parts, and not cut off.")
-_OF_SEVERAL = ("masked_language_model", "spans")  # tasks with several candidates or hypotheses
+_CUT, _SPLIT = "texts that are too long are cut off, not split.", "what is too long is read in parts, and not cut off."
 _N_BEST = 5
 
 
 def settings_of(task):
     """Returns the names of the settings of --decode_hparams that say something about a task's predictions."""
-    return (*_SETTINGS, "n_best") if task in _OF_SEVERAL else _SETTINGS
+    return (*_SETTINGS, "n_best") if task.has_hypotheses else _SETTINGS
 
 
 class LinePredictor(Lines):
@@ -46,9 +43,11 @@ class LinePredictor(Lines):
         limit = predictor.max_input_length
         if settings.max_input_size != -1:
             limit = typed_value("max_input_size", settings.max_input_size, int, Range(4, limit))
-        self._task = predictor.problem.task
-        if long_input not in (None, *_LONG_INPUT.get(self._task, ("truncate", "refuse"))):
-            raise UserError(f"--long_input={long_input}: {_LONG[self._task in _LONG_INPUT]} Leave it out.")
+        self._task = task = registry.task_of(predictor.problem)
+        if long_input not in (None, *task.long_input):
+            raise UserError(
+                f"--long_input={long_input}: {_CUT if 'truncate' in task.long_input else _SPLIT} Leave it out."
+            )
         super().__init__(predictor, settings, name, limit, long_input, on_error, as_json)
         self._n_best = settings.n_best or _N_BEST
         self._batch_size = settings.search.batch_size
@@ -66,10 +65,7 @@ class LinePredictor(Lines):
     def answers(self, readings, on_progress=None):
         """See `Lines`."""
         options = {"batch_size": self._batch_size, "max_length": self.limit, "on_progress": on_progress}
-        if self._task == "masked_language_model":
-            found = self.answerer.fill_mask(readings, top=self._n_best, **options)
-        else:
-            found = self.answerer.predict(readings, n_best=self._n_best, **options)
+        found = getattr(self.answerer, self._task.method)(readings, **{self._task.count: self._n_best}, **options)
         return list(map(_predicted, readings, found))
 
     def check_lengths(self, lines, first=1):
@@ -85,27 +81,19 @@ class LinePredictor(Lines):
     def output(self, number, line, predicted):
         """See `Lines`."""
         answer = predicted.answer
-        if self.as_json or isinstance(answer, list):
-            return json_text({"line": number, **_asked(line, answer), **_as_dict(predicted)})
+        text = None if self.as_json else "" if answer is None else self._task.as_line(answer)
+        if text is None:
+            said = {"skipped": True} if answer is None else _rounded(self._task.as_json(answer))
+            return json_text({"line": number, **_asked(line, answer), **said})
         if isinstance(line, dict):
             text = f"{json_text(line['id'])}: {json_text(answer.text if answer else '')}"
             return ("{" if number == self._ends[0] else " ") + text + ("}" if number == self._ends[1] else ",")
-        match answer:
-            case Prediction():
-                return f"{as_field(answer.label)}\t{answer.probabilities[answer.label]:.6f}"
-            case Value():
-                return f"{answer.value:.6g}"
-            case Answer():
-                return f"{as_field(answer.text)}\t{answer.probability:.6f}"
-            case Tagging():  # CoNLL's columns; the end of the output makes a blank line
-                pairs = zip(answer.words, answer.tags, strict=True)
-                return "".join(f"{as_field(word)}\t{as_field(tag)}\n" for word, tag in pairs)
-        return ""
+        return text
 
     def _texts(self, line):
         """Returns what `Predictor.read` takes of a line."""
         if isinstance(line, dict):
-            return valid_unicode(line["question"]), valid_unicode(line["context"])
+            return tuple(valid_unicode(line[name]) for name in self._task.inputs)
         if isinstance(line, list):
             return tuple(map(valid_unicode, line))
         if self.answerer.num_texts == 1:
@@ -119,30 +107,18 @@ class LinePredictor(Lines):
 
 
 def _predicted(reading, answer):
-    parts = answer.parts if isinstance(answer, Tagging) else 1
+    parts = getattr(answer, "parts", 1)
     return LineAnswer(answer, reading.truncated, parts, len(reading), is_long=parts > 1)
 
 
 def _asked(line, answer):
-    """Returns what a line of JSON says of the input, which is None where it is not UTF-8; a Tagging has the words."""
+    """Returns what a line of JSON says of the input, which is None where it is not UTF-8; an answer has the words."""
     match line:
         case dict():
             return {"id": line["id"]}
         case list() if answer is not None:
             return {}
     return {"input": line}
-
-
-def _as_dict(predicted):
-    """Returns what a line of JSON says of a LineAnswer."""
-    match predicted.answer:
-        case None:
-            return {"skipped": True}
-        case list(masks):
-            return {"masks": [[_rounded(dataclasses.asdict(one)) for one in mask] for mask in masks]}
-        case answer:
-            found = dataclasses.asdict(answer)
-            return _rounded({name: value for name, value in found.items() if name != "truncated" or value})
 
 
 def _rounded(value):

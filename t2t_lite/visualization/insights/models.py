@@ -4,6 +4,7 @@ import threading
 
 import tensorflow as tf
 
+from t2t_lite import registry
 from t2t_lite.decoding.loading import load
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
@@ -14,8 +15,8 @@ from t2t_lite.visualization.insights.predictions import Predictions
 from t2t_lite.visualization.insights.translations import Translations
 from t2t_lite.visualization.sentence_attention import text_features, without_text
 
-# Task: what answers. Its `calls` are names of methods from a request, a JSON object, to an answer.
-_ANSWERS = {"sequence_to_sequence": Translations, "classification": Predictions, "language_model": Generations}
+# What answers in place of a class. Its `calls` are names of methods from a request, a JSON object, to an answer.
+_ANSWERS = {"Translator": Translations, "Predictor": Predictions, "Generator": Generations}
 CALLS = sorted({call for answers in _ANSWERS.values() for call in answers.calls})
 
 
@@ -38,15 +39,10 @@ class Models:
             if path in paths[:at]:
                 raise UserError(f"{path}: is there twice. Expected different models.")
             problem = find_run(path).problem
-            if problem.answered_by is not None or problem.task not in _ANSWERS:
+            if problem.answered_by is not None or registry.task_of(problem).answered_by not in _ANSWERS:
                 raise UserError(
-                    f"{path}: models of {problem.full_name} (task {problem.task}) are not shown. Expected one of the "
-                    f"tasks {', '.join(_ANSWERS)}."
-                )
-            if getattr(problem, "num_texts", 1) > 1:
-                raise UserError(
-                    f"{path}: models of pairs of texts ({problem.full_name}) are not shown. Expected one "
-                    "of single texts."
+                    f"{path}: models of {problem.full_name} (task {problem.task}) are not shown. Expected one that a "
+                    f"{', '.join(_ANSWERS)} answers for."
                 )
         return cls({path: load(path, data_dir=data_dir) for path in paths})
 
@@ -82,19 +78,19 @@ class _Model:
     """One model, and where it came from."""
 
     def __init__(self, name, answerer):
-        task = answerer.problem.task if answerer.problem else answerer.task
         run = next(iter(answerer.runs), None)  # the first one of an ensemble
-        self.answers = _ANSWERS[task](answerer)
+        self.answers = _ANSWERS[answerer.task.answered_by](answerer)
         self._name, self._loaded = name, run and (run.path, _time_of(run.path))
         config = run.config if run else {}
         self.about = {
             "name": name,
-            "task": task,
+            "task": answerer.task.name,
+            "inputs": list(answerer.task.inputs),
             **{key: config.get(key) for key in ("problem", "model", "hparams_set")},
             "step": run and run.step,
             "languages": answerer.problem and answerer.problem.languages,
             "parameters": sum(model.count_params() for model in getattr(answerer.model, "models", [answerer.model])),
-            "attention": _heads(answerer),
+            "attention": _heads(answerer) if "attention" in self.answers.calls else None,
             "calls": list(self.answers.calls),
         }
 

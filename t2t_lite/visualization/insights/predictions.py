@@ -1,4 +1,4 @@
-"""What a page shows of a classifier, as JSON."""
+"""What a page shows of an encoder: what it answers, as JSON."""
 
 import time
 
@@ -10,20 +10,32 @@ class Predictions(Answers):
 
     calls = ("predict", "attention")
 
+    def __init__(self, answerer):
+        super().__init__(answerer)
+        if answerer.num_texts > 1:
+            self.calls = ("predict",)  # pictures of attention have one text
+
     def predict(self, request):
-        """Classifies "text".
+        """Answers "text", of tasks that read two texts "text" and "second".
 
         Returns:
-            {"label": str, "probabilities": [{"label", "probability"}], the most probable first, "truncated": bool,
-            "seconds": float}.
+            The fields of the task's answer, see `EncoderTask.as_json`, of classes {"label", "probabilities": [{"label",
+            "probability"}]}, the most probable first; and {"answer": str, "lists": [[{"text", "probability"}]], what
+            the page shows of it; "truncated": bool, "seconds": float}.
         """
-        text = checked(request, {"text": str})["text"]
+        names = ["text", "second"][: self.answerer.num_texts]
+        request = checked(request, dict.fromkeys(names, str))
+        texts, task = tuple(request[name] for name in names), self.answerer.task
         start = time.perf_counter()
-        (found,) = self.answerer.predict([text])
-        order = sorted(found.probabilities.items(), key=lambda one: -one[1])
+        (found,) = getattr(self.answerer, task.method)([texts if len(texts) > 1 else texts[0]])
+        text, lists = task.shown(found)
+        fields = task.as_json(found)
+        if isinstance(fields.get("probabilities"), dict):
+            fields["probabilities"] = [{"label": label, "probability": share} for label, share in lists[0]]
         return {
-            "label": found.label,
-            "probabilities": [{"label": label, "probability": probability} for label, probability in order],
-            "truncated": found.truncated,
+            **fields,
+            "answer": text,
+            "lists": [[{"text": text, "probability": share} for text, share in one] for one in lists],
+            "truncated": getattr(found, "truncated", False),
             "seconds": round(time.perf_counter() - start, 4),
         }

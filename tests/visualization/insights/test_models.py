@@ -3,15 +3,18 @@
 import shutil
 
 import pytest
+import tensorflow as tf
 
+from t2t_lite import registry
 from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
+from t2t_lite.text.real_encoder import RealEncoder
 from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.visualization.insights.app import create_app
 from t2t_lite.visualization.insights.models import Models
-from tests.decoding.runs import make_encoder_run, make_run
+from tests.decoding.runs import make_run
 from tests.decoding.test_predictor import LABELS, Labels, Parity
 
 TEXT = "the red house"
@@ -107,14 +110,14 @@ def test_a_checkpoint_that_is_written_again(tmp_path):
     assert "model.ckpt-100 was written again." in models.list()[0]["notice"]
 
 
-def test_models_that_cannot_be_served(run, checkpoints, tmp_path):
+def test_models_that_cannot_be_served(run, checkpoints, tmp_path, monkeypatch):
     with pytest.raises(UserError, match="is there twice"):
         Models.load([str(run), str(run)])
     with pytest.raises(UserError, match="no such folder or checkpoint"):
         Models.load([checkpoints[0], str(tmp_path / "missing")])
-    pairs = make_encoder_run(tmp_path / "pairs", "classify_pair_own", "yes\ta red house\ta house\nno\ta tree\ta car\n")
-    with pytest.raises(UserError, match=r"models of pairs of texts \(classify_pair_own\) are not shown"):
-        Models.load([str(pairs)])
+    monkeypatch.setattr(registry.problem("translate_own").__class__, "answered_by", dict)
+    with pytest.raises(UserError, match=r"models of translate_own \(task sequence_to_sequence\) are not shown"):
+        Models.load([str(run)])
 
 
 class Classifier(Parity):
@@ -141,3 +144,46 @@ def test_a_classifier_s_probabilities():
     assert len(answer["probabilities"]) == len(LABELS)
     for call, request in {"predict": {"text": "x"}, "attention": {"text": "3"}, "translate": {"text": "3"}}.items():
         assert client.post(f"/api/{call}", json=request).status_code == 400
+
+
+class Shown(Problem):
+    num_texts = 2
+
+    def __init__(self, task):
+        super().__init__()
+        self.task = task
+
+
+def tags(batch, training):
+    return 5 * tf.one_hot(1 + batch["inputs"] % 2, Labels.vocab_size)
+
+
+def spans(batch, training):
+    return tf.pad(5 * tf.one_hot([[4, 5]], tf.shape(batch["inputs"])[1]), [[0, 0], [0, 0], [1, 0]])
+
+
+@pytest.mark.parametrize(
+    "task, model, second, answer, lists",
+    [
+        ("classification", Parity(), {"second": "4"}, "odd", [["odd", "even", "none"]]),
+        ("regression", lambda batch, training: tf.ones([1, 1]) / 4, {"second": "4"}, "1", []),
+        ("tagging", tags, {}, "", [["3 odd", "4 even"]]),
+        ("spans", spans, {"second": "7 8 9"}, "8 9", [["8 9", "7 8 9", "8", "9", "7"]]),
+    ],
+)
+def test_every_encoder_s_answers_are_shown(task, model, second, answer, lists):
+    """In the order of the probabilities, or of the words."""
+    model.count_params = lambda: 7
+    problem = Shown(task)
+    if task in ("tagging", "spans"):
+        problem.num_texts = 1 + len(second)
+    encoders = {"inputs": TextEncoder(50), "targets": RealEncoder(0, 4) if task == "regression" else Labels()}
+    client = create_app(Models({"one": Predictor(model, encoders, problem)})).test_client()
+    (about,) = client.get("/api/models").json
+    assert len(about["inputs"]) == problem.num_texts and ("attention" in about["calls"]) == (not second)
+    found = client.post("/api/predict", json={"text": "3 4", **second}).json
+    assert found["answer"] == answer and not found["truncated"]
+    assert [sorted(one["text"] for one in every) for every in found["lists"]] == [sorted(every) for every in lists]
+    for every in found["lists"]:
+        shares = [one["probability"] for one in every]
+        assert task == "tagging" or shares == sorted(shares, reverse=True)

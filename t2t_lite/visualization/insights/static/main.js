@@ -6,7 +6,7 @@ import { Result } from "./result.js";
 import { hashOf, readState } from "./state.js";
 
 const part = (id) => document.getElementById(id);
-const QUESTION = ["text", "target", "models", "beam", "prefix", "prefix_of"]; // changes of these ask the server again
+const QUESTION = ["text", "second", "target", "models", "beam", "prefix", "prefix_of"]; // changes of these ask the server again
 
 let state = readState(location.hash);
 let models = [];
@@ -19,11 +19,13 @@ const chosen = () => {
 
 function fillForm() {
   part("text").value = state.text;
+  part("second").value = state.second;
   part("target").value = state.target;
   part("beam").value = state.beam;
   for (const box of part("models").querySelectorAll("input")) box.checked = chosen().some(({ name }) => name === box.value);
   const makesText = chosen().some(({ calls }) => calls.includes("steps"));
   for (const id of ["target-field", "beam-field"]) part(id).hidden = !makesText;
+  part("second-field").hidden = !chosen().some(({ inputs }) => inputs.length > 1);
 }
 
 /** Changes what is seen; the address follows. */
@@ -71,11 +73,11 @@ function chooseModels() {
 
 part("question").addEventListener("submit", (event) => {
   event.preventDefault();
-  const [text, target, beam] = ["text", "target", "beam"].map((id) => part(id).value);
-  ask({ text, target, beam: Number(beam), prefix: [], prefix_of: "", hypothesis: 1 });
+  const [text, second, target, beam] = ["text", "second", "target", "beam"].map((id) => part(id).value);
+  ask({ text, second, target, beam: Number(beam), prefix: [], prefix_of: "", hypothesis: 1 });
 });
 
-for (const id of ["text", "target"]) {
+for (const id of ["text", "second", "target"]) {
   part(id).addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) part("question").requestSubmit();
   });

@@ -33,7 +33,8 @@ export class Result {
 
   /** Asks the server, and shows what it answers. */
   async load(state) {
-    this.question = { text: state.text, model: this.model.name };
+    const second = this.model.inputs.length > 1 ? { second: state.second } : {};
+    this.question = { text: state.text, ...second, model: this.model.name };
     try {
       const [first] = this.model.calls; // translate, generate or predict
       if (first === "predict") this.answer = await call(first, this.question);
@@ -63,12 +64,12 @@ export class Result {
     const warning = truncated ? html("p", { class: "warning" }, "The text is too long for the model, and was truncated.") : "";
     this.explorer = null;
     if (!hypotheses) {
-      this.output.replaceChildren(warning, this.#labels());
+      this.output.replaceChildren(warning, this.#answer());
       await this.#explain(state);
       return;
     }
     const chosen = hypotheses[state.hypothesis - 1] ?? hypotheses[0];
-    const isContinuation = this.model.task === "language_model";
+    const isContinuation = this.model.calls[0] === "generate";
     const prompt = isContinuation ? html("span", { class: "prompt" }, drawable(this.question.text, Infinity)) : null;
     const text = html("bdi", {}, prompt, drawable(chosen.text, Infinity) || "(blank)");
     this.output.replaceChildren(
@@ -90,21 +91,22 @@ export class Result {
     this.answer = { hypotheses: [{ text: target, score: log_prob, ended: true, tokens: steps }] };
   }
 
-  #labels() {
-    const { label, probabilities } = this.answer;
-    const rows = probabilities.map((one) => {
-      const bar = html("span", { class: "bar" });
-      bar.style.setProperty("--part", one.probability);
-      const name = html("bdi", {}, drawable(one.label, Infinity));
-      return html("li", {}, name, html("span", { class: "number" }, percent(one.probability)), bar);
-    });
+  #answer() {
+    const { answer, lists } = this.answer;
+    const rows = (list) =>
+      list.map((one) => {
+        const bar = html("span", { class: "bar" });
+        bar.style.setProperty("--part", one.probability);
+        const name = html("bdi", {}, drawable(one.text, Infinity));
+        return html("li", {}, name, html("span", { class: "number" }, percent(one.probability)), bar);
+      });
     return html(
       "section",
       {},
-      html("p", { class: "translation" }, html("bdi", {}, drawable(label, Infinity))),
-      html("h3", {}, "Labels and their probabilities"),
-      html("ol", { class: "shares" }, ...rows),
-      downloads("labels", null, () => ({ ...this.question, ...this.answer })),
+      html("p", { class: "translation" }, html("bdi", {}, drawable(answer, Infinity))),
+      lists.length ? html("h3", {}, "Probabilities") : null,
+      ...lists.map((list) => html("ol", { class: "shares" }, ...rows(list))),
+      downloads("answer", null, () => ({ ...this.question, ...this.answer })),
     );
   }
 
@@ -146,7 +148,7 @@ export class Result {
     );
   }
 
-  /** Adds what shows how the model came to a hypothesis; of a classifier there is none. */
+  /** Adds what shows how the model came to a hypothesis; of an encoder that is its attention alone. */
   async #explain(state, chosen) {
     this.details.replaceChildren();
     if (chosen && !chosen.tokens.length) return;

@@ -2,6 +2,7 @@
 
 const DEFAULTS = {
   text: "",
+  second: "", // of models that read two texts
   target: "",
   models: [], // names; none: the first
   beam: 4,

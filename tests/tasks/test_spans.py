@@ -5,12 +5,12 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.data.problem import SpanProblem
-from t2t_lite.data.text_problems.span_problem import windows
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation.answers import best_spans, span_scores
+from t2t_lite.tasks.spans import LONGEST_ANSWER, best_spans, part_scores
 from t2t_lite.text.position_encoder import PositionEncoder
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
+from t2t_lite.text.windows import windows
 
 FIRST, LAST = 42, 43  # the ids of 40 and 41, and of these the model is sure
 WORDS = " ".join(map(str, range(10, 40)))
@@ -45,6 +45,36 @@ def predictor(model, longest=383, stride=128, encoder=None):
     return Predictor(model, encoders, Questions(longest, stride))
 
 
+def span_scores(logits, inputs):
+    """Returns float [T, T], the score of each part of the context of one row, by positions counted from 0."""
+    (first, last), (ids,) = logits[0].numpy()[:, 1:], inputs.numpy()
+    begin, end = np.flatnonzero(ids == 1)[:2]
+    scores = np.full([len(ids)] * 2, -np.inf)
+    for at in range(begin + 1, end):
+        for to in range(at, min(end, at + LONGEST_ANSWER)):
+            scores[at, to] = first[at] + last[to]
+    return scores
+
+
+def test_scores_of_parts_are_those_of_their_best_row():
+    """Against sums in a loop, of rows that overlap and of ids that stand for white space."""
+    inputs = tf.constant([[5, 6, 1, *[7] * 40, 1, 0], [5, 1, 8, 9, 1, *[0] * 40], [1, 7, 7, 1, *[0] * 41]])
+    logits = tf.random.stateless_normal([3, 2, 46], [1, 2])
+    places, size = [2, 0, 40], 44
+    expected = np.full([size, LONGEST_ANSWER], -1e9)
+    for row, place in enumerate(places):
+        scores = span_scores(logits[row : row + 1], inputs[row : row + 1])
+        begin = np.flatnonzero(inputs[row] == 1)[0] + 1
+        for first, last in zip(*np.nonzero(np.isfinite(scores)), strict=True):
+            cell = place + first - begin, last - first
+            expected[cell] = max(expected[cell], scores[first, last])
+    assert (expected > -100).sum() == 30 * 11 + 29 * 30 // 2 + 3
+    np.testing.assert_allclose(part_scores(logits, inputs, places, size), expected, rtol=1e-6)
+    spans = np.array([(at, at + (at != 3)) for at in range(size)])
+    expected[3], expected[np.arange(4), 3 - np.arange(4)] = -1e9, -1e9
+    np.testing.assert_allclose(part_scores(logits, inputs, places, size, spans), expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("longest, stride", [(383, 128), (12, 4), (9, 1), (8, 100)])
 @pytest.mark.parametrize("place", [0, 1, 17, 30])
 def test_the_answer_does_not_depend_on_the_windows(longest, stride, place):
@@ -68,7 +98,7 @@ def test_of_one_window_it_is_what_evaluations_choose():
     (found,) = made.predict([(question, context)], n_best=1000)
     assert found.text == " ".join(context.split()[first : last + 1])
     assert sum(one.probability for one in found.hypotheses) == pytest.approx(1)
-    scores = span_scores(logits, inputs)[0].numpy()
+    scores = span_scores(logits, inputs)
     expected = np.exp(scores[scores > -100])
     assert [one.probability for one in found.hypotheses] == pytest.approx(sorted(expected / expected.sum())[::-1])
 
@@ -81,7 +111,7 @@ def test_each_part_of_a_context_counts_in_its_best_window(encoder):
     expected = {}
     for window in windows(encoder, "1 2", context, 14, 3):
         inputs = tf.constant([window.ids])
-        scores = span_scores(of_windows({"inputs": inputs}, False), inputs)[0].numpy()
+        scores = span_scores(of_windows({"inputs": inputs}, False), inputs)
         for first, last in zip(*np.nonzero(scores > -100), strict=True):
             pieces = window.spans[first - window.before], window.spans[last - window.before]
             if all(a < b for a, b in pieces):

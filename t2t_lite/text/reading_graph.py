@@ -5,8 +5,8 @@ import typing
 
 import tensorflow as tf
 
-from t2t_lite.data.text_problems.labelled_text import kept_lengths
 from t2t_lite.text.beginnings import longest_text
+from t2t_lite.text.pairs import kept_lengths
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 from t2t_lite.text.words_graph import SPACE
 

@@ -5,7 +5,7 @@ import time
 import pytest
 import tensorflow as tf
 
-from t2t_lite.export.reading import beginnings, encoding, reader, row_reader
+from t2t_lite.text.reading_graph import beginnings, encoding, reader, row_reader
 from t2t_lite.text.vocabulary import ByteTextEncoder
 
 LONGEST = 64

@@ -1,0 +1,100 @@
+"""The task of choosing one of some classes for a text."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.errors import UserError, shown
+from t2t_lite.evaluation import answer_files, answer_metrics
+from t2t_lite.tasks.encoder_task import EncoderTask, as_field
+
+
+@dataclasses.dataclass(frozen=True)
+class Prediction:
+    """The class of one text.
+
+    Attributes:
+        label: str, the most probable class.
+        probabilities: {label: float}, of all classes; they sum up to 1.
+        truncated: bool, whether the text was longer than the model's longest input and therefore truncated.
+    """
+
+    label: str
+    probabilities: dict[str, float]
+    truncated: bool = False
+
+
+class LabelTask(EncoderTask):
+    """Labels of texts or of their words. `scores` are probabilities, float32 [rows, …, labels]; id 0 is no label."""
+
+    def __init__(self, problem, encoders):
+        super().__init__(problem, encoders)
+        self.labels = [encoders["targets"].decode([label]) for label in range(1, encoders["targets"].vocab_size)]
+
+    def scores(self, logits):
+        """See `EncoderTask`."""
+        return tf.nn.softmax(logits[..., 1:])
+
+    def choose(self, logits, inputs):
+        """See `EncoderTask`: the ids of the labels."""
+        return 1 + tf.argmax(logits[..., 1:], axis=-1, output_type=tf.int32)
+
+    def best_labels(self, scores):
+        """float32 [rows, …, labels] -> string [rows, …]; in a graph."""
+        return tf.gather(tf.constant(self.labels), tf.argmax(scores, -1))
+
+
+@registry.register_task("classification")
+class ClassificationTask(LabelTask):
+    """Classes of texts, or of pairs."""
+
+    eval_metrics = ("accuracy",)
+    head = "class"
+    metrics = answer_metrics.OF_CLASSES
+
+    def scores(self, logits):
+        """See `LabelTask`: float32 [rows, labels]."""
+        return super().scores(tf.reshape(logits, [tf.shape(logits)[0], len(self.labels) + 1]))
+
+    def answer(self, reading, scores, n_best):
+        """Returns a `Prediction`."""
+        (row,) = scores
+        probabilities = dict(zip(self.labels, row.tolist(), strict=True))
+        return Prediction(self.labels[int(np.argmax(row))], probabilities, reading.truncated)
+
+    def compared(self, inputs, targets, chosen):
+        """See `EncoderTask`: two labels."""
+        return [self.encoders["targets"].decode(ids) for ids in (chosen, targets)]
+
+    @staticmethod
+    def as_line(answer):
+        """Returns the label and its probability."""
+        return f"{as_field(answer.label)}\t{answer.probabilities[answer.label]:.6f}"
+
+    @classmethod
+    def shown(cls, answer):
+        """See `EncoderTask`."""
+        return answer.label, [sorted(answer.probabilities.items(), key=lambda one: -one[1])]
+
+    @classmethod
+    def predictions(cls, path, reference):
+        """See `EncoderTask`."""
+        answers = super().predictions(path, reference)
+        if not {*answers} & {*reference.answers}:
+            raise UserError(
+                f"{path}: no line begins with a label of {reference.path}, such as {shown(reference.answers[0])}. "
+                "Expected the label in the first column of both files."
+            )
+        answer_files.warn_of_forms(path, answers, reference.answers)
+        return answers
+
+    def outputs(self, scores):
+        """See `EncoderTask`; probabilities are in the order of the problem's classes."""
+        return {"labels": self.best_labels(scores), "probabilities": scores}
+
+    def card(self):
+        """See `EncoderTask`."""
+        outputs = f"`labels` string [batch], `probabilities` float32 [batch, {len(self.labels)}]"
+        return {"classes": ", ".join(self.labels)}, outputs

@@ -1,0 +1,186 @@
+"""The task of guessing masked pieces of texts."""
+
+import dataclasses
+import functools
+
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.errors import UserError
+from t2t_lite.ranges import Range, typed_value
+from t2t_lite.tasks.encoder_task import EncoderTask, Reading
+from t2t_lite.text.mask_piece import blank_before_mask, mask_of
+from t2t_lite.text.reading_graph import beginnings, valid
+from t2t_lite.text.vocabulary import EOS_ID
+
+_MASKS = 1024  # that are computed at a time: the logits of each need 4 bytes per entry of the vocabulary
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """What may stand at a mask.
+
+    Attributes:
+        token: str, the vocabulary's piece.
+        probability: float.
+    """
+
+    token: str
+    probability: float
+
+
+@registry.register_task("masked_language_model")
+class MaskedLanguageModelTask(EncoderTask):
+    """Masked words. Texts in which nothing is masked, and pairs, are read only for features."""
+
+    head = "masked_lm"
+    sparse_targets = True
+    smooths_labels = labels_are_of_all_rows = True
+    method, count = "fill_mask", "top"
+    has_hypotheses = True
+    hub_task, export_name, output = "fill-mask", "fill_mask", "candidates"
+
+    @staticmethod
+    def fit_labels(batch, features):
+        """See `Task`: the masked ids, of which models give the logits."""
+        guessed = tf.boolean_mask(batch["targets"], batch["targets"] != 0)
+        further = {feature: batch[feature] for feature in features if feature not in ("inputs", "targets")}
+        return {"targets": guessed, **further} if further else guessed
+
+    @functools.cached_property
+    def mask(self):
+        """(id, piece) of the mask. Raises `UserError` if the vocabulary has none."""
+        return mask_of(self.encoder)
+
+    @functools.cached_property
+    def _blank(self):
+        return blank_before_mask(self.encoder)
+
+    def texts(self, text):
+        """Returns a text, or a pair, as a tuple. Raises `UserError` for another number of texts."""
+        return text if isinstance(text, tuple) and len(text) == 2 else super().texts(text)
+
+    def read(self, text, longest):
+        """Returns the Reading of a text with masks.
+
+        Raises:
+            UserError: there is no mask, or the text is too long.
+        """
+        (text,) = super().texts(text)
+        if self.mask[1] not in text:
+            raise UserError(f"there is no {self.mask[1]} in it. Expected one where something is to be guessed.")
+        row = [*self.encode(text), EOS_ID]
+        if len(row) > longest:
+            raise UserError(f"it has {len(row):,} ids, and the model reads {longest:,}.")
+        return Reading([row])
+
+    def encode(self, text):
+        """Returns the ids of a text, without its end; what stands beside a mask is encoded for itself, if need be."""
+        try:
+            mask_id, mask = self.mask
+        except UserError:  # features alone do not need one
+            return self.encoder.encode(text)
+        if self._blank is None:
+            *before, last = text.split(mask)
+            first, *rest = map(self.encoder.encode, [*(part.rstrip(" ") for part in before), last])
+            return [*first, *(i for ids in rest for i in (mask_id, *ids))]
+        ids = self.encoder.encode(text)
+        return [i for i, after in zip(ids, [*ids[1:], None], strict=True) if (i, after) != (self._blank, mask_id)]
+
+    def guesses(self, model, ids, top):
+        """Returns the best candidates at all masks of a batch, in their order; in a graph, too.
+
+        Args:
+            model: `TransformerEncoder`.
+            ids: int32 [batch, width].
+            top: int scalar, candidates per mask.
+
+        Returns:
+            (their probabilities, float32; their ids, int32), [masks, top] each, the most probable first.
+        """
+        hidden = tf.gather_nd(model.encode(ids)["hidden"][:, 1:], tf.where(ids == self.mask[0]))
+
+        def guess(start, probabilities, found):
+            logits = model.ids_logits(hidden[start : start + _MASKS])
+            best = tf.math.top_k(tf.nn.softmax(tf.cast(logits, tf.float32)), top)
+            best = tf.concat([probabilities, best.values], 0), tf.concat([found, best.indices], 0)
+            return start + _MASKS, *best
+
+        shape = tf.TensorShape([None, top if isinstance(top, int) else None])
+        return tf.while_loop(
+            lambda start, *_: start < tf.shape(hidden)[0],
+            guess,
+            (tf.constant(0), tf.zeros([0, top]), tf.zeros([0, top], tf.int32)),
+            shape_invariants=(tf.TensorShape([]), shape, shape),
+        )[1:]
+
+    def candidates(self, probabilities, ids):
+        """Returns the list of `Candidate` of one mask, of arrays [top]."""
+        pairs = zip(self.encoder.pieces(ids.tolist()), probabilities.tolist(), strict=True)
+        return [Candidate(piece, probability) for piece, probability in pairs]
+
+    @staticmethod
+    def as_json(answer):
+        """Returns the candidates of each mask."""
+        return {"masks": [[dataclasses.asdict(candidate) for candidate in mask] for mask in answer]}
+
+    @classmethod
+    def shown(cls, answer):
+        """See `EncoderTask`: a list for each mask."""
+        return "", [[(candidate.token, candidate.probability) for candidate in mask] for mask in answer]
+
+    def export_settings(self, top=5):
+        """See `EncoderTask`: `top`, the candidates per mask. Raises `UserError` also if the vocabulary has no mask."""
+        assert self.mask
+        return {"top": typed_value("top", top, int, Range(1, self.encoder.vocab_size))}
+
+    def whole_rows(self, texts, longest):
+        """See `EncoderTask`; a mask in a text is one here, too."""
+        texts, is_cut = beginnings(valid(texts[0]), longest)
+        ids = self._ids_of_parts(texts) if self._blank is None else self._ids_of_whole(texts)
+        kept = ids[:, : longest - 1]
+        ends = tf.fill([tf.size(texts), 1], EOS_ID)
+        return tf.concat([kept, ends], 1).to_tensor(), is_cut | (ids.row_lengths() > kept.row_lengths())
+
+    def _ids_of_whole(self, texts):
+        """string [batch] -> int32 ragged [batch, (length)]; the vocabulary knows the mask, see `blank_before_mask`."""
+        ids = self.encode_texts(texts)
+        after = tf.concat([ids, tf.fill([tf.size(texts), 1], EOS_ID)], 1)[:, 1:]
+        goes = (ids.flat_values == self._blank) & (after.flat_values == self.mask[0])
+        return tf.ragged.boolean_mask(ids, ids.with_flat_values(~goes))
+
+    def _ids_of_parts(self, texts):
+        """string [batch] -> int32 ragged [batch, (length)]; what stands beside a mask is encoded for itself."""
+        mask_id, mask = self.mask
+        parts = tf.strings.split(texts, mask)  # ragged [batch, (parts)]
+        rows = parts.value_rowids()
+        is_last = tf.concat([rows[1:] != rows[:-1], tf.fill([tf.minimum(tf.size(rows), 1)], True)], 0)
+        flat = tf.where(is_last, parts.values, tf.strings.regex_replace(parts.values, " +$", ""))
+        masks = tf.ragged.boolean_mask(tf.fill([tf.size(rows), 1], mask_id), ~is_last[:, None])
+        return parts.with_values(tf.concat([self.encode_texts(flat), masks], 1)).merge_dims(1, 2)
+
+    def answers(self, predictor, texts, longest, *, top):
+        """See `EncoderTask`.
+
+        Returns:
+            {"candidates" string, the vocabulary's pieces, the most probable first, and "probabilities" float32, [batch,
+            masks, top] each, behind the last mask "" and 0; "truncated" bool [batch]}.
+        """
+        ids, truncated = self.whole_rows(texts, longest)
+        probabilities, found = self.guesses(predictor.model, ids, top)
+        pieces = tf.gather(tf.constant(self.encoder.pieces(range(self.encoder.vocab_size))), found)
+        rows, batch = tf.where(ids == self.mask[0])[:, 0], tf.shape(ids, tf.int64)[0]
+        pieces, probabilities = (
+            tf.RaggedTensor.from_value_rowids(each, rows, batch).to_tensor(shape=[None, None, top])
+            for each in (pieces, probabilities)
+        )
+        return {"candidates": pieces, "probabilities": probabilities, "truncated": truncated}
+
+    def card(self, *, top):
+        """See `EncoderTask`."""
+        outputs = f"`candidates` string and `probabilities` float32, [batch, masks, {top}]"
+        return {"mask": f"{self.mask[1]} in a text; the blank before it belongs to what is masked"}, outputs
+
+    def warmup_text(self, text):
+        """See `EncoderTask`; a mask stands at the beginning, which is not cut off."""
+        return f"{self.mask[1]} ".encode() + text

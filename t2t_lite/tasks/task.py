@@ -1,0 +1,88 @@
+"""Task: what is learned from a problem, and which public class answers with the trained model."""
+
+import types
+
+import t2t_lite
+from t2t_lite import registry
+from t2t_lite.errors import UserError
+
+
+class Task:
+    """What is learned from a problem. The class tells what all problems of a task share; an instance belongs to one.
+
+    Subclasses are registered by `registry.register_task`, and `Problem.task` is the registered name.
+
+    Args:
+        problem: Problem.
+        encoders: {feature: encoder}.
+
+    Attributes:
+        name: str, set by the registry.
+        answered_by: str, the public name of a class with a `load(path, …)`, which `t2t_lite.load` returns.
+        eval_metrics: tuple of str, a problem's metrics of teacher-forced batches by default.
+        model: str, name of the model that `--model=transformer` means.
+        head: str, the `head` of a model that has several; None: the task knows no such model.
+        has_perplexity: bool, whether the loss is a mean in nats, whose exponential is shown.
+        sparse_targets: bool, whether `targets` stand at the positions of the inputs, and 0 is no padding but a position
+            where nothing is predicted.
+        smooths_labels: bool, whether targets are ids of a vocabulary, which may be smoothed.
+        labels_are_of_all_rows: bool, whether `fit_labels` are not one for each row of a batch.
+        is_text: bool, whether the targets are a text, each of whose ids is predicted from those before it, so that the
+            loss is also given per word, character and byte.
+        hub_task: str, the task's name on Hugging Face's Hub.
+        export_name: str, an example of a model's name on a server.
+        inputs, output: the names of an export's inputs, a tuple, and of its main output.
+        metrics: {name: AnswerMetric}, in the order in which t2t-score prints them; {}: no answers are compared.
+    """
+
+    name = None
+    answered_by = None
+    eval_metrics = ("token_accuracy",)
+    model = "transformer"
+    head = None
+    has_perplexity = True
+    sparse_targets = False
+    smooths_labels = True
+    labels_are_of_all_rows = False
+    is_text = False
+    hub_task = export_name = None
+    inputs, output = ("inputs",), "outputs"
+    metrics = types.MappingProxyType({})
+
+    def __init__(self, problem, encoders):
+        self.problem = problem
+        self.encoders = encoders
+
+    @staticmethod
+    def fit_labels(batch, features):
+        """Returns the labels that Keras' `fit` gets beside a batch, a tensor or a dict of those of each feature.
+
+        Args:
+            batch: {feature: int32 ids}.
+            features: names of those that the model is called with.
+        """
+        return batch["targets"]
+
+
+def answering_class(problem):
+    """Returns the class whose `load` answers for a problem: `Problem.answered_by`, or that of its task."""
+    if problem.answered_by is not None:
+        return problem.answered_by
+    return getattr(t2t_lite, registry.task_of(problem).answered_by)
+
+
+def check_answered_by(problem, name, where):
+    """Raises `UserError`, whose message begins with `where`, unless a class answers for a problem's task.
+
+    Args:
+        problem: Problem.
+        name: str, the public name of the class: see `Task.answered_by`.
+        where: str.
+    """
+    if registry.task_of(problem).answered_by != name:
+        expected = [task for task in registry.list_tasks() if registry.task(task).answered_by == name]
+        raise UserError(
+            f"{where}: a run of {problem.full_name}, whose task is {problem.task}. Expected one of "
+            f"{', '.join(expected)}; this one answers in Python: t2t_lite.load(path) gives a "
+            f"{answering_class(problem).__name__}."
+        )
