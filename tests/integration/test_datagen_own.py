@@ -59,11 +59,8 @@ def test_all_flags_together(tmp_path, two_corpora, call_command):
 @pytest.mark.parametrize(
     ("name", "data", "words"),
     [
-        ("b.tsv", b"", ["b.tsv: the file is empty"]),
         ("b.tsv", b"one\teins\ntwo zwei\n", ["b.tsv, line 2: found 1 column. Expected 2"]),
-        ("b.tsv", "größe\tx\n".encode("latin1"), ["b.tsv, line 1: byte 0xf6 at position 2 is not UTF-8"]),
         ("a.de", b"eins\nzwei\n", ["a.en has 150 lines", "a.de has 2"]),
-        ("a.en", b"one\n" * 151, ["a.en has 151 lines", "a.de has 150"]),
         ("a.de", b"eins\n" * 149 + b"\xff\n", ["a.de, line 150: byte 0xff at position 0 is not UTF-8"]),
     ],
 )
@@ -80,18 +77,8 @@ def test_a_bad_file_among_several_leaves_nothing(tmp_path, two_corpora, call_com
     ("flags", "words"),
     [
         (["--corpus_weights=1"], ["--corpus_weights=1: found 1 for 2 training corpora"]),
-        (["--filters=duplicat"], ["'duplicat' is no filter. Nearest: duplicate."]),
-        (["--filters=too_long=many"], ["too_long=many: expected a whole number of characters"]),
-        (["--filters=wrong_script", "--languages=en,qq"], ["no scripts are known for the language 'qq'"]),
         (["--held_out=many"], ["--held_out", "expected a whole number"]),
-        (["--vocab_from=nowhere"], ["--vocab_from=nowhere: no such file or folder"]),
-        (["--user_defined_symbols=a b"], ["'a b': expected symbols without blanks"]),
-        (["--user_defined_symbols=\0"], ["'\\x00': expected symbols without blanks"]),
         (["--user_defined_symbols=\udcff"], ["'\\udcff': expected symbols without blanks"]),
-        ([f"--user_defined_symbols={'x' * 101}"], ["of at most 100 characters"]),
-        (["--corpus_weights=1,1e300"], ["weight=1e300: expected a number above 0 and at most 1,000."]),
-        (["--corpus_weights=nan,1"], ["weight=nan: expected a number above 0"]),
-        ([f"--filters=too_long={'9' * 50}"], ["expected a whole number of characters from 1 to 1,000,000,000"]),
     ],
 )
 def test_mistakes_in_the_flags(tmp_path, two_corpora, call_command, assert_user_error, flags, words):
@@ -99,14 +86,7 @@ def test_mistakes_in_the_flags(tmp_path, two_corpora, call_command, assert_user_
     assert not (tmp_path / "d").exists()
 
 
-def test_files_that_cannot_be_read(tmp_path, two_corpora, call_command, assert_user_error):
-    for paths, words in (
-        ("a.en,missing.de", ["no such file: missing.de"]),
-        (f"a.en,{tmp_path}", [f"{tmp_path} is a folder"]),
-        ("a.en", ["a.en has no other side (found 1)"]),
-        ("a.en,a.de,b.tsv,a.en", ["a.en has no other side (found 4)"]),
-    ):
-        assert_user_error(call_command("t2t-datagen", *OWN, f"--train_files={paths}"), *words)
+def test_a_folder_without_permission(tmp_path, two_corpora, call_command):
     (tmp_path / "closed").mkdir()
     (tmp_path / "closed" / "a.de").write_text("eins\n")
     (tmp_path / "closed").chmod(0)

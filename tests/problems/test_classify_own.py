@@ -6,7 +6,6 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
-from t2t_lite.errors import UserError
 from t2t_lite.text.pairs import cut_texts
 from tests.data.stored import read_examples
 
@@ -99,27 +98,7 @@ def test_rows_are_cut_to_what_the_model_reads(tmp_path):
         assert (tf.reduce_sum(tf.cast(batch["inputs"] == 1, tf.int32), 1).numpy() == 1).all()
 
 
-@pytest.mark.parametrize(
-    "contents, message",
-    [
-        ({"dev": "odd\tx\nnew\ty\n"}, r"dev\.tsv, line 2: the label 'new' is in no training file.*even, odd"),
-        ({"train": "odd\tx\nodd\ty\n"}, r"train\.tsv: 1 label in the first column"),
-        ({"train": ""}, r"train\.tsv: the file is empty"),
-    ],
-)
-def test_bad_files_are_refused_and_nothing_is_written(contents, message, tmp_path):
-    files = files_of(tmp_path, **{"train": SINGLE, "dev": SINGLE, **contents})
-    with pytest.raises(UserError, match=message):
-        generated("classify_own", tmp_path / "data", vocab_size=300, **files)
-    assert not [path for path in (tmp_path / "data").glob("*") if "tfrecord" in path.name or "vocab" in path.name]
-
-
 def test_classes_that_evaluations_cannot_see_are_warned_of(tmp_path, caplog):
     dev = "odd\tone\n"
     generated("classify_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=SINGLE, dev=dev))
     assert f"--dev_files: {tmp_path}/dev.tsv: no example of 'even', so that evaluations say nothing" in caplog.text
-
-
-def test_missing_files_are_refused(tmp_path):
-    with pytest.raises(UserError, match=r"classify_pair_own: missing --dev_files.*label<TAB>first<TAB>second"):
-        registry.problem("classify_pair_own").configure(**files_of(tmp_path, train=PAIRS))

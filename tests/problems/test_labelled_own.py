@@ -193,38 +193,6 @@ def test_answers_longer_than_a_window_are_counted(tmp_path):
     assert removed == {"answers that no window holds": 1}
 
 
-@pytest.mark.parametrize(
-    "name, contents, message",
-    [
-        ("regress_pair_own", {"dev": "1\ta\tb\nhigh\ta\tb\n"}, r"dev\.tsv, line 2: found 'high' in the first column"),
-        ("regress_pair_own", {"dev": "nan\ta\tb\n"}, r"line 1: found 'nan' in the first column. Expected a number"),
-        ("regress_pair_own", {"dev": "1\ta\n"}, r"dev\.tsv, line 1: found 2 columns. Expected 3: number<TAB>first"),
-        ("regress_own", {"train": "1\ta\n1.0\tb\n", "dev": "1\tc\n"}, "all numbers are 1. Expected different ones"),
-        (
-            "regress_own",
-            {"train": "".join(f"{i}\ta\n" for i in range(1, 6)) + "-999999999\tb\n", "dev": "1\tc\n"},
-            r"train\.tsv, line 6: -999999999 is so far from the other numbers that 6 different ones become 2: 65",
-        ),
-        (
-            "regress_own",
-            {"train": "\n \n", "dev": "\n"},
-            r"train\.tsv: all lines are blank. Expected lines of number",
-        ),
-        ("tag_own", {"dev": "a X\n"}, r"dev\.tsv, line 1: the tag 'X' of 'a' is in no training file"),
-        ("tag_own", {"train": "a X\nb X\n\n"}, r"train\.tsv: 1 tag in the last column. Expected 2 to"),
-        ("tag_own", {"dev": ""}, r"dev\.tsv: the file is empty"),
-        ("qa_own", {"dev": squad()[:-9]}, r"dev\.tsv: not JSON, or cut off"),
-    ],
-)
-def test_bad_files_are_refused_and_nothing_is_written(name, contents, message, tmp_path):
-    good = {"tag_own": TAGS, "qa_own": squad(*QUESTIONS), "regress_own": NUMBERS.replace("\tor", "")}
-    good = good.get(name, NUMBERS)
-    files = files_of(tmp_path, **{"train": good, "dev": good, **contents})
-    with pytest.raises(UserError, match=message):
-        generated(name, tmp_path / "data", vocab_size=300, **files)
-    assert not [path for path in (tmp_path / "data").glob("*") if "tfrecord" in path.name or "vocab" in path.name]
-
-
 def test_a_question_that_leaves_no_room_is_refused():
     with pytest.raises(UserError, match=r"'Why so\?': its 8 ids leave no room for a context in 9"):
         windows(ByteTextEncoder(), "Why so?", "because", longest=9, stride=2)

@@ -114,22 +114,3 @@ def test_any_text_is_kept_as_it_is(tmp_path, content, text):
     problem = generated(CHARACTERS, tmp_path / "d", train_files=[str(path)], dev_files=[str(path)])
     assert ids(problem, tmp_path / "d", DatasetSplit.EVAL) == [*ByteTextEncoder().encode(text), 1]
     assert ids(problem, tmp_path / "d", DatasetSplit.TRAIN)
-
-
-@pytest.mark.parametrize(
-    "name, content, arguments, words",
-    [
-        pytest.param(CHARACTERS, b"cut \xc3", {}, r"bad, line 1: byte 0xc3 .* is not UTF-8", id="cut off"),
-        pytest.param(CHARACTERS, b"<|endoftext|>\n", {}, "no example for the train set", id="borders alone"),
-        pytest.param("languagemodel_own", b"x", {}, "vocab", id="too little for a vocabulary"),
-        pytest.param(CHARACTERS, b"a", {"dev_files": []}, "missing --dev_files", id="no dev files"),
-        pytest.param(CHARACTERS, b"a", {"dev_files": ["none"]}, "no such file: none", id="no such file"),
-        pytest.param(CHARACTERS, b"a", {"sequence_length": 1}, "--sequence_length=1: .*from 2 to", id="short rows"),
-        pytest.param("languagemodel_own", b"a", {"vocab_type": "words"}, "--vocab_type=words: expected", id="kind"),
-    ],
-)
-def test_bad_input_is_named_and_leaves_nothing(tmp_path, name, content, arguments, words):
-    path = write(tmp_path / "bad", content)
-    with pytest.raises(UserError, match=words):
-        generated(name, tmp_path / "d", **{"train_files": [path], "dev_files": [path], **arguments})
-    assert not list((tmp_path / "d").glob("*-train-*"))

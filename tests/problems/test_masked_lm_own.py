@@ -146,24 +146,6 @@ def test_rows_that_bpe_dropout_makes_too_long_are_cut_anywhere(folder):
     assert any(text.endswith(part) for text in texts for part in parts)
 
 
-@pytest.mark.parametrize(
-    "flags, message",
-    [
-        ({"mask_rate": 0.0}, "--mask_rate=0.0: expected"),
-        ({"mask_rate": 1.0}, "--mask_rate=1.0: expected"),
-        ({"mask_unit": "phrases"}, "--mask_unit='?phrases'?: expected.* token, word, ngram, phrase"),
-        ({"mask_unit": "phrase"}, "--mask_unit=phrase without --phrase_file: expected"),
-        ({"phrase_file": "p.txt"}, "--mask_unit=word and --phrase_file=p.txt: expected"),
-        ({"vocab_type": "byte_level_bpe"}, "--vocab_type=byte_level_bpe: such a vocabulary is learned without"),
-        ({"dev_files": []}, "masked_lm_own: missing --dev_files"),
-    ],
-)
-def test_bad_flags_are_refused(flags, message, folder):
-    paths = {"train_files": [f"{folder}/a.txt"], "dev_files": [f"{folder}/a.txt"]}
-    with pytest.raises(UserError, match=message):
-        registry.problem("masked_lm_own").configure(**{**paths, **flags})
-
-
 def test_a_vocabulary_without_a_mask_is_refused(folder, tmp_path):
     with pytest.raises(UserError, match=r"has no \[MASK\], nor <mask>"):
         mask_of(ByteTextEncoder())
@@ -171,20 +153,6 @@ def test_a_vocabulary_without_a_mask_is_refused(folder, tmp_path):
     text = [f"{folder}/a.txt"]
     with pytest.raises(UserError, match=r"--vocab_from: .*vocab.model: The vocabulary has no \[MASK\]"):
         registry.problem("masked_lm_own").configure(text, text, vocab_from=[str(tmp_path / "vocab.model")])
-
-
-@pytest.mark.parametrize(
-    "flags, message",
-    [
-        ({"mask_rate": 0.2}, "mask_rate = 0.3, but you requested mask_rate = 0.2"),
-        ({"mask_rate": None}, "mask_rate = 0.3, but you requested mask_rate = 0.15"),
-        ({"mask_unit": "token"}, "mask_unit = word, but you requested mask_unit = token"),
-    ],
-)
-def test_other_masks_over_finished_data_are_refused(flags, message, folder):
-    generated(folder)
-    with pytest.raises(UserError, match=f"contains masked_lm_own with {message}"):
-        generated(folder, **flags)
 
 
 def test_other_phrases_over_finished_data_are_refused(tmp_path):

@@ -147,38 +147,9 @@ def test_the_papers_search_is_the_default():
         assert registry.problem(name).decode_defaults == {"beam_size": 21, "alpha": 0.3, "extra_length": 300}
 
 
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({"train_files": []}, ["--train_files", "bracketed trees"]),
-        ({"dev_files": []}, ["--dev_files"]),
-        ({"train_files": ["a", "b"]}, ["--train_files=a,b", "2 files"]),
-        ({"test_files": ["none.mrg"]}, ["--test_files", "none.mrg", "no such file"]),
-        ({"vocab_size": 100}, ["--vocab_size=100", "256"]),
-    ],
-)
-def test_mistakes_in_what_is_asked_for(files, changed, words):
-    with pytest.raises(UserError) as caught:
-        registry.problem("parsing_english_own").configure(**files | changed)
-    assert all(word in str(caught.value) for word in words)
-
-
-def test_a_folder_is_no_file(tmp_path, files):
-    with pytest.raises(UserError, match="is a folder"):
-        registry.problem("parsing_english_own").configure(**files | {"dev_files": [str(tmp_path)]})
-
-
 def test_without_data_it_says_how_to_make_them(tmp_path):
     with pytest.raises(UserError, match="t2t-datagen --problem=parsing_english_own --train_files"):
         registry.problem("parsing_english_own").feature_encoders(str(tmp_path))
-
-
-def test_a_bad_tree_leaves_nothing_behind(tmp_path, files):
-    with open(files["dev_files"][0], "a") as file:
-        file.write("(S (NN a)\n")
-    with pytest.raises(UserError, match=r"dev_files\.mrg, line 16"):
-        generated(tmp_path / "d", vocab_size=350, **files)
-    assert list((tmp_path / "d").iterdir()) == []
 
 
 @pytest.mark.parametrize("layout", ["", "wsj", "parsed/mrg/wsj"])

@@ -142,36 +142,6 @@ def test_the_vocabulary_of_a_classifiers_inputs(tmp_path, train):
     assert set(fingerprints(problem, tmp_path / "d").values()) == {expected}
 
 
-def test_mistakes(tmp_path, train, models):
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "no.model").write_text("no model")
-    generated(tmp_path / "d", train_files=train, vocab_size=300)
-    other = {"request": {"problem": "translate_ende_wmt8k"}, "splits": {}, "vocabulary": {}}
-    (tmp_path / "d" / "other-manifest.json").write_text(json.dumps(other))
-    cases = [
-        ({"vocab_from": [*models, models[0]]}, "found 3. Expected one .model file, two"),
-        ({"vocab_from": ["none.model"]}, "--vocab_from=none.model: no such file or folder: none.model"),
-        ({"vocab_from": [models[0], str(tmp_path)]}, "is a folder. Expected two .model files, or one folder alone"),
-        ({"vocab_from": [str(tmp_path / "empty")]}, "neither data of t2t-datagen nor a run of t2t-trainer"),
-        ({"vocab_from": [str(tmp_path / "no.model")]}, "not a SentencePiece model (8 bytes)"),
-        ({"vocab_from": [str(tmp_path / "d")]}, "holds the data of translate_ende_wmt8k, translate_own"),
-        ({"vocab_from": models, "vocab_size": 300}, "--vocab_size together with --vocab_from="),
-        ({"vocab_from": models, "target_vocab_size": 300}, "--target_vocab_size together with --vocab_from="),
-        ({"vocab_from": models, "user_defined_symbols": ["<x>"]}, "--user_defined_symbols together with"),
-        ({"vocab_type": "words"}, "--vocab_type=words: expected one of subwords, byte_level_bpe"),
-        (
-            {"vocab_type": "byte_level_bpe", "user_defined_symbols": ["<x>"]},
-            "together with --vocab_type=byte_level_bpe",
-        ),
-        ({"vocab_from": models, "vocab_type": "subwords"}, "--vocab_type together with"),
-        ({"vocab_from": models, "max_samples_for_vocab": 9}, "--max_samples_for_vocab together with"),
-    ]
-    for change, message in cases:
-        with pytest.raises(UserError) as caught:
-            registry.problem("translate_own").configure(train_files=train, **change)
-        assert message in str(caught.value)
-
-
 def test_another_model_over_finished_data_is_refused(tmp_path, train, models):
     generated(tmp_path / "d", train_files=train, vocab_from=models[:1])
     with pytest.raises(UserError, match="vocab_size = 300, but you requested vocab_size = 310"):
