@@ -8,6 +8,7 @@ registered at first is a stand-in, as soon as Keras itself is there; the module 
 import functools
 import importlib
 import importlib.abc
+import os
 import pathlib
 import re
 import sys
@@ -18,9 +19,10 @@ _REGISTERED = re.compile(r'^@keras\.saving\.register_keras_serializable\("t2t_li
 def modules():
     """Returns {name of a class that Keras can store: its module}, as the sources have them; imports none."""
     root = pathlib.Path(__file__).parent
+    paths = [pathlib.Path(folder, name) for folder, _, names in os.walk(root) for name in names if name.endswith(".py")]
     return {
         name: ".".join((__package__, *path.relative_to(root).with_suffix("").parts))
-        for path in sorted(root.rglob("*.py"))
+        for path in sorted(paths)
         for name in _REGISTERED.findall(path.read_text(encoding="utf-8"))
     }
 
