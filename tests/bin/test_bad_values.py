@@ -4,11 +4,14 @@ The flags are those that the commands declare, so that a new one is tried as wel
 """
 
 import importlib
+import os
 import pathlib
+import socket
 
 import pytest
 
 from t2t_lite.bin import _app
+from t2t_lite.files import pipes
 
 NUMBERS = (
     "",
@@ -26,21 +29,9 @@ NUMBERS = (
     "\udcff",
 )
 TEXTS = ("", " ", "x" * 1000, "a\0b", "\udcff", "\n", "\x1b[31m", "[1]", "a=[1", "a=1,a=2", ",", "=", "(" * 500, "%s{}")
-PATHS = (
-    "",
-    " ",
-    "/nonexistent/x",
-    "x" * 300,
-    "a\0b",
-    "\udcff",
-    "file/x",
-    "folder",
-    "binary",
-    "empty",
-    "foo://x",
-    "[a-",
-    "\n",
-)
+# Paths that no command can use, and others that some can.
+UNUSABLE = ("x" * 300, "x/" * 3000, "a\0b", "caf\udce9", "loop", "file/x", "pipe", "socket", "foo://x/y", "s3://x/y")
+PATHS = ("", " ", "/nonexistent/x", "\udcff", "folder", "binary", "empty", "[a-", "\n", *UNUSABLE)
 VALUES = {
     "int": NUMBERS, "float": NUMBERS, "bool": ("", "x", "2", "\udcff"), "path": PATHS,
     "comma separated list of strings": (*PATHS, ",", "a,,b", "empty,empty", "binary,binary", "x," * 500),
@@ -67,6 +58,32 @@ BASE = {
         "--output_dir=run",
     ],
     "t2t_translate_all": ["--model_dir=run", "--source=text", "--translations_dir=translations"],
+}  # fmt: skip
+# What flags need beside or in place of that, so that their paths are looked at.
+_ALONE = {
+    ("t2t_attention", "roles"): ["--output_dir=run"],
+    ("t2t_bleu", "translations_dir"): ["--reference=text"],
+    ("t2t_datagen", "train_files"): [
+        "--problem=translate_own", "--data_dir=data", "--dev_files=text,text", "--languages=a,b",
+    ],
+    ("t2t_decoder", "checkpoint_path"): ["--decode_from_file=text"],
+    ("t2t_decoder", "score_file"): ["--output_dir=run"],
+    ("t2t_exporter", "checkpoint_path"): [],
+    ("t2t_query_server", "inputs_file"): ["--server=http://127.0.0.1:1", "--servable_name=x", "--retries=0"],
+    ("t2t_query_server", "outputs_file"): [
+        "--server=http://127.0.0.1:1", "--servable_name=x", "--retries=0", "--inputs_file=text",
+    ],
+    ("t2t_query_server", "tls_ca_file"): [
+        "--server=https://127.0.0.1:1", "--servable_name=x", "--retries=0", "--inputs_once=a",
+    ],
+}  # fmt: skip
+# Flags of which every path in `UNUSABLE` is a mistake. Other commands may not come to look at theirs.
+READ_AT_ONCE = {
+    *_ALONE, ("t2t_attention", "output"), ("t2t_attention", "output_dir"), ("t2t_avg_all", "model_dir"),
+    ("t2t_avg_all", "output_dir"), ("t2t_bleu", "reference"), ("t2t_bleu", "translation"), ("t2t_datagen", "data_dir"),
+    ("t2t_datagen", "t2t_usr_dir"), ("t2t_decoder", "decode_from_file"), ("t2t_decoder", "output_dir"),
+    ("t2t_evalb", "gold"), ("t2t_evalb", "predicted"), ("t2t_exporter", "output_dir"), ("t2t_trainer", "data_dir"),
+    ("t2t_trainer", "output_dir"), ("t2t_translate_all", "model_dir"), ("t2t_translate_all", "source"),
 }  # fmt: skip
 
 
@@ -102,12 +119,17 @@ def test_a_value_without_meaning_is_one_line(tmp_path, monkeypatch, capsys, comm
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    os.mkfifo(tmp_path / "pipe")
+    socket.socket(socket.AF_UNIX).bind("socket")
+    monkeypatch.setattr(pipes, "SECONDS_FOR_THE_OTHER_END", 0.1)
+    given = [word for word in _ALONE.get((command, flag), BASE[command]) if not word.startswith(f"--{flag}=")]
     for value in values:
-        given = [word for word in BASE[command] if not word.startswith(f"--{flag}=")]
         status = main([*given, f"--{flag}={value}"])
         said = [line for line in capsys.readouterr().err.splitlines() if ": error: " in line]
         assert status in (0, 1, 2), (value, status)
         assert len(said) == (status != 0), (value, said)
         assert all(line.isprintable() for line in said)
+        assert status or value not in UNUSABLE or (command, flag) not in READ_AT_ONCE, value
         for name, content in files.items():
             assert (tmp_path / name).read_bytes() == content, (value, name)
