@@ -150,7 +150,7 @@ def test_the_space_before_the_first_word_is_no_part_of_a_text_without_prompt(tmp
     assert cut > 20, "not a test otherwise"
 
 
-@pytest.mark.parametrize("stop", ["", ["a", ""], ["a"] * 17, [3], 3, "x" * 101])
+@pytest.mark.parametrize("stop", ["", [""], ["a", ""], ["a"] * 17, [3], 3, "x" * 101, ["x" * 101]])
 def test_what_is_no_stop_string_is_named(stop):
     with pytest.raises(UserError, match=r"stop=.*expected at most 16 texts of 1 to 100 characters"):
         SearchOptions(stop=stop)
