@@ -14,7 +14,18 @@ from t2t_lite.flags import Flags
 COMMANDS = sorted(
     path.stem for folder in t2t_lite.bin.__path__ for path in pathlib.Path(folder).glob("t2t_*.py")
 )  # fmt: skip
-HUGE = ("9" * 30, "1" + "0" * 5000, "1e300", "1e400", "inf", "-inf", "nan", "NaN", "-" + "9" * 30)
+HUGE = (
+    "9" * 30,
+    "9223372036854775808",
+    "1" + "0" * 5000,
+    "1e300",
+    "1e400",
+    "inf",
+    "-inf",
+    "nan",
+    "NaN",
+    "-" + "9" * 30,
+)
 NO_NUMBERS = ("", " ", "x", "1,2", "[1]", "0x", "--1", "1\0", "\udcff", "½", "true")
 
 

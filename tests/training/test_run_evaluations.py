@@ -209,12 +209,6 @@ def test_killed_before_the_end_it_ends_at_the_same_step(stopped, data_dir, tmp_p
         np.testing.assert_array_equal(got[key], expected[key], err_msg=key)
 
 
-def test_the_best_model_needs_a_metric_that_is_evaluated(data_dir, tmp_path):
-    with pytest.raises(UserError, match=r"--best_checkpoint_metric=bleu: not a metric .* Expected one of loss"):
-        evaluated(data_dir, tmp_path / "run", best_checkpoint_metric="bleu").train(3)
-    assert not (tmp_path / "run").exists()
-
-
 def test_an_evaluation_too_soon_is_left_out_but_for_the_last(data_dir, tmp_path):
     evaluated(data_dir, tmp_path, eval_throttle_seconds=3600).train(7)
     assert [line["step"] for line in events(tmp_path, "evaluation")] == [3, 7]

@@ -83,21 +83,27 @@ def test_a_loss_that_stays_infinite_stops_the_run_and_keeps_batches_and_state(da
     assert not [name for name in checkpoints(tmp_path) if checkpoint_step(name) >= step]
 
 
-def test_everything_longer_than_max_length(data_dir, tmp_path):
-    with pytest.raises(UserError, match=r"none of the 120 training examples .*max_length=1 "):
-        small_trainer(data_dir, tmp_path / "run", HPARAMS + ",max_length=1").train(3)
-    assert not (tmp_path / "run").exists()
+REFUSED = {
+    "too long": ({"hparams": f"{HPARAMS},max_length=1"}, r"none of the 120 training examples .*max_length=1 "),
+    "beyond the learned positions": (
+        {"hparams": f"{HPARAMS},pos=emb,max_position=100", "model": "transformer"},
+        "max_length=256: the model's table of positions has room for 100 ids",
+    ),
+    "weights in float16": (
+        {"hparams": f"{HPARAMS},dtype_policy=float16"}, "^dtype_policy=float16: .*Expected mixed_float16, which"
+    ),
+    "a metric that is not evaluated": (
+        {"best_checkpoint_metric": "bleu", "evaluates": True},
+        "--best_checkpoint_metric=bleu: not a metric .* Expected one of loss",
+    ),
+    "no data": ({"data_dir": "."}, "t2t-datagen --problem=algorithmic_reverse_decimal40"),
+}  # fmt: skip
 
 
-def test_a_max_length_beyond_the_learned_positions(data_dir, tmp_path):
-    with pytest.raises(UserError, match=r"max_length=256: the model's table of positions has room for 100 ids"):
-        trainer(data_dir, tmp_path / "run", HPARAMS + ",pos=emb,max_position=100").train(3)
-    assert not (tmp_path / "run").exists()
-
-
-def test_weights_in_float16_are_refused(data_dir, tmp_path):
-    with pytest.raises(UserError, match=r"^dtype_policy=float16: .*Expected mixed_float16, which"):
-        small_trainer(data_dir, tmp_path / "run", f"{HPARAMS},dtype_policy=float16").train(3)
+@pytest.mark.parametrize(("changes", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_is_refused_before_anything_is_written(data_dir, tmp_path, changes, words):
+    with pytest.raises(UserError, match=words):
+        trainer(**{"data_dir": data_dir, "output_dir": tmp_path / "run", "model": "runs_small", **changes}).train(3)
     assert not (tmp_path / "run").exists()
 
 
@@ -135,26 +141,15 @@ def test_damage_met_while_training(own_data, whole, tmp_path, monkeypatch):
     assert_same(state(run, 7), state(whole, 7))
 
 
-@pytest.mark.parametrize("split", ["train", "dev"])
-def test_a_shard_cut_off_is_named_before_anything_is_written(own_data, tmp_path, split):
+@pytest.mark.parametrize(("split", "change"), [("train", "cut off"), ("dev", "cut off"), ("dev", "damaged")])
+def test_a_shard_that_is_not_whole_is_named_before_anything_is_written(own_data, tmp_path, split, change):
     (shard,) = own_data.shard.parent.glob(f"*-{split}-00000-*")
-    shard.write_bytes(shard.read_bytes()[:-1])
-    with pytest.raises(UserError, match=rf"{shard}: has [\d,]+ bytes, but [\d,]+ when it was written"):
-        small_trainer(own_data.folder, tmp_path / "run").train(3)
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_damaged_dev_shard_is_named_before_anything_is_written(own_data, tmp_path):
-    (shard,) = own_data.shard.parent.glob("*-dev-00000-*")
     data = bytearray(shard.read_bytes())
     data[len(data) // 2] ^= 255
-    shard.write_bytes(data)
-    with pytest.raises(UserError, match=f"{shard}: damaged or not a file of records"):
-        small_trainer(own_data.folder, tmp_path / "run", evaluates=True).train(3)
-    assert not (tmp_path / "run").exists()
-
-
-def test_no_data(tmp_path):
-    with pytest.raises(UserError, match="t2t-datagen --problem=algorithmic_reverse_decimal40"):
-        small_trainer(str(tmp_path), tmp_path / "run").train(3)
+    shard.write_bytes(shard.read_bytes()[:-1] if change == "cut off" else data)
+    words = (
+        r"has [\d,]+ bytes, but [\d,]+ when it was written" if change == "cut off" else "damaged or not a file of rec"
+    )
+    with pytest.raises(UserError, match=f"{shard}: {words}"):
+        small_trainer(own_data.folder, tmp_path / "run", evaluates=change == "damaged").train(3)
     assert not (tmp_path / "run").exists()
