@@ -24,9 +24,12 @@ def open_journal(path):
     path = os.path.abspath(path)  # Optuna's lock is a link to it, which has to lead there from its own folder
     journal = optuna.storages.journal
     try:
-        with translated(path, "write"), _locked(journal.JournalFileSymlinkLock(path)):
+        with translated(path, "write"), contextlib.ExitStack() as stack:
+            lock = journal.JournalFileSymlinkLock(path)
+            lock.acquire()
+            stack.callback(lock.release)
             backend = journal.JournalFileBackend(path)
-            _remove_truncated_line(path)
+            _remove_truncated_line(path)  # to which Optuna would append
         return optuna, journal.JournalStorage(backend)
     except (ValueError, KeyError, AttributeError, TypeError) as error:  # damaged lines fail in many ways
         raise UserError(
@@ -44,15 +47,6 @@ def import_optuna():
         raise UserError("--hparams_range: Optuna is not installed. Run: pip install 't2t_lite[tune]'") from None
     optuna.logging.set_verbosity(logging.WARNING)
     return optuna
-
-
-@contextlib.contextmanager
-def _locked(lock):
-    lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _remove_truncated_line(path):

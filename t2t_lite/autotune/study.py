@@ -118,21 +118,17 @@ class Study:
             trial: Trial.
             evaluations: list of (step, {metric: value}), as `monitor.history` returns it.
         """
-        known = self._storage.get_trial(self._trial_id(trial)).intermediate_values
+        number, metric = self._id_of(trial.number), self.objective.metric
+        reported = self._storage.get_trial(number).intermediate_values
         for step, metrics in evaluations:
-            if step not in known and self.objective.metric in metrics:
-                self._storage.set_trial_intermediate_value(self._trial_id(trial), step, metrics[self.objective.metric])
-        found = self._storage.get_trial(self._trial_id(trial))
-        if (
-            not evaluations
-            or evaluations[-1][0] >= self._train_steps
-            or not self._study.pruner.prune(self._study, found)
-        ):
+            if step not in reported and metric in metrics:
+                self._storage.set_trial_intermediate_value(number, step, metrics[metric])
+        running, is_last = self._storage.get_trial(number), not evaluations or evaluations[-1][0] >= self._train_steps
+        if is_last or not self._study.pruner.prune(self._study, running):
             return None
-        best = self.objective.best(found.intermediate_values.values())
+        best = self.objective.best(running.intermediate_values.values())
         return (
-            f"pruned: {self.objective.metric} {best:.4g} is worse than the median of the complete trials at step "
-            f"{found.last_step:,}"
+            f"pruned: {metric} {best:.4g} is worse than the median of the complete trials at step {running.last_step:,}"
         )
 
     def finish(self, trial, evaluations, pruned=""):
@@ -148,22 +144,23 @@ class Study:
             return self.fail(trial, f"no evaluation has a finite {self.objective.metric}")
         (best_step, metrics), steps = best, evaluations[-1][0]
         value, loss = metrics[self.objective.metric], {"loss": metrics["loss"]} if "loss" in metrics else {}
-        self._note(trial, value=value, best_step=best_step, **loss, steps=steps, reason=pruned)
-        if pruned:
-            self._study.tell(trial.number, state=self._optuna.trial.TrialState.PRUNED)
-        else:
-            self._study.tell(trial.number, value)
-        return self.trial(trial.number)
+        facts = {"value": value, "best_step": best_step, **loss, "steps": steps, "reason": pruned}
+        return self._end(trial.number, None if pruned else value, facts)
 
     def fail(self, trial, reason):
         """Records a trial that failed; returns it. For Optuna it is one of the worst, so that its like are avoided."""
-        self._note(trial, reason=reason, failed=True)
-        self._study.tell(trial.number, state=self._optuna.trial.TrialState.PRUNED)
-        return self.trial(trial.number)
+        return self._end(trial.number, None, {"reason": reason, "failed": True})
 
     def trial(self, number):
         """Returns the `Trial` of a number, as it stands."""
-        return self._read(self._storage.get_trial(self._trial_id(number)))
+        return self._read(self._storage.get_trial(self._id_of(number)))
+
+    def _end(self, number, value, facts):
+        """Ends a trial with its value, or None for one that was pruned; returns it with these facts."""
+        for name, fact in facts.items():
+            self._storage.set_trial_user_attr(self._id_of(number), name, fact)
+        self._study.tell(number, value, self._optuna.trial.TrialState.PRUNED if value is None else None)
+        return self.trial(number)
 
     def _alone(self):
         """Context manager in which no other process looks for a trial."""
@@ -204,19 +201,14 @@ class Study:
         seed = np.random.SeedSequence([self._seed % 2**32, asked.number]).generate_state(1)[0]
         self._study.sampler = self._optuna.samplers.TPESampler(seed=int(seed), n_startup_trials=STARTUP_TRIALS)
         values = {name: _sample(asked, found) for name, found in self._ranges.ranges.items()}
-        self._note(asked.number, hparams=values)
+        asked.set_user_attr("hparams", values)
         return self.trial(asked.number)
 
     def _lock(self, number):
         return held_lock(os.path.join(self._output_dir, f".trial-{number}.lock"), f"trial-{number}: another search")
 
-    def _trial_id(self, trial):
-        number = trial if isinstance(trial, int) else trial.number
+    def _id_of(self, number):
         return self._storage.get_trial_id_from_study_id_trial_number(self._id, number)
-
-    def _note(self, trial, **facts):
-        for name, value in facts.items():
-            self._storage.set_trial_user_attr(self._trial_id(trial), name, value)
 
     def _read(self, found):
         facts = dict(found.user_attrs)
