@@ -68,7 +68,7 @@ def _tensor2tensor(flags):
 
 
 def _hugging_face(flags):
-    from t2t_lite.interchange.hugging_face_import import import_hugging_face
+    from t2t_lite.interchange.hugging_face import import_hugging_face
 
     return import_hugging_face(flags.path, flags.output_dir, languages=flags.languages, problem=flags.problem)
 

@@ -1,182 +1,287 @@
-"""The weights of Hugging Face's BERT, RoBERTa, ALBERT and ERNIE: one table of their names, for import and export.
+"""Encoders from and to folders of Hugging Face: BERT and its relatives."""
 
-All are post-norm; their dense kernels are [outputs, inputs]. RoBERTa's positions count from the id of padding + 1.
-"""
+import logging
 
-from typing import NamedTuple
+import numpy as np
 
-from t2t_lite.interchange.formats import hugging_face_class
-from t2t_lite.interchange.named_weights import Part, dense, norm
+from t2t_lite import registry
+from t2t_lite.data.text_problems.span_problem import SpanProblem
+from t2t_lite.errors import UserError
+from t2t_lite.interchange import albert_vocabulary, named_weights
+from t2t_lite.interchange.family import check, hparams_of, only
+from t2t_lite.interchange.hugging_face_folder import Folder
+from t2t_lite.interchange.hugging_face_weights import read_weights
+from t2t_lite.interchange.imported_run import write_imported_run
+from t2t_lite.interchange.named_weights import NEVER
+from t2t_lite.interchange.published_vocabulary import published, vocabulary_of
+from t2t_lite.models.transformer_encoder import TransformerEncoder
+from t2t_lite.text.published.wordpiece import WordPieceEncoder
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID, SentencePieceEncoder
 
-# Ends of the names of what is computed when a model is loaded, is stored under another name, too, or belongs to a head
-# that the class does not have.
-UNUSED = (
-    "position_ids", "token_type_ids", "decoder.weight", "decoder.bias", "pooler.dense.weight", "pooler.dense.bias",
-    "pooler.weight", "pooler.bias", "seq_relationship.weight", "seq_relationship.bias",
-    "sop_classifier.classifier.weight", "sop_classifier.classifier.bias",
-)  # fmt: skip
-ACTIVATIONS = {  # of several names for one of ours the first one is written
-    "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu", "silu": "swish",
-    "swish": "swish",
-}  # fmt: skip
-PROJECTION = "encoder.embedding_hidden_mapping_in"
-_BODY = ("embeddings.", "encoder.", "pooler.")
-
-
-class LayerNames(NamedTuple):
-    """Names of the parts of a layer; `layer` has a place for its number."""
-
-    layer: str
-    query: str
-    key: str
-    value: str
-    output: str
-    attention_norm: str
-    inner: str
-    outer: str
-    norm: str
-
-
-class HeadNames(NamedTuple):
-    """Names of heads.
-
-    Attributes:
-        ids: of masked ids: its dense layer, its normalization, and its bias.
-        pooler, classes: the two dense layers of the head of classes.
-        sentence_pooler, sentence: likewise of the head of sentences; None: there is none.
-    """
-
-    ids: tuple
-    pooler: str
-    classes: str
-    sentence_pooler: str | None
-    sentence: str | None
-
-
-class Architecture(NamedTuple):
-    """What differs between them.
-
-    Attributes:
-        class_prefix: str, with which the names of its classes begin; in lower case and with a dot also the names of the
-            body's weights, but in the files of a model without head.
-        hparams_set: str, the set that its settings for training are taken from.
-        sentence_problem: str, the problem of its pretraining with sentences; None: there is none.
-        layer: LayerNames.
-        head: HeadNames.
-    """
-
-    class_prefix: str
-    hparams_set: str
-    sentence_problem: str | None
-    layer: LayerNames
-    head: HeadNames
-
-    @property
-    def prefix(self):
-        """With which the names of the body's weights begin."""
-        return f"{self.class_prefix.lower()}."
-
-
-_BERT_LAYER = LayerNames(
-    "encoder.layer.{}", "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
-    "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm",
-)  # fmt: skip
-_ALBERT_LAYER = LayerNames(
-    "encoder.albert_layer_groups.{}.albert_layers.0", "attention.query", "attention.key", "attention.value",
-    "attention.dense", "attention.LayerNorm", "ffn", "ffn_output", "full_layer_layer_norm",
-)  # fmt: skip
-_BERT_HEAD = HeadNames(
-    ("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.bias"),
-    "pooler.dense", "classifier", "pooler.dense", "cls.seq_relationship",
-)  # fmt: skip
-_ROBERTA_HEAD = HeadNames(
-    ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"), "classifier.dense", "classifier.out_proj", None, None
-)
-_ALBERT_HEAD = HeadNames(
-    ("predictions.dense", "predictions.LayerNorm", "predictions.bias"),
-    "pooler", "classifier", "pooler", "sop_classifier.classifier",
-)  # fmt: skip
-ARCHITECTURES = {
-    "bert": Architecture("Bert", "bert_base", "next_sentence_own", _BERT_LAYER, _BERT_HEAD),
-    "roberta": Architecture("Roberta", "roberta_base", None, _BERT_LAYER, _ROBERTA_HEAD),
-    "albert": Architecture("Albert", "albert_base", "sentence_order_own", _ALBERT_LAYER, _ALBERT_HEAD),
-    "ernie": Architecture("Ernie", "ernie_base", "next_sentence_own", _BERT_LAYER, _BERT_HEAD),
-}
-HEADS = {  # ends of the names of their classes -> our head
-    "ForPreTraining": "masked_lm",
-    "ForMaskedLM": "masked_lm",
-    "ForSequenceClassification": "class",
-    "ForTokenClassification": "tag",
-    "ForQuestionAnswering": "span",
+_LOGGER = logging.getLogger("t2t_lite")
+_POSITIONS = "position_embeddings.weight"
+_HEAD_THERE = {"real": "class"}  # a number is a class alone
+_PROBLEMS = {  # by head: the problems that a run may belong to, the usual one first
+    None: ("masked_lm_own",),
+    "masked_lm": ("masked_lm_own",),
+    "class": ("classify_own", "classify_pair_own"),
+    "real": ("regress_own", "regress_pair_own"),
+    "tag": ("tag_own",),
+    "span": ("qa_own",),
 }
 
 
-def kind_of(model):
-    """Returns the key in `ARCHITECTURES` of a `TransformerEncoder`."""
-    return hugging_face_class(model).lower()
+def import_encoder(family, path, config, output_dir, problem=""):
+    """Makes a run from an encoder with its head: masked words, classes, tags, spans or a number.
 
-
-def class_of(model):
-    """Returns the name of the class that holds a `TransformerEncoder`."""
-    head = model.config["head"]
-    ends = {ours: end for end, ours in reversed(HEADS.items())} | {"real": "ForSequenceClassification"}
-    if head == "masked_lm" and not model.config["sentence_classes"]:
-        ends[head] = "ForMaskedLM"
-    return ARCHITECTURES[kind_of(model)].class_prefix + ends[head]
-
-
-def parts(model, kind, first_position=0, has_head=True):
-    """Yields the Parts of a `TransformerEncoder`; the body's names are without prefix.
+    Logits and hidden states are the same, given the same ids. A body without head becomes a run of masked words whose
+    head is untrained, for features and for `--warm_start_from`; the log says so.
 
     Args:
-        model: TransformerEncoder that the caller has checked.
-        kind: key in `ARCHITECTURES`.
-        first_position: int, the rows of the table of positions that RoBERTa does not use.
-        has_head: bool, whether there are the weights of what the model predicts.
+        family: Family.
+        path: str, a folder of `config.json`, `model.safetensors`, and the vocabulary: `vocab.txt`, or `vocab.json` and
+            `merges.txt`, or `spiece.model`, or `tokenizer.json`.
+        config: dict, see `Family.read`.
+        output_dir: str, folder of the new run, which does not exist yet or is empty.
+        problem: str, the problem that the run belongs to; "": the usual one of the head, of single texts.
+
+    Returns:
+        The path of the new checkpoint, without suffix.
+
+    Raises:
+        UserError: a file is missing or damaged, or a setting of the model is not supported (the message names it).
+        Failure: writing failed; nothing is left behind.
     """
-    names = ARCHITECTURES[kind].layer
-    yield Part("embeddings.word_embeddings.weight", [(model.embedding, "embeddings")], is_by_id=True)
-    yield Part("embeddings.position_embeddings.weight", [(model.position, "table")], skipped=first_position)
-    yield Part("embeddings.token_type_embeddings.weight", [(model.segment_embedding, "embeddings")])
-    if model.task_embedding is not None:
-        yield Part("embeddings.task_type_embeddings.weight", [(model.task_embedding, "embeddings")])
-    yield from norm("embeddings.LayerNorm", model.embedding_norm)
-    if model.projection is not None:
-        yield from _linear(PROJECTION, model.projection)
-    for number, layer in enumerate(dict.fromkeys(model.encoder.layers)):  # those of a group are one
-        name, attention = names.layer.format(number), layer.self_attention
-        for role in ("query", "key", "value", "output"):
-            yield from _linear(f"{name}.{getattr(names, role)}", getattr(attention.layer, f"{role}_projection"))
-        yield from norm(f"{name}.{names.attention_norm}", attention.normalization)
-        yield from _linear(f"{name}.{names.inner}", layer.feed_forward.layer.inner)
-        yield from _linear(f"{name}.{names.outer}", layer.feed_forward.layer.outer)
-        yield from norm(f"{name}.{names.norm}", layer.feed_forward.normalization)
-    if has_head:
-        yield from _head(model, ARCHITECTURES[kind].head)
+    head = _head(family, f"{path}/config.json", config)
+    arguments = family.arguments(config)
+    weights = read_weights(path, family, "AutoModel")
+    weights.check_sizes(family, arguments)
+    table = next((table for ours, table in family.heads.values() if ours == _HEAD_THERE.get(head, head)), {})
+    sentences = [f"{name}.weight" for ours, name in table.items() if ours.startswith("sentence_head")]
+    problem = _problem_name(path, family, head, bool(sentences) and all(name in weights for name in sentences), problem)
+    if head is None:
+        _LOGGER.warning(f"{path}: a model without head: features, and a beginning for training, are all it gives.")
+    if family.reads_two_ends and head == "span":
+        _LOGGER.warning(f"{path}: RoBERTa reads two ends between question and context, here it will read one.")
+    with vocabulary_of(path) as vocabulary:
+        first_position = _check_vocabulary(path, family, config, vocabulary)
+        positions = config["max_position_embeddings"] - first_position
+        arguments |= {
+            "max_position": positions,
+            "head": head or "masked_lm",
+            "first_id": vocabulary.special_ids[vocabulary.first_token],
+            "sentence_classes": 2 if problem == family.sentence_problem else 0,
+        }
+
+        def take(name, shape):
+            if name.endswith(_POSITIONS):
+                return weights.take(name, (first_position + shape[0], *shape[1:]))[first_position:]
+            return weights.take(name, shape)
+
+        def fill(model):
+            parts = named_weights.parts(model, family.weights | table, family.is_transposed)
+            named_weights.fill(parts, take, vocabulary.ids, config["vocab_size"])
+            weights.check_all_taken()
+
+        remembered = _remembered(path, config, head, positions - 1)
+        hparams = hparams_of(arguments, TransformerEncoder, registry.hparams(family.hparams_set))
+        return write_imported_run(
+            output_dir,
+            problem,
+            lambda made, folder: made.hold_vocabulary(folder, vocabulary.path, **remembered),
+            model=TransformerEncoder.REGISTERED_NAME,
+            hparams=hparams.override_from_dict({"max_length": positions - 1}),
+            hparams_set=family.hparams_set,
+            fill=fill,
+        )
 
 
-def _head(model, names):
-    if model.masked_ids_head is not None:
-        dense_name, norm_name, bias = names.ids
-        yield from _linear(dense_name, model.masked_ids_head.dense)
-        yield from norm(norm_name, model.masked_ids_head.norm)
-        yield Part(bias, [(model.embedding, "bias")], is_by_id=True)
-    elif model.span_head is not None:
-        yield from _linear("qa_outputs", model.span_head.dense)
-    elif model.class_head.pooler is None:
-        yield from _linear("classifier", model.class_head.dense)
+def _head(family, path, config):
+    """Returns the head that the class in `config.json` has, or None. Raises `UserError`."""
+    classes = {family.class_prefix + end: head for end, (head, _) in family.heads.items()}
+    classes[f"{family.class_prefix}Model"] = None
+    name = config["architectures"][0] if config["architectures"] else None
+    expected = f"{', '.join(list(classes)[:-1])} or {list(classes)[-1]}, which has no head"
+    check(path, "architectures", name, name in classes, expected)
+    check(path, "pruned_heads", config.get("pruned_heads"), not config.get("pruned_heads"), "none")
+    head = classes[name]
+    if head == "masked_lm":
+        only("tie_word_embeddings", True).read(path, config)
+        held = family.held(arguments := {**family.arguments(config), "head": head}).get("activation")
+        if held and arguments["activation"] not in held:
+            only("hidden_act", *held).read(path, config)
+    if head == "class":
+        kind = config["problem_type"]
+        possible = (None, "single_label_classification", "regression")
+        check(path, "problem_type", kind, kind in possible, f"{possible[1]} or {possible[2]}")
+        if len(_labels(path, config)) == 1 or kind == "regression":
+            return "real"
+    return head
+
+
+def _labels(path, config):
+    """Returns the names of the classes in order."""
+    labels = config.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
+    names = [labels.get(str(i)) for i in range(len(labels))]
+    is_right = None not in names and len(set(names)) == len(names)
+    check(path, "id2label", labels, is_right, f"different names for 0 to {len(names) - 1}")
+    return names
+
+
+def _check_vocabulary(folder, family, config, vocabulary):
+    """Returns the number of rows of the table of positions that are not used. Raises `UserError`."""
+    path, published = f"{folder}/config.json", vocabulary.ids
+    if -1 in published:
+        lacking = ("padding", "end", "unknown text")[published.index(-1)]
+        raise UserError(f"{vocabulary.path}: no token for {lacking}. Expected the vocabulary of the model.")
+    vocabulary.check_rows(path, config["vocab_size"])
+    padding = config["pad_token_id"]
+    check(path, "pad_token_id", padding, padding == published[PAD_ID], f"{published[PAD_ID]}, the id of padding")
+    first = family.first_position(padding)
+    least = config["max_position_embeddings"]
+    check(path, "max_position_embeddings", least, least > first + 1, f"more than {first + 1}")
+    return first
+
+
+def _problem_name(path, family, head, has_sentences, given):
+    """Returns the name of the problem that the run belongs to. Raises `UserError` if that is not the one `given`."""
+    possible = [name for name in _PROBLEMS[head] if not family.reads_two_ends or "pair" not in name]
+    if head == "masked_lm" and has_sentences:
+        possible.insert(0, family.sentence_problem)
+    if given and given not in possible:
+        why = "; RoBERTa reads two ends between the texts of a pair, here there is one" if family.reads_two_ends else ""
+        raise UserError(f"--problem={given}: {path} is a model of {' or '.join(possible)}. Expected that{why}.")
+    return given or possible[0]
+
+
+def _remembered(path, config, head, longest):
+    """Returns what the run's problem stores beside its vocabulary."""
+    if head in (None, "masked_lm"):
+        return {"sequence_length": longest, "mask_rate": 0.15, "mask_unit": "token"}
+    if head == "span":
+        return {"sequence_length": min(SpanProblem.sequence_length, longest), "doc_stride": SpanProblem.doc_stride}
+    if head == "real":
+        return {"label_range": [0.0, 1.0]}  # so that a place in it is the number that the model says
+    return {"class_labels" if head == "class" else "tags": _labels(path, config)}
+
+
+def encoder_folder(family, predictor):
+    """Returns the Folder of an encoder, which Transformers' auto classes load.
+
+    The head decides the class: masked words, with or without sentences, classes, a number, tags or spans. The
+    vocabulary has its own files and ids. Logits are the same; where nothing but a zero vector stood before each text
+    (`first_id=0`), the embedding of the token that stands there is zero, and the model never predicts it.
+
+    Args:
+        family: Family.
+        predictor: Predictor, which the caller has checked.
+
+    Raises:
+        UserError: the vocabulary lacks a token, the model reads another one first, or it reads two texts otherwise.
+    """
+    model, vocabulary = predictor.model, published(predictor.encoders["inputs"])
+    if family.reads_two_ends and getattr(predictor.problem, "num_texts", 1) > 1:
+        raise UserError(
+            f"{predictor.problem.full_name}: a RoBERTa reads two ends between two texts, this model has learned one. "
+            "Expected a model of single texts, or one with two segments, a BERT (num_segments=2)."
+        )
+    first_token, ids = vocabulary.first_token, vocabulary.ids
+    first_id = vocabulary.special_ids[first_token]
+    if -1 in ids:
+        raise UserError(
+            f"{vocabulary.path}: no token for padding, the end or unknown text. Expected a published encoder's."
+        )
+    if model.config["first_id"] not in (0, first_id):
+        raise UserError(f"first_id={model.config['first_id']}: expected 0, or {first_id}, the id of {first_token}.")
+    first_position = family.first_position(ids[PAD_ID])
+    end, table = _class(family, model)
+    table = family.weights | table
+    tensors = named_weights.state(named_weights.parts(model, table, family.is_transposed), ids)
+    positions = next(name for name in tensors if name.endswith(_POSITIONS))
+    tensors[positions] = np.pad(tensors[positions], [(first_position, 0), (0, 0)])
+    if model.config["first_id"] == 0:
+        tensors[f"{table['embedding']}.weight"][ids[first_id]] = 0
+        if model.masked_ids_head is not None:
+            tensors[table["embedding.bias"]][ids[first_id]] = NEVER
+    if "projection" in table and model.projection is None:
+        tensors[f"{table['projection']}.weight"] = np.eye(model.config["hidden_size"], dtype="float32")
+        tensors[f"{table['projection']}.bias"] = np.zeros(model.config["hidden_size"], "float32")
+    if model.config["head"] == "real":  # here its number is a place between two numbers
+        numbers, name = predictor.encoders["targets"], table["class_head.dense"]
+        width = np.float32(numbers.highest - numbers.lowest)
+        tensors[f"{name}.weight"] = tensors[f"{name}.weight"] * width
+        tensors[f"{name}.bias"] = tensors[f"{name}.bias"] * width + np.float32(numbers.lowest)
+    facts = {
+        **_facts(predictor, vocabulary),
+        "max_position_embeddings": model.config["max_position"] + first_position,
+    }
+    return Folder(
+        title="An encoder for Hugging Face Transformers",
+        use=_USE.format(auto=f"AutoModel{end}"),
+        config=family.written(model.config, family.class_prefix + end, facts),
+        tokenizer=_tokenizer_config(predictor, vocabulary),
+        tensors=tensors,
+        contents=vocabulary.contents,
+    )
+
+
+def _class(family, model):
+    """Returns (how the name of the class ends that holds a model, the weights of its head)."""
+    head = model.config["head"]
+    ends = [end for end, (ours, _) in family.heads.items() if ours == _HEAD_THERE.get(head, head)]
+    end = ends[-1] if head == "masked_lm" and not model.config["sentence_classes"] else ends[0]
+    return end, family.heads[end][1]
+
+
+def _facts(predictor, vocabulary):
+    """Returns the fields of `config.json` that the vocabulary and the labels say."""
+    head = predictor.model.config["head"]
+    ids = {"pad": PAD_ID, "bos": vocabulary.special_ids[vocabulary.first_token], "eos": EOS_ID}
+    labels = {"class": predictor.labels, "tag": predictor.labels, "real": ["LABEL_0"]}.get(head)
+    numbers = {str(i): label for i, label in enumerate(labels or ())}
+    return {
+        "vocab_size": len(vocabulary.ids),
+        **{f"{role}_token_id": vocabulary.ids[i] for role, i in ids.items()},
+        **({"id2label": numbers, "label2id": {label: int(i) for i, label in numbers.items()}} if labels else {}),
+        **({"problem_type": "regression"} if head == "real" else {}),
+    }
+
+
+def _tokenizer_config(predictor, vocabulary):
+    mask = [token for token in vocabulary.special_ids if token in ("[MASK]", "<mask>")]
+    return {
+        **_tokenizer(predictor.encoders["inputs"], vocabulary.first_token),
+        **({"mask_token": mask[0]} if mask else {}),
+        "model_max_length": predictor.model.config["max_position"],
+        "clean_up_tokenization_spaces": False,
+        **vocabulary.added_settings,
+    }
+
+
+def _tokenizer(encoder, first):
+    """Returns the part that is of one kind of vocabulary."""
+    tokens = encoder.pieces([PAD_ID, EOS_ID, UNK_ID])
+    if isinstance(encoder, WordPieceEncoder):
+        kind = {"tokenizer_class": "BertTokenizer", "do_lower_case": encoder.lower}
+    elif isinstance(encoder, SentencePieceEncoder):  # its clean-up is in the rules of the model already
+        kind = {"tokenizer_class": "AlbertTokenizer", "do_lower_case": False, "keep_accents": True}
+        tokens = albert_vocabulary.RESERVED
     else:
-        yield from _linear(names.pooler, model.class_head.pooler)
-        yield from _linear(names.classes, model.class_head.dense)
-    if model.sentence_head is not None:
-        yield from _linear(names.sentence_pooler, model.sentence_head.pooler)
-        yield from _linear(names.sentence, model.sentence_head.dense)
+        kind = {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": False}
+    pad, end, unknown = tokens
+    ends = {} if isinstance(encoder, WordPieceEncoder) else {"bos_token": first, "eos_token": end}
+    return {**kind, "cls_token": first, "sep_token": end, "pad_token": pad, "unk_token": unknown, **ends}
 
 
-def with_prefix(name, kind):
-    """Returns the whole name of a Part."""
-    return ARCHITECTURES[kind].prefix + name if name.startswith(_BODY) else name
+_USE = """```bash
+pip install transformers torch
+```
 
+```python
+from transformers import {auto}, AutoTokenizer
 
-def _linear(name, layer):
-    return dense(name, layer, is_transposed=True)
+tokenizer = AutoTokenizer.from_pretrained(".")
+model = {auto}.from_pretrained(".")
+print(model(**tokenizer("A text.", return_tensors="pt")))
+```
+"""

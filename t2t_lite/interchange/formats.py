@@ -6,17 +6,12 @@ import logging
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.export.model_card import own_texts
+from t2t_lite.interchange.families import FAMILIES, family_of
 from t2t_lite.layers.quantization import check_plain_weights
 from t2t_lite.layers.self_attention import self_attention_kinds
 from t2t_lite.models.arguments import hparam_of
 from t2t_lite.models.transformer import Transformer
-from t2t_lite.models.transformer_encoder import TransformerEncoder
-from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.ranges import FORMATS, settings_of
-from t2t_lite.text.published.bpe_encoder import BPEEncoder
-from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
-from t2t_lite.text.published.wordpiece import WordPieceEncoder
-from t2t_lite.text.vocabulary import SentencePieceEncoder
 
 _LOGGER = logging.getLogger("t2t_lite")
 _ACTIVATIONS = ("relu", "gelu", "swish")
@@ -27,20 +22,14 @@ _TRAINING = {
 }  # fmt: skip
 _ANY_SIZE = ("hidden_size", "filter_size", "num_heads", "num_encoder_layers", "num_decoder_layers", "max_position")
 _EITHER = (False, True)
-# Below this, matching another toolkit's fixed epsilon would need numbers that overflow (see blenderbot.py).
-_LEAST_EPSILON = 1e-12
 
 
 def label(format_name, model):
     """Returns the name of a format in messages; for Hugging Face also the class of the model."""
     if format_name == "hugging_face":
-        return f"Hugging Face's {hugging_face_class(model) if type(model) in _CLASSES else 'Transformers'}"
+        family = family_of(model)
+        return f"Hugging Face's {family.class_prefix if family else 'Transformers'}"
     return {"saved_model": "A SavedModel", "ctranslate2": "CTranslate2"}[format_name]
-
-
-def hugging_face_class(model):
-    """Returns how the name begins of the class that holds a model, if any does: "Marian", "GPT2", "Bert" …"""
-    return _CLASSES[type(model)](model.config)
 
 
 def obstacles(format_name, model, encoders=None):
@@ -53,16 +42,18 @@ def obstacles(format_name, model, encoders=None):
     """
     if format_name == "saved_model":
         return []
-    rules = _RULES.get(type(model), {})
-    if format_name not in rules:
+    family = family_of(model)
+    holders = {Transformer} if format_name == "ctranslate2" else {known.model for known in FAMILIES.values()}
+    if type(model) not in holders:
         kind = "an ensemble" if type(model).__name__ == "Ensemble" else f"of class {type(model).__name__}"
-        held = " or ".join(known.REGISTERED_NAME for known, formats in _RULES.items() if format_name in formats)
-        return [f"it is {kind}, expected model={held}, one model (t2t-avg-all averages checkpoints into one)"]
-    found = list(_options_not_held(model, rules[format_name](model.config)))
-    expected, name = _vocabulary(model)
-    texts = {"inputs": encoders["inputs"]} if encoders and type(model) is TransformerEncoder else encoders or {}
-    kinds = {type(encoder).__name__ for encoder in texts.values() if not isinstance(encoder, expected)}
-    if kinds and format_name == "hugging_face":
+        names = " or ".join(sorted((holder.REGISTERED_NAME for holder in holders), key=len))
+        return [f"it is {kind}, expected model={names}, one model (t2t-avg-all averages checkpoints into one)"]
+    if format_name == "ctranslate2":
+        return list(_options_not_held(model, _ctranslate2(model.config)))
+    found = list(_options_not_held(model, family.held_options(model.config)))
+    expected, name = family.vocabularies
+    texts = [encoders[side] for side in model.stacks() if side in encoders] if encoders else []
+    if kinds := {type(encoder).__name__ for encoder in texts if not isinstance(encoder, expected)}:
         found.append(f"its vocabulary is a {' and a '.join(sorted(kinds))}, expected {name}'s")
     return found
 
@@ -100,9 +91,9 @@ def destinations_text(model, encoders=None):
         found = obstacles(name, model, encoders)
         answer = f"no: {'; '.join(found)}" if found else "yes"
         if name == "hugging_face" and not found:
-            answer = f"yes, {hugging_face_class(model)}" + (
-                "" if encoders else f", with a {_vocabulary(model)[1]} vocabulary"
-            )
+            family = family_of(model)
+            vocabulary = "" if encoders else f", with a {family.vocabularies[1]} vocabulary"
+            answer = f"yes, {family.class_prefix}{vocabulary}"
         lines.append(f"  {name:{width}}  {answer}")
     return "\n".join(lines)
 
@@ -162,98 +153,3 @@ def _ctranslate2(config):
         "position": ("none",) if is_relative else ("sinusoidal", "learned", "none"),
         "target_space_embedding": (False,) if is_relative else _EITHER,
     }
-
-
-def _hugging_face(config):
-    head_size = config["hidden_size"] // config["num_heads"]
-    both = {
-        **dict.fromkeys(_ANY_SIZE),
-        "activation": _ACTIVATIONS,
-        "key_dim": (None, head_size),
-        "value_dim": (None, head_size),
-        "attention_bias": _EITHER,
-        "softmax_bias": _EITHER,
-    }
-    if config["norm"] == "post":  # Marian
-        marian = {"norm": ("post",), "norm_epsilon": (1e-5,), "position_layout": ("interleaved", "marian")}
-        return {**both, **marian, "tie_embeddings": _EITHER}
-    has_epsilon = config["norm_epsilon"] >= _LEAST_EPSILON
-    return {
-        **both,
-        "norm": ("pre",),
-        "norm_epsilon": None if has_epsilon else (f"{_LEAST_EPSILON} or more",),
-        "position": ("sinusoidal", "learned", "none"),
-        "position_layout": None,
-        "target_space_embedding": _EITHER,
-        # It has one matrix, which inputs and targets share.
-        "target_vocab_size": (None,),
-        "tie_embeddings": (True,),
-    }
-
-
-def _gpt(config):
-    size, head_size = config["hidden_size"], config["hidden_size"] // config["num_heads"]
-    is_pre = config["norm"] == "pre"
-    return {
-        **dict.fromkeys(("hidden_size", "num_heads", "num_layers", "max_position", "norm", "norm_epsilon")),
-        **dict.fromkeys(("position_layout", "unused_ids", "scale_residuals")),
-        "filter_size": None if is_pre else (4 * size,),
-        "key_dim": (None, head_size),
-        "value_dim": (None, head_size),
-        "attention_bias": _EITHER,
-        "activation": ("gelu_tanh", "gelu", "relu", "swish") if is_pre else ("gelu_tanh", "relu", "swish"),
-        "position": ("learned",),
-        "scale_embeddings": (False,),
-        "begin": ("end",),
-    }
-
-
-def _encoder_class(config):
-    if config["embedding_size"] is not None or config["num_hidden_groups"] is not None:
-        return "Albert"
-    if config["num_task_types"]:
-        return "Ernie"
-    return "Roberta" if config["num_segments"] == 1 else "Bert"
-
-
-def _encoder(config):
-    """BERT and its relatives; the others' embeddings and masks are those of their sizes."""
-    kind = _encoder_class(config)
-    is_fixed = config["head"] == "masked_lm" and kind == "Roberta"  # whose head has no other
-    return {
-        **dict.fromkeys(("hidden_size", "filter_size", "num_heads", "num_layers", "max_position", "norm_epsilon")),
-        **dict.fromkeys(("position_layout", "head", "first_id", "embedding_size")),
-        "pooling": ("first",) if config["head"] in ("class", "real") else None,
-        "num_segments": None if config["num_segments"] else ("1 or more",),
-        **({"num_hidden_groups": None} if kind == "Albert" else {"num_task_types": None}),
-        "sentence_classes": (0,) if kind == "Roberta" or config["head"] != "masked_lm" else (0, 2),
-        "key_dim": (None, config["hidden_size"] // config["num_heads"]),
-        "value_dim": (None, config["hidden_size"] // config["num_heads"]),
-        "attention_bias": _EITHER,
-        "softmax_bias": _EITHER,
-        "activation": ("gelu",) if is_fixed else ("gelu", "gelu_tanh", "relu", "swish"),
-    }
-
-
-def _vocabulary(model):
-    """Returns (the class of the encoder that a Hugging Face folder can hold beside a model, its name)."""
-    if type(model) is Transformer:
-        return SentencePieceEncoder, "SentencePiece"
-    if type(model) is TransformerLM:
-        return BPEEncoder, "byte-level or GPT's BPE"
-    if hugging_face_class(model) == "Roberta":
-        return ByteLevelBPEEncoder, "byte-level BPE"
-    return (WordPieceEncoder, SentencePieceEncoder), "WordPiece or ALBERT"
-
-
-# By model: the rules of each format, and the names of classes there.
-_RULES = {
-    Transformer: {"ctranslate2": _ctranslate2, "hugging_face": _hugging_face},
-    TransformerLM: {"hugging_face": _gpt},
-    TransformerEncoder: {"hugging_face": _encoder},
-}
-_CLASSES = {
-    Transformer: lambda config: {"post": "Marian", "pre": "Blenderbot"}[config["norm"]],
-    TransformerLM: lambda config: {"post": "OpenAIGPT", "pre": "GPT2"}[config["norm"]],
-    TransformerEncoder: _encoder_class,
-}

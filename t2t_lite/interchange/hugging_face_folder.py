@@ -2,31 +2,63 @@
 
 import json
 import os
+from typing import NamedTuple
 
+from t2t_lite.export.model_card import toolkit_card
 from t2t_lite.files import folders
 from t2t_lite.interchange.safetensors_file import write_tensors
 
 
-def write_hugging_face_folder(path, state, contents):
-    """Writes `model.safetensors` and other files; the folder appears when everything is written.
+class Folder(NamedTuple):
+    """What is in the folder of a model.
 
-    Args:
-        path: str, a new or empty folder.
-        state: {name: float32 array}.
-        contents: {name of a file: bytes, or what JSON can hold}.
-
-    Returns:
-        `path`.
-
-    Raises:
-        Failure: writing failed; nothing is left behind.
+    Attributes:
+        title: str, of its README.md.
+        use: str, Markdown: how to call it.
+        config, tokenizer: dict, contents of `config.json` and `tokenizer_config.json`.
+        tensors: {name: float32 array}.
+        contents: {name of a further file: bytes, or what JSON can hold}.
+        rows: {title: text}, further rows of the table in README.md.
     """
 
-    def write(folder):
-        write_tensors(os.path.join(folder, "model.safetensors"), state)
-        for name, content in contents.items():
-            if not isinstance(content, bytes):
-                content = (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
-            folders.write_file(folder, name, content)
+    title: str
+    use: str
+    config: dict
+    tokenizer: dict
+    tensors: dict
+    contents: dict
+    rows: dict = {}  # noqa: RUF012
 
-    return folders.write_folder(path, write)
+    def write(self, path, answerer, license, command):
+        """Writes the folder, which appears when everything is written.
+
+        Args:
+            path: str, a new or empty folder.
+            answerer: Translator, Generator or Predictor, for README.md.
+            license, command: see `export_hugging_face`.
+
+        Returns:
+            `path`.
+
+        Raises:
+            Failure: writing failed; nothing is left behind.
+        """
+        card = toolkit_card(
+            answerer,
+            title=self.title,
+            library="transformers",
+            body=self.use,
+            license=license,
+            command=command,
+            rows={"class": self.config["architectures"][0], **self.rows},
+        )
+        documents = {"config.json": self.config, "tokenizer_config.json": self.tokenizer, "README.md": card.encode()}
+
+        def write(folder):
+            write_tensors(os.path.join(folder, "model.safetensors"), self.tensors)
+            for name, content in (self.contents | documents).items():
+                if not isinstance(content, bytes):
+                    content = (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
+                folders.write_file(folder, name, content)
+
+        return folders.write_folder(path, write)

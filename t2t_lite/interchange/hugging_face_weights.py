@@ -9,13 +9,12 @@ import numpy as np
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
-from t2t_lite.interchange.marian import NEVER
+from t2t_lite.interchange.named_weights import NEVER
 from t2t_lite.interchange.safetensors_file import read_tensors
 
 _NAMES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
 _WHOLE, _INDEX, _TORCH = _NAMES
-# Stored under several names, or computed when the model is loaded.
-_NOT_LOOKED_AT = ("embed_tokens.weight", "lm_head.weight", "model.shared.weight")
+_OLD = {".gamma": ".weight", ".beta": ".bias"}  # as TensorFlow has them
 
 
 class HuggingFaceWeights:
@@ -23,21 +22,30 @@ class HuggingFaceWeights:
 
     Args:
         path: str, of the file, for errors.
-        tensors: {name: array}.
-        unused: tuple of str, endings of the names of those that nothing needs.
+        tensors: {name: array}; the family's prefix may be left out of the names.
+        family: Family.
 
     Attributes:
-        names: set of str, the names of all tensors.
+        names: set of str, the names of all tensors, without prefix.
     """
 
-    def __init__(self, path, tensors, unused):
+    def __init__(self, path, tensors, family):
         self.path = path
-        self._tensors = tensors
-        self.names = set(tensors)
-        self._left = {name for name in tensors if not name.endswith(unused)}
+        self._prefix = family.prefix
+        self._tensors = {self._short(name): tensor for name, tensor in tensors.items()}
+        self.names = set(self._tensors)
+        self._left = {name for name in self.names if not name.endswith(family.unused)}
+
+    def _short(self, name):
+        old = next(filter(name.endswith, _OLD), "")
+        return name.removeprefix(self._prefix).removesuffix(old) + _OLD.get(old, "")
+
+    def __contains__(self, name):
+        return self._short(name) in self.names
 
     def take(self, name, shape):
         """Returns a tensor. Raises `UserError` if it is missing, not finite, or has another shape or type."""
+        name = self._short(name)
         tensor = self._tensors.get(name)
         if tensor is None or tensor.shape != shape or tensor.dtype != "float32":
             found = "missing" if tensor is None else f"{tensor.dtype} {' x '.join(map(str, tensor.shape))}"
@@ -54,7 +62,7 @@ class HuggingFaceWeights:
 
     def take_any(self, names, shape):
         """As `take`, with the first name that exists: which of several tied tensors is stored depends on the writer."""
-        return self.take(next((name for name in names if name in self._tensors), names[0]), shape)
+        return self.take(next((name for name in names if name in self), names[0]), shape)
 
     def check_all_taken(self):
         """Raises `UserError` for a tensor that has no place in the model."""
@@ -64,84 +72,56 @@ class HuggingFaceWeights:
                 "files of one model."
             )
 
+    def check_sizes(self, family, arguments):
+        """Checks tensors of every layer before memory is allocated for a model of these sizes. Raises `UserError`.
 
-def read_safetensors(folder, auto_class, rename, unused):
-    """Returns the HuggingFaceWeights of a folder's `model.safetensors`.
+        Args:
+            family: Family.
+            arguments: {argument of our model's constructor: value}.
+        """
+        width = arguments.get("embedding_size") or arguments["hidden_size"]
+        tables = {
+            "vocab_size": ("embedding", "target_embedding"), "max_position": ("position", "decoder_position")
+        }  # fmt: skip
+        for size, paths in tables.items():
+            for name in filter(None, map(family.weights.get, paths)):
+                self.take(f"{name}.weight", (arguments[size], width))
+        shape = (arguments["hidden_size"], arguments["filter_size"])
+        for path, name in family.weights.items():
+            if path.endswith(".inner"):
+                counts = ("num_hidden_groups", "num_layers", f"num_{path.partition('.')[0]}_layers")
+                for number in range(next(arguments[count] for count in counts if count in arguments)):
+                    # Stops at the first missing one.
+                    self.take(f"{name.replace('*', str(number))}.weight", shape[:: -1 if family.is_transposed else 1])
+
+
+def read_weights(folder, family, auto_class=None):
+    """Returns the HuggingFaceWeights of a folder's `model.safetensors`, whole or in shards.
 
     Args:
         folder: str.
-        auto_class: str, the class of Transformers that saves such a file, for errors.
-        rename: function of a name that returns the one by which it is taken.
-        unused: see `HuggingFaceWeights`.
+        family: Family.
+        auto_class: str, the class of Transformers that saves such a file, for errors; None: a `pytorch_model.bin` is
+            read, too.
 
     Raises:
         UserError: the file is missing or damaged.
     """
-    path = _path_of_tensors(folder) or os.path.join(folder, _WHOLE)
-    if path.endswith(_TORCH):
+    path = _path_of_tensors(folder)
+    if path is None and auto_class is None:
+        raise UserError(f"{folder}: holds neither {_WHOLE} nor {_TORCH}. Expected a model of Hugging Face.")
+    path = path or os.path.join(folder, _WHOLE)
+    if path.endswith(_TORCH) and auto_class:
         raise UserError(
             f"{folder}: holds {_TORCH}, which may contain code, but no {_WHOLE}. Save it with Transformers "
             f"again: {auto_class}.from_pretrained(folder).save_pretrained(folder)."
         )
-    tensors = _read_shards(path) if path.endswith(_INDEX) else read_tensors(files.read_bytes(path), path)
-    return HuggingFaceWeights(path, {rename(name): tensor for name, tensor in tensors.items()}, unused)
-
-
-class MarianWeights(HuggingFaceWeights):
-    """The tensors of a Marian's or a Blenderbot's folder.
-
-    Args:
-        folder: str.
-        config: dict, see `read_config`. The tensors must have its sizes, which is checked before memory is allocated
-            for a model or a vocabulary of these sizes.
-
-    Raises:
-        UserError: the file is missing, damaged, or of another model than `config`.
-    """
-
-    def __init__(self, folder, config):
-        path = _path_of_tensors(folder)
-        if path is None:
-            raise UserError(f"{folder}: holds neither {_WHOLE} nor {_TORCH}. Expected a model of Hugging Face.")
-        if path.endswith(_INDEX):
-            tensors = _read_shards(path)
-        else:
-            data = files.read_bytes(path)
-            tensors = read_tensors(data, path) if path.endswith(_WHOLE) else _read_torch(data, path)
-        unused = (*_NOT_LOOKED_AT, "embed_positions.weight") if config["model_type"] == "marian" else _NOT_LOOKED_AT
-        super().__init__(path, tensors, unused)
-        self._check_sizes(config)
-
-    def take_embeddings(self, config):
-        """Returns {"inputs", "targets", "softmax": float32 [ids, hidden], "bias": float32 [ids]}."""
-        hidden, sizes = config["d_model"], (config["vocab_size"], config["decoder_vocab_size"])
-        source, target = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"
-        if config["share_encoder_decoder_embeddings"]:
-            one = self.take_any(("model.shared.weight", source, target, "lm_head.weight"), (sizes[0], hidden))
-            found = {"inputs": one, "targets": one}
-        else:
-            found = {
-                "inputs": self.take(source, (sizes[0], hidden)),
-                "targets": self.take_any((target, "lm_head.weight"), (sizes[1], hidden)),
-            }
-        is_tied = config["tie_word_embeddings"]
-        found["softmax"] = found["targets"] if is_tied else self.take("lm_head.weight", (sizes[1], hidden))
-        found["bias"] = self.take("final_logits_bias", (1, sizes[1]))[0]
-        if found["targets"][config["pad_token_id"]].any():
-            raise UserError(
-                f"{self.path}: the embedding of the padding, from which the model begins to decode, is not zero. "
-                "Here decoding begins with the zero vector: this model would translate otherwise."
-            )
-        return found
-
-    def _check_sizes(self, config):
-        hidden = config["d_model"]
-        self.take_embeddings(config)
-        for side in ("encoder", "decoder"):
-            for number in range(config[f"{side}_layers"]):  # stops at the first missing one
-                prefix = f"model.{side}.layers.{number}"
-                for name, rows in (("self_attn.q_proj", hidden), ("fc1", config["encoder_ffn_dim"])):
-                    self.take(f"{prefix}.{name}.weight", (rows, hidden))
+    if path.endswith(_INDEX):
+        tensors = _read_shards(path)
+    else:
+        data = files.read_bytes(path)
+        tensors = _read_torch(data, path, family.unused) if path.endswith(_TORCH) else read_tensors(data, path)
+    return HuggingFaceWeights(path, tensors, family)
 
 
 def _path_of_tensors(folder):
@@ -165,7 +145,7 @@ def _read_shards(path):
     return tensors
 
 
-def _read_torch(data, path):
+def _read_torch(data, path, tied):
     """Returns {name: float32 array} of a pytorch_model.bin. PyTorch reads only tensors, so no code is run."""
     try:
         import torch
@@ -183,7 +163,7 @@ def _read_torch(data, path):
         for tensor in own.values():
             _check_bytes(math.prod(tensor.shape) * tensor.element_size(), data)
         # Tied matrices occur under several names, all others once.
-        several = [tensor for name, tensor in own.items() if not name.endswith(_NOT_LOOKED_AT)]
+        several = [tensor for name, tensor in own.items() if not name.endswith(tied)]
         _check_bytes(sum(math.prod(tensor.shape) * tensor.element_size() for tensor in several), data)
         return {name: tensor.float().numpy() for name, tensor in own.items()}
     except Exception as error:  # a damaged file can raise anything

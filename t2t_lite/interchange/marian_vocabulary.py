@@ -6,14 +6,16 @@ unknown 2, then the list.
 """
 
 import dataclasses
+import re
 
 import numpy as np
 
 from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.errors import UserError, shown
-from t2t_lite.interchange.hugging_face import LANGUAGE_CODE
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
+# A language code at the beginning of a text, as in multilingual models; it must be one piece in our vocabulary.
+LANGUAGE_CODE = re.compile(r">>.+<<")
 _BLANK = "\u2581"
 _LONGEST_PIECE = 512  # characters, far more than SentencePiece learns; it does not load pieces of 100,000
 

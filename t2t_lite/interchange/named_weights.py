@@ -1,14 +1,25 @@
 """Tables of weights: which tensor of another package's model is which of ours, for import and export alike.
 
-A table is a list of `Part`. Rows of ids are numbered otherwise there: `published_ids` has, by our id, the id there, or
--1 for an id that only we have.
+A table is {path of a layer, or of one weight, in our model: its name there}. `*` in both is the number of a layer;
+layers joined by `+` are one there, their outputs side by side. What our model does not have is left out. Rows of ids
+are numbered otherwise there: `published_ids` has, by our id, the id there, or -1 for an id that only we have.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from keras import ops
 
-from t2t_lite.interchange.marian import rows
+# A logit that no search chooses, but small enough to be summed, since label smoothing sums all logits.
+NEVER = -100.0
+# Ends of the names of layers whose outputs are added to the hidden features.
+_ADDED = ("output_projection", "outer", "position")
+_KINDS = {  # what a layer has -> its weights, and how their names end there
+    "kernel": {"kernel": ".weight", "bias": ".bias"},
+    "gamma": {"gamma": ".weight", "beta": ".bias"},
+    "embeddings": {"embeddings": ".weight"},
+    "table": {"table": ".weight"},
+}
 
 
 class Part(NamedTuple):
@@ -19,47 +30,87 @@ class Part(NamedTuple):
         weights: list of (layer, attribute); the tensor is their concatenation along the last axis.
         is_by_id: bool, whether rows are ids.
         is_transposed: bool, whether it is [outputs, inputs] there, as PyTorch's linear layers are.
-        skipped: int, rows of the tensor before ours, which are not used; zeros are written.
+        is_added: bool, whether outputs of the layer are added to the hidden features.
     """
 
     name: str
     weights: list
     is_by_id: bool = False
     is_transposed: bool = False
-    skipped: int = 0
+    is_added: bool = False
+
+    @property
+    def feature_axis(self):
+        """The axis of the hidden features in a weight of the layers, int, or None."""
+        attribute = self.weights[0][1]
+        if attribute in ("kernel", "table"):
+            return 1 if self.is_added else 0
+        return 0 if self.is_added or attribute in ("gamma", "beta") else None
 
 
-def dense(name, *layers, is_transposed=False):
-    """Yields the Parts of a dense layer, or of some that are one there."""
-    yield Part(f"{name}.weight", [(layer, "kernel") for layer in layers], is_transposed=is_transposed)
-    yield Part(f"{name}.bias", [(layer, "bias") for layer in layers])
+def parts(model, table, is_transposed):
+    """Yields the Parts of a table that a model has.
+
+    Args:
+        model: one with `token_embeddings`, whose rows are ids.
+        table: {path: name}.
+        is_transposed: bool, of kernels.
+    """
+    by_id = model.token_embeddings().values()
+    for path, name in table.items():
+        above, _, last = path.rpartition(".")
+        for number, owner in _found(model, above):
+            there = name.replace("*", number)
+            if last == "bias":  # a weight, which need not exist here
+                yield Part(there, [(owner, last)], owner in by_id)
+                continue
+            layers = [getattr(owner, attribute) for attribute in last.split("+")]
+            if layers[0] is None:
+                continue
+            for attribute, end in next(found for mark, found in _KINDS.items() if hasattr(layers[0], mark)).items():
+                weights = [(layer, attribute) for layer in layers]
+                is_kernel = attribute == "kernel"
+                yield Part(there + end, weights, layers[0] in by_id, is_transposed and is_kernel, last.endswith(_ADDED))
 
 
-def norm(name, layer):
-    """Yields the Parts of a normalization."""
-    yield Part(f"{name}.weight", [(layer, "gamma")])
-    yield Part(f"{name}.bias", [(layer, "beta")])
+def _found(owner, path):
+    """Yields (number of a layer, "" without one, what lies at a path); nothing where a part of the path is None."""
+    above, star, below = path.partition(".*.")
+    for attribute in above.split(".") if above else ():
+        owner = getattr(owner, attribute, None)
+    if star:
+        for number, layer in enumerate(dict.fromkeys(owner)):  # those of a group are one
+            yield from ((str(number), found) for _, found in _found(layer, below))
+    elif owner is not None:
+        yield "", owner
 
 
-def state(parts, published_ids):
-    """Returns {their name: float32 array} of a table."""
+def state(parts, published_ids=(), change=None):
+    """Returns {their name: float32 array} of Parts.
+
+    Args:
+        parts: iterable of Part.
+        published_ids: list of int.
+        change: function of (Part, our array) that returns what is stored; None: as it is.
+    """
     found, order = {}, ours_by_theirs(published_ids)
     for part in parts:
         array = np.concatenate([rows(*weight) for weight in part.weights], axis=-1)
         array = array[order] if part.is_by_id else array
-        array = np.pad(array, [(part.skipped, 0)] + [(0, 0)] * (array.ndim - 1))
+        array = change(part, array) if change else array
         found[part.name] = array.T if part.is_transposed else array
     return found
 
 
-def fill(parts, take, published_ids, num_ids=None):
-    """Sets all weights of a table; rows of ids that only we have are zero.
+def fill(parts, take, published_ids=(), num_ids=None, change=None):
+    """Sets the weights of Parts; rows of ids that only we have are zero.
 
     Args:
-        parts: the table.
+        parts: iterable of Part.
         take: function of (name, shape) that returns the tensor of that name, an array of that shape.
         published_ids: list of int.
         num_ids: int, the ids there; those beyond `published_ids` are left out. None: as many.
+        change: function of (Part, array as ours) that returns our array; None: as it is.
     """
     order = ours_by_theirs(published_ids)
     for part in parts:
@@ -68,10 +119,9 @@ def fill(parts, take, published_ids, num_ids=None):
         if part.is_by_id:
             array = np.zeros(shape, "float32")
             array[order] = take(part.name, (num_ids or len(order), *shape[1:]))[: len(order)]
-        elif part.is_transposed:
-            array = take(part.name, shape[::-1]).T
         else:
-            array = take(part.name, (part.skipped + shape[0], *shape[1:]))[part.skipped :]
+            array = take(part.name, shape[::-1]).T if part.is_transposed else take(part.name, shape)
+        array = change(part, array) if change else array
         for variable, value in zip(variables, np.split(array, len(variables), axis=-1), strict=True):
             variable.assign(value)
 
@@ -79,4 +129,11 @@ def fill(parts, take, published_ids, num_ids=None):
 def ours_by_theirs(published_ids):
     """Returns int [their ids], our id of each."""
     ours = {theirs: i for i, theirs in enumerate(published_ids) if theirs >= 0}
-    return np.array([ours[theirs] for theirs in range(len(ours))])
+    return np.array([ours[theirs] for theirs in range(len(ours))], int)
+
+
+def rows(layer, attribute="embeddings"):
+    """Returns a copy of a layer's weight, float32; zeros for a dense layer, or an embedding, without bias."""
+    if getattr(layer, attribute, None) is None:
+        return np.zeros(layer.units if hasattr(layer, "units") else layer.vocab_size, "float32")
+    return np.array(ops.convert_to_numpy(getattr(layer, attribute)), "float32")

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import os
 import re
 import tempfile
@@ -11,12 +12,14 @@ from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.interchange import albert_vocabulary
+from t2t_lite.interchange.family import check
 from t2t_lite.interchange.tokenizer_json import settings_of
 from t2t_lite.text.published import added_tokens
 from t2t_lite.text.subwords import parse_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from t2t_lite.text.vocabulary_files import open_encoder
 
+_LOGGER = logging.getLogger("t2t_lite")
 _FILES = {"WordPiece": ("vocab.txt",), "BPE": ("vocab.json", "merges.txt")}
 _UNIGRAM = "Unigram"
 _WHOLE, _CONFIG = "tokenizer.json", added_tokens.CONFIG
@@ -56,6 +59,18 @@ class Published(NamedTuple):
         if found := [token for token in _FIRST if token in self.special_ids]:
             return found[0]
         raise UserError(f"{self.path}: no special token {' or '.join(_FIRST)}. Expected the vocabulary of an encoder.")
+
+    def check_rows(self, path, size):
+        """Checks that each token has a row in the table of embeddings, and warns of rows beyond. Raises `UserError`.
+
+        Args:
+            path: str, of `config.json`.
+            size: int, its vocab_size.
+        """
+        count = sum(theirs >= 0 for theirs in self.ids)
+        check(path, "vocab_size", size, size >= count, f"the {count:,} tokens of {self.path} or more")
+        if size > count:
+            _LOGGER.warning(f"{path}: vocab_size={size:,}, but {count:,} tokens: the ids beyond them are left out.")
 
 
 def published(encoder):

@@ -85,7 +85,7 @@ def model_hparams(model, base):
     values = {}
     for name, setting in model_settings(type(model)).items():
         if setting.argument in arguments:
-            value = _to_hparam(setting, arguments)
+            value = to_hparam(setting, arguments)
             values[name] = value
             if setting.zero in base:
                 values.setdefault(setting.zero, value)
@@ -141,7 +141,8 @@ def _to_argument(setting, hparams):
     return setting.values[value] if setting.values else value
 
 
-def _to_hparam(setting, arguments):
+def to_hparam(setting, arguments):
+    """Returns the hyperparameter's value by {argument of a constructor: value}, which has the setting's."""
     value = arguments[setting.argument]
     if setting.values:
         return next(word for word, meant in setting.values.items() if meant == value)

@@ -9,6 +9,7 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face
 from t2t_lite.interchange import formats
+from t2t_lite.interchange.families import family_of
 from t2t_lite.models.describe import shapes_only
 from tests.export.models import random_transformer, translator_of
 from tests.interchange.test_blenderbot import encoders
@@ -75,7 +76,7 @@ def test_the_exporter_does_what_the_table_says(encoders, tmp_path, options):
     if not found:
         folder = export_hugging_face(translator, str(tmp_path / "hf"))
         kind = json.loads(pathlib.Path(folder, "config.json").read_text())["model_type"]
-        assert kind == formats.hugging_face_class(translator.model).lower()
+        assert kind == family_of(translator.model).model_type
         return
     with pytest.raises(UserError) as caught:
         export_hugging_face(translator, str(tmp_path / "hf"))

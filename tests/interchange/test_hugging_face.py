@@ -15,8 +15,9 @@ from t2t_lite import registry
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
-from t2t_lite.interchange.marian import marian_state
+from t2t_lite.interchange.families import family_of
 from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
+from t2t_lite.interchange.translation_models import translation_tensors
 from t2t_lite.runs.config import read_run_config
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.decoding.runs import SENTENCES, make_run
@@ -126,7 +127,7 @@ def test_out_and_in_again(encoders, tmp_path, options):
         tmp_path / "run" / "model.ckpt-0"
     )
     again = Translator.load(str(tmp_path / "run"))
-    before, after = marian_state(translator.model), marian_state(again.model)
+    before, after = (translation_tensors(family_of(t.model), t.model) for t in (translator, again))
     assert before.keys() == after.keys()
     for name, array in before.items():
         np.testing.assert_array_equal(after[name], array, err_msg=name)
@@ -221,8 +222,8 @@ def with_start(tensors):
         ("config.json", json_with(d_model=8.0), "d_model.*a whole number, found 8.0"),
         ("config.json", json_with(d_model=10**12), "d_model=1000000000000"),
         ("config.json", json_with(d_model=16), "model.shared.weight is float32 320 x 8. Expected float 320 x 16"),
-        ("config.json", json_with(encoder_layers=3), "model.encoder.layers.2.self_attn.q_proj.weight is missing"),
-        ("config.json", json_with(encoder_layers=500), "model.encoder.layers.2.self_attn.q_proj.weight is missing"),
+        ("config.json", json_with(encoder_layers=3), "model.encoder.layers.2.fc1.weight is missing"),
+        ("config.json", json_with(encoder_layers=500), "model.encoder.layers.2.fc1.weight is missing"),
         ("config.json", json_with(encoder_layers=1), "model.encoder.layers.1.* has no place"),
         ("config.json", json_with(encoder_layers=True), "encoder_layers.*a whole number, found True"),
         ("config.json", json_with(decoder_layers=0), "decoder_layers=0"),

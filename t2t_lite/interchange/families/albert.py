@@ -1,0 +1,57 @@
+"""ALBERT, a BERT of small embeddings whose layers share their weights in groups."""
+
+from t2t_lite.interchange.families import bert
+from t2t_lite.interchange.family import Field, check, number, only
+
+_ATTENTION, _FFN = "encoder.layers.*.self_attention", "encoder.layers.*.feed_forward"
+_LAYER = "albert.encoder.albert_layer_groups.*.albert_layers.0"
+
+
+def _complete(path, config):
+    groups, layers = config["num_hidden_groups"], config["num_hidden_layers"]
+    check(path, "num_hidden_groups", groups, 1 <= groups <= layers, f"a number from 1 to {layers:,}")
+
+
+FAMILY = bert.FAMILY._replace(
+    model_type="albert",
+    class_prefix="Albert",
+    holds=lambda config: bert.class_of(config) == "Albert",
+    heads=bert.heads(
+        ("predictions.dense", "predictions.LayerNorm", "predictions.bias"),
+        ("albert.pooler", "classifier"),
+        ("albert.pooler", "sop_classifier.classifier"),
+    ),
+    fields=bert.fields(
+        number(
+            "embedding_size",
+            "embedding_size",
+            usual=128,
+            value=lambda config: config["embedding_size"] or config["hidden_size"],
+        ),
+        Field(
+            "num_hidden_groups",
+            "num_hidden_groups",
+            int,
+            usual=1,
+            value=lambda config: config["num_hidden_groups"] or config["num_layers"],
+        ),
+        only("inner_group_num", 1, None),
+        Field("classifier_dropout_prob", value=lambda config: config["dropout"], is_read=False),
+        activation="gelu_new",
+        ends=bert.ENDS,
+    ),
+    weights={
+        **bert.embeddings("albert"),
+        "projection": "albert.encoder.embedding_hidden_mapping_in",
+        **{f"{_ATTENTION}.layer.{role}_projection": f"{_LAYER}.attention.{role}" for role in bert.ROLES},
+        f"{_ATTENTION}.layer.output_projection": f"{_LAYER}.attention.dense",
+        f"{_ATTENTION}.normalization": f"{_LAYER}.attention.LayerNorm",
+        f"{_FFN}.layer.inner": f"{_LAYER}.ffn",
+        f"{_FFN}.layer.outer": f"{_LAYER}.ffn_output",
+        f"{_FFN}.normalization": f"{_LAYER}.full_layer_layer_norm",
+    },
+    complete=_complete,
+    prefix="albert.",
+    hparams_set="albert_base",
+    sentence_problem="sentence_order_own",
+)

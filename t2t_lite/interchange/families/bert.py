@@ -1,0 +1,148 @@
+"""BERT: post-norm; its dense kernels are [outputs, inputs]."""
+
+from t2t_lite.interchange.family import NEEDED, OPTIONAL, Family, Field, choice, epsilon, fact, number, off, only, rate
+from t2t_lite.models.transformer_encoder import TransformerEncoder
+from t2t_lite.text.published.wordpiece import WordPieceEncoder
+from t2t_lite.text.vocabulary import SentencePieceEncoder
+
+_ACTIVATIONS = {
+    "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu", "silu": "swish",
+    "swish": "swish",
+}  # fmt: skip
+
+
+ENDS = ("bos_token_id", "eos_token_id")
+ROLES = ("query", "key", "value")
+
+
+def class_of(config):
+    """Returns how the names of classes begin that hold a `TransformerEncoder` of a config."""
+    if config["embedding_size"] is not None or config["num_hidden_groups"] is not None:
+        return "Albert"
+    if config["num_task_types"]:
+        return "Ernie"
+    return "Roberta" if config["num_segments"] == 1 else "Bert"
+
+
+def fields(*more, padding=0, activation="gelu", ends=()):
+    """Returns the fields of `config.json`, with those that only a relative has.
+
+    Args:
+        more: Fields.
+        padding: int, the usual pad_token_id.
+        activation: str, the usual hidden_act.
+        ends: names of further fields of ids.
+    """
+    return (
+        Field("architectures", kind=[str], usual=NEEDED, is_written=False),
+        *fact("model_type"),
+        number("vocab_size", "vocab_size"),
+        number("hidden_size", "hidden_size"),
+        number("num_hidden_layers", "num_layers"),
+        number("num_attention_heads", "num_heads", divides="hidden_size"),
+        number("intermediate_size", "filter_size"),
+        choice("hidden_act", "activation", _ACTIVATIONS, usual=activation),
+        rate("hidden_dropout_prob", "dropout"),
+        rate("attention_probs_dropout_prob", "attention_dropout"),
+        number("max_position_embeddings", "max_position"),
+        number("type_vocab_size", "num_segments", usual=2),
+        epsilon("layer_norm_eps", 1e-12),
+        *more,
+        Field("pad_token_id", kind=int | None, usual=padding, is_written=False),
+        *fact(*ends),
+        Field("id2label", kind={str: str}, usual=OPTIONAL, is_written=False),
+        *fact("label2id"),
+        Field("problem_type", kind=str | None, is_written=False),
+        Field("tie_word_embeddings", values={True: None, False: None}, usual=True),
+        only("dtype", "float32", is_read=False),
+        only("position_embedding_type", "absolute", None, is_written=False),
+        *off("is_decoder", "add_cross_attention"),
+    )
+
+
+def held(config):
+    """See `Family`."""
+    return {
+        **dict.fromkeys(("position_layout", "head", "first_id")),
+        "pooling": ("first",) if config["head"] in ("class", "real") else None,
+        "num_segments": None if config["num_segments"] else ("1 or more",),
+        "sentence_classes": (0, 2) if config["head"] == "masked_lm" else (0,),
+        "softmax_bias": (False, True),
+    }
+
+
+def body(prefix):
+    """Returns {path: name} of all but heads, whose names begin with `prefix`."""
+    attention, ffn = "encoder.layers.*.self_attention", "encoder.layers.*.feed_forward"
+    layer = f"{prefix}.encoder.layer.*"
+    return {
+        **embeddings(prefix),
+        **{f"{attention}.layer.{role}_projection": f"{layer}.attention.self.{role}" for role in ROLES},
+        f"{attention}.layer.output_projection": f"{layer}.attention.output.dense",
+        f"{attention}.normalization": f"{layer}.attention.output.LayerNorm",
+        f"{ffn}.layer.inner": f"{layer}.intermediate.dense",
+        f"{ffn}.layer.outer": f"{layer}.output.dense",
+        f"{ffn}.normalization": f"{layer}.output.LayerNorm",
+    }
+
+
+def embeddings(prefix):
+    """Returns {path: name} of what comes before the layers."""
+    return {
+        "embedding": f"{prefix}.embeddings.word_embeddings",
+        "position": f"{prefix}.embeddings.position_embeddings",
+        "segment_embedding": f"{prefix}.embeddings.token_type_embeddings",
+        "embedding_norm": f"{prefix}.embeddings.LayerNorm",
+    }
+
+
+def heads(masked_ids, classes, sentences=None):
+    """Returns {how a class name ends: (our head, {path: name})}.
+
+    Args:
+        masked_ids: names of the dense layer, the normalization and the bias of masked ids.
+        classes: names of the two dense layers of a class.
+        sentences: likewise of whether a sentence follows; None: there is none.
+    """
+    ids = dict(zip(("masked_ids_head.dense", "masked_ids_head.norm", "embedding.bias"), masked_ids, strict=True))
+    of_sentences = dict(zip(("sentence_head.pooler", "sentence_head.dense"), sentences or (), strict=False))
+    return {
+        "ForPreTraining": ("masked_lm", ids | of_sentences),
+        "ForMaskedLM": ("masked_lm", ids),
+        "ForSequenceClassification": (
+            "class",
+            dict(zip(("class_head.pooler", "class_head.dense"), classes, strict=True)),
+        ),
+        "ForTokenClassification": ("tag", {"class_head.dense": "classifier"}),
+        "ForQuestionAnswering": ("span", {"span_head.dense": "qa_outputs"}),
+    }
+
+
+def own_heads(prefix):
+    """Returns the heads of a BERT whose pooler's name begins with `prefix`."""
+    ids, pooler = "cls.predictions", f"{prefix}.pooler.dense"
+    masked_ids = (f"{ids}.transform.dense", f"{ids}.transform.LayerNorm", f"{ids}.bias")
+    return heads(masked_ids, (pooler, "classifier"), (pooler, "cls.seq_relationship"))
+
+
+FAMILY = Family(
+    model_type="bert",
+    class_prefix="Bert",
+    model=TransformerEncoder,
+    holds=lambda config: class_of(config) == "Bert",
+    heads=own_heads("bert"),
+    fields=fields(),
+    options={},
+    held=held,
+    weights=body("bert"),
+    vocabularies=((WordPieceEncoder, SentencePieceEncoder), "WordPiece or ALBERT"),
+    prefix="bert.",
+    unused=(
+        # Computed when a model is loaded, stored under another name, too, or of a head that the class does not have.
+        "position_ids", "token_type_ids", "decoder.weight", "decoder.bias", "pooler.dense.weight", "pooler.dense.bias",
+        "pooler.weight", "pooler.bias", "seq_relationship.weight", "seq_relationship.bias",
+        "sop_classifier.classifier.weight", "sop_classifier.classifier.bias",
+    ),
+    hparams_set="bert_base",
+    sentence_problem="next_sentence_own",
+)  # fmt: skip

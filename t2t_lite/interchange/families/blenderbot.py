@@ -1,0 +1,61 @@
+"""Blenderbot, a pre-norm Marian whose positions are a table, which can represent any of ours.
+
+Its epsilon is always 1e-5. A pre-norm Transformer reads the hidden features only through normalizations, and if the
+features are multiplied by c,
+
+    (c·x - mean) / √(c²·variance + 1e-5) = (x - mean) / √(variance + 1e-5 / c²).
+
+Therefore everything that is added to the features (embeddings, positions, outputs of sub-layers) is stored multiplied
+by c = √(1e-5 / epsilon), and the outputs of the last normalization are divided by c, since the softmax multiplies them
+by the embeddings. The result is the same as that of our model with its own epsilon.
+"""
+
+from t2t_lite.interchange.families import marian
+from t2t_lite.interchange.family import choice, number, only
+
+# Rows of a table of sinusoids: the maximum input length in pieces.
+SINUSOIDS = 1024
+# Below this, numbers that make up for the fixed epsilon would overflow.
+_LEAST_EPSILON = 1e-12
+
+
+def _held(config):
+    has_epsilon = config["norm_epsilon"] >= _LEAST_EPSILON
+    return {
+        "norm_epsilon": None if has_epsilon else (f"{_LEAST_EPSILON} or more",),
+        "position": ("sinusoidal", "learned", "none"),
+        "position_layout": None,
+        "target_space_embedding": (False, True),
+        # It has one matrix, which inputs and targets share.
+        "target_vocab_size": (None,),
+    }
+
+
+def _positions(config):
+    return config["max_position"] if config["position"] == "learned" else SINUSOIDS
+
+
+FAMILY = marian.FAMILY._replace(
+    model_type="blenderbot",
+    class_prefix="Blenderbot",
+    holds=lambda config: config["norm"] == "pre",
+    heads={"ForConditionalGeneration": (None, {})},
+    fields=tuple(
+        choice("tie_word_embeddings", "tie_embeddings", {True: True}) if field.name == "tie_word_embeddings" else field
+        for field in marian.fields(
+            number("max_position_embeddings", "max_position", usual=1024, value=_positions),
+            only("encoder_no_repeat_ngram_size", 0, is_read=False),  # 3 where it is left out, as a chat needs it
+            only("share_encoder_decoder_embeddings", True, usual=True, is_written=False),
+        )
+    ),
+    options={"norm": "pre", "attention_bias": True, "softmax_bias": True},
+    held=_held,
+    weights={
+        **marian.FAMILY.weights,
+        "encoder_norm": "model.encoder.layer_norm",
+        "decoder_norm": "model.decoder.layer_norm",
+        "encoder_position": "model.encoder.embed_positions",
+        "decoder_position": "model.decoder.embed_positions",
+    },
+    unused=marian.FAMILY.unused[:3],
+)

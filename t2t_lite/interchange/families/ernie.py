@@ -1,0 +1,25 @@
+"""ERNIE 2.0, a BERT with a table of task types."""
+
+from t2t_lite.interchange.families import bert
+from t2t_lite.interchange.family import Field
+
+
+def _complete(path, config):
+    if not config["use_task_id"]:
+        config["task_type_vocab_size"] = 0
+
+
+FAMILY = bert.FAMILY._replace(
+    model_type="ernie",
+    class_prefix="Ernie",
+    holds=lambda config: bert.class_of(config) == "Ernie",
+    heads=bert.own_heads("ernie"),
+    fields=bert.fields(
+        Field("use_task_id", kind=bool, usual=False, value=lambda config: True),
+        Field("task_type_vocab_size", "num_task_types", int, usual=3),
+    ),
+    weights={**bert.body("ernie"), "task_embedding": "ernie.embeddings.task_type_embeddings"},
+    complete=_complete,
+    prefix="ernie.",
+    hparams_set="ernie_base",
+)

@@ -1,0 +1,28 @@
+"""RoBERTa, a BERT whose positions count from the id of padding + 1 and whose vocabulary is byte-level."""
+
+from t2t_lite.interchange.families import bert
+from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
+
+
+def _held(config):
+    is_fixed = {"activation": ("gelu",)} if config["head"] == "masked_lm" else {}  # its head has no other
+    return {**bert.held(config), "sentence_classes": (0,), **is_fixed}
+
+
+FAMILY = bert.FAMILY._replace(
+    model_type="roberta",
+    class_prefix="Roberta",
+    holds=lambda config: bert.class_of(config) == "Roberta",
+    heads=bert.heads(
+        ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"), ("classifier.dense", "classifier.out_proj")
+    ),
+    fields=bert.fields(padding=1, ends=bert.ENDS),
+    held=_held,
+    weights=bert.body("roberta"),
+    vocabularies=(ByteLevelBPEEncoder, "byte-level BPE"),
+    prefix="roberta.",
+    hparams_set="roberta_base",
+    sentence_problem=None,
+    first_position=lambda padding: padding + 1,
+    reads_two_ends=True,
+)
