@@ -1,23 +1,16 @@
 """The commands: found in the folder of their modules, not listed."""
 
 import importlib
-import importlib.util
-import pathlib
-import pkgutil
 
 from t2t_lite.flags import Flags
+from t2t_lite.lazy import module_paths
 
 _BIN = "t2t_lite.bin"  # by its name, for the library imports no command
 
 
 def paths():
     """Returns {command: pathlib.Path of its module}, in order of their names, such as t2t-trainer; imports none."""
-    folders = importlib.util.find_spec(_BIN).submodule_search_locations
-    return {
-        module.name.replace("_", "-"): pathlib.Path(module.module_finder.path, f"{module.name}.py")
-        for module in pkgutil.iter_modules(folders)
-        if module.name.startswith("t2t_")
-    }
+    return {name.replace("_", "-"): path for name, path in module_paths(_BIN).items() if name.startswith("t2t_")}
 
 
 def module(name):

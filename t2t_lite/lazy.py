@@ -1,9 +1,20 @@
-"""Packages whose public names are imported from their modules when they are first used."""
+"""Packages whose modules are found, and whose public names are imported, when they are first used."""
 
 import ast
 import importlib
+import importlib.util
 import pathlib
+import pkgutil
 import sys
+
+
+def module_paths(package):
+    """Returns {name: pathlib.Path of the source} of the modules directly in a package; imports none of them."""
+    paths = {}
+    for module in pkgutil.iter_modules(importlib.util.find_spec(package).submodule_search_locations):
+        path = pathlib.Path(module.module_finder.path, module.name)
+        paths[module.name] = (path / "__init__" if module.ispkg else path).with_suffix(".py")
+    return paths
 
 
 def lazy_names(package):

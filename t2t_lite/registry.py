@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import importlib.util
 import inspect
 import logging
 import pathlib
-import pkgutil
 import re
 import sys
 import traceback
@@ -20,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from t2t_lite.errors import UnknownName, UserError, nearest, shown
+from t2t_lite.lazy import module_paths
 
 if TYPE_CHECKING:
     from t2t_lite.config import HParams
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("t2t_lite")
 _Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which decorators return as it is
-_FOLDERS = {  # of the built-in ones; the word by which a module registers one
+_PACKAGES = {  # of the built-in ones, and the word by which their modules register them
     "models": ("t2t_lite.models", "register_model"),
     "hparams": ("t2t_lite.hparams", "register_hparams"),
     "metrics": ("t2t_lite.evaluation", "register_metric"),
@@ -41,12 +40,10 @@ _FOLDERS = {  # of the built-in ones; the word by which a module registers one
 
 def _built_in_modules(kind):
     """Yields the names of the modules of a kind's folder whose source registers something; imports none of them."""
-    folder, word = _FOLDERS.get(kind, ("", ""))
-    for place in importlib.util.find_spec(folder).submodule_search_locations if folder else ():
-        for module in pkgutil.iter_modules([place]):
-            path = pathlib.Path(place, module.name, "__init__") if module.ispkg else pathlib.Path(place, module.name)
-            if re.search(rf"\b{word}\b", path.with_suffix(".py").read_text(encoding="utf-8")):
-                yield f"{folder}.{module.name}"
+    package, word = _PACKAGES[kind]
+    for name, path in module_paths(package).items():
+        if re.search(rf"\b{word}\b", path.read_text(encoding="utf-8")):
+            yield f"{package}.{name}"
 
 
 def default_name(obj):
@@ -93,7 +90,7 @@ class Registry:
     def _load(self):
         if not self._loaded:
             self._loaded = True  # before the imports: they register here
-            for module in _built_in_modules(self.kind):
+            for module in _built_in_modules(self.kind) if self.kind in _PACKAGES else ():
                 importlib.import_module(module)
 
     def get(self, name):

@@ -107,9 +107,10 @@ def _head(family, path, config):
     head = classes[name]
     if head == "masked_lm":
         only("tie_word_embeddings", True).read(path, config)
-        held = family.held(arguments := {**family.arguments(config), "head": head}).get("activation")
-        if held and arguments["activation"] not in held:
-            only("hidden_act", *held).read(path, config)
+        arguments = family.arguments(config) | {"head": head}
+        activations = family.limits(arguments).get("activation", (arguments["activation"],))
+        if arguments["activation"] not in activations:
+            only("hidden_act", *activations).read(path, config)
     if head == "class":
         kind = config["problem_type"]
         possible = (None, "single_label_classification", "regression")

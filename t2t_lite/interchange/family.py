@@ -70,6 +70,10 @@ class Field(NamedTuple):
             size = config[self.divides]
             check(path, self.name, value, size % value == 0, f"a divisor of {self.divides}={size}")
 
+    def ours(self, value):
+        """Returns what a value there is in our model."""
+        return value if self.values is None else self.values[value]
+
     def written(self, config):
         """Returns what is written of our model's config."""
         if self.value:
@@ -134,12 +138,12 @@ class Family(NamedTuple):
         model_type: str, in `config.json`.
         class_prefix: str, how the names of its classes begin.
         model: class of ours.
-        holds: function of our model's config: whether its family is this one.
+        matches: function of our model's config: whether its family is this one.
         heads: {how a class name ends: (our head or None, weights of it)}.
         fields: sequence of Field, in the order in which they are written.
         options: {argument of our model's constructor: the value that all models of the family have}.
-        held: function of our model's config: {argument: tuple of the values that it can hold; None: any}, where
-            neither `fields` nor `options` say so.
+        limits: function of our model's config: {argument: tuple of the values that are possible there; None: any},
+            beside what follows from `fields` and `options`.
         weights: {path of a layer or a weight of our model: name there}; `*` is the number of a layer.
         vocabularies: (classes of encoders that its folder can hold, their name in messages).
         complete: function of (path, dict of all fields) that checks what concerns several, and may change some.
@@ -156,11 +160,11 @@ class Family(NamedTuple):
     model_type: str
     class_prefix: str
     model: type
-    holds: Callable
+    matches: Callable
     heads: dict
     fields: tuple
     options: dict
-    held: Callable
+    limits: Callable
     weights: dict
     vocabularies: tuple
     complete: Callable = lambda path, config: None
@@ -177,9 +181,9 @@ class Family(NamedTuple):
         """Its classes, for messages."""
         return f"{self.class_prefix}{min(self.heads, key=len)}{' or another' if len(self.heads) > 1 else ''}"
 
-    def read(self, path, said):
+    def read(self, path, document):
         """Returns what `config.json` says, with usual values. Raises `UserError`, which names what is wrong."""
-        config = dict(said)
+        config = dict(document)
         for field in self.fields:
             if field.is_read:
                 field.read(path, config)
@@ -188,9 +192,8 @@ class Family(NamedTuple):
 
     def arguments(self, config):
         """Returns {argument of our model's constructor: value} of what `read` returned."""
-        said = {f.argument: f for f in reversed(self.fields) if f.argument and f.is_read and f.name in config}
-        found = {name: config[f.name] if f.values is None else f.values[config[f.name]] for name, f in said.items()}
-        return self.options | found
+        fields = [f for f in reversed(self.fields) if f.argument and f.is_read and f.name in config]
+        return self.options | {f.argument: f.ours(config[f.name]) for f in fields}  # of several the first one counts
 
     def written(self, config, class_name, facts):
         """Returns the `config.json` of a model of ours: {name: value}.
@@ -204,13 +207,13 @@ class Family(NamedTuple):
         fields = [field for field in self.fields if field.is_written or field.name in facts]
         return {f.name: facts[f.name] if f.name in facts else f.written(config) for f in fields}
 
-    def held_options(self, config):
-        """Returns {argument: tuple of the values that it can hold; None: any} of our model's constructor."""
+    def supported(self, config):
+        """Returns {argument: tuple of the values that are possible there; None: any} of our model's constructor."""
         values = {f.argument: f.values and tuple(dict.fromkeys(f.values.values())) for f in self.fields if f.argument}
         options = {name: (False, True) if name.endswith("_bias") else (v,) for name, v in self.options.items()}
         head_size = config["hidden_size"] // config["num_heads"]
         sizes = dict.fromkeys(("key_dim", "value_dim"), (None, head_size))
-        return {**sizes, "attention_bias": (False, True), **values, **options, **self.held(config)}
+        return {**sizes, "attention_bias": (False, True), **values, **options, **self.limits(config)}
 
 
 def hparams_of(arguments, model_class, base=None):

@@ -50,7 +50,7 @@ def obstacles(format_name, model, encoders=None):
         return [f"it is {kind}, expected model={names}, one model (t2t-avg-all averages checkpoints into one)"]
     if format_name == "ctranslate2":
         return list(_options_not_held(model, _ctranslate2(model.config)))
-    found = list(_options_not_held(model, family.held_options(model.config)))
+    found = list(_options_not_held(model, family.supported(model.config)))
     expected, name = family.vocabularies
     texts = [encoders[side] for side in model.stacks() if side in encoders] if encoders else []
     if kinds := {type(encoder).__name__ for encoder in texts if not isinstance(encoder, expected)}:
@@ -98,12 +98,6 @@ def destinations_text(model, encoders=None):
     return "\n".join(lines)
 
 
-def head_sizes(config):
-    """Returns d_k and d_v per head."""
-    size = config["hidden_size"] // config["num_heads"]
-    return config["key_dim"] or size, config["value_dim"] or size
-
-
 def relative_options(config):
     """Returns the options of relative positions where all self-attention has them; otherwise None."""
     (name, options), *others = self_attention_kinds(config["self_attention"])
@@ -139,7 +133,8 @@ def _shown(value):
 def _ctranslate2(config):
     relative = relative_options(config)
     is_relative = relative is not None
-    key_size, value_size = head_sizes(config)
+    size = config["hidden_size"] // config["num_heads"]
+    key_size, value_size = config["key_dim"] or size, config["value_dim"] or size
     # There, relative positions replace all others, and always apply to values, too.
     held = {"type": "dot_product_relative", **(relative or {}), "add_relative_to_values": True}
     return {

@@ -105,8 +105,8 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
             f"it first: hf download {path} --local-dir={path.rpartition('/')[2]}"
         )
     config_path = os.path.join(path, "config.json")
-    said = files.read_json(config_path)
-    kind = said.get("model_type")
+    document = files.read_json(config_path)
+    kind = document.get("model_type")
     if kind not in list(FAMILIES):  # a list, as the value may be anything
         expected = " or ".join(f"{name!r}, a {family.described}" for name, family in FAMILIES.items())
         raise UserError(f"{config_path}: model_type is {shown(kind)}. Expected {expected}.")
@@ -115,7 +115,7 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
         raise UserError(f"--languages: only for models that translate. Leave it out for model_type {kind}.")
     if problem and family.model is not TransformerEncoder:
         raise UserError(f"--problem: only for encoders. Leave it out for model_type {kind}.")
-    config = family.read(config_path, said)
+    config = family.read(config_path, document)
     if family.model is TransformerLM:
         return language_models.import_language_model(family, path, config, output_dir)
     if family.model is TransformerEncoder:

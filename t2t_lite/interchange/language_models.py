@@ -34,7 +34,8 @@ def import_language_model(family, path, config, output_dir):
         UserError: a file is missing or damaged (the message names it).
         Failure: writing failed; nothing is left behind.
     """
-    arguments, length = family.arguments(config), config["n_positions"]
+    arguments = family.arguments(config)
+    length = arguments["max_position"]
     weights = read_weights(path, family, "AutoModelForCausalLM")
     weights.check_sizes(family, arguments)
     with vocabulary_of(path) as vocabulary:
@@ -44,7 +45,7 @@ def import_language_model(family, path, config, output_dir):
 
         def fill(model):
             parts = named_weights.parts(model, family.weights, family.is_transposed)
-            named_weights.fill(parts, weights.take, vocabulary.ids, config["vocab_size"])
+            named_weights.fill(parts, weights.take, vocabulary.ids, arguments["vocab_size"])
             weights.check_all_taken()
 
         more = {"unused_ids": unused, "max_length": length, "label_smoothing": 0.0}
@@ -84,10 +85,11 @@ def language_model_folder(family, generator):
     vocabulary = published(encoder)
     ends = dict.fromkeys(("bos_token_id", "eos_token_id"), encoder.published_ids[EOS_ID])
     facts = {**ends, "vocab_size": sum(i >= 0 for i in encoder.published_ids)}
+    (end,) = family.heads
     return Folder(
         title="A language model for Hugging Face Transformers",
         use=_USE,
-        config=family.written(model.config, f"{family.class_prefix}LMHeadModel", facts),
+        config=family.written(model.config, family.class_prefix + end, facts),
         tokenizer={
             **_tokenizer(encoder),
             "model_max_length": model.config["max_position"],

@@ -56,7 +56,7 @@ def parts(model, table, is_transposed):
         table: {path: name}.
         is_transposed: bool, of kernels.
     """
-    by_id = model.token_embeddings().values()
+    by_id = [*model.token_embeddings().values()]
     for path, name in table.items():
         above, _, last = path.rpartition(".")
         for number, owner in _found(model, above):
@@ -77,7 +77,7 @@ def _found(owner, path):
     """Yields (number of a layer, "" without one, what lies at a path); nothing where a part of the path is None."""
     above, star, below = path.partition(".*.")
     for attribute in above.split(".") if above else ():
-        owner = getattr(owner, attribute, None)
+        owner = None if owner is None else getattr(owner, attribute)
     if star:
         for number, layer in enumerate(dict.fromkeys(owner)):  # those of a group are one
             yield from ((str(number), found) for _, found in _found(layer, below))

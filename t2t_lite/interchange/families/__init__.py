@@ -1,16 +1,16 @@
 """The foreign families: one module each, found in this folder, with its `FAMILY`."""
 
 import importlib
-import pkgutil
+
+from t2t_lite.lazy import module_paths
 
 FAMILIES = {  # by model_type
     family.model_type: family
-    for module in pkgutil.iter_modules(__path__)
-    if (family := getattr(importlib.import_module(f"{__name__}.{module.name}"), "FAMILY", None))
+    for family in (importlib.import_module(f"{__name__}.{name}").FAMILY for name in module_paths(__name__))
 }
 
 
 def family_of(model):
     """Returns the Family of a Keras model, or None."""
     of_class = (family for family in FAMILIES.values() if family.model is type(model))
-    return next((family for family in of_class if family.holds(model.config)), None)
+    return next((family for family in of_class if family.matches(model.config)), None)

@@ -15,7 +15,7 @@ def _complete(path, config):
 FAMILY = bert.FAMILY._replace(
     model_type="albert",
     class_prefix="Albert",
-    holds=lambda config: bert.class_of(config) == "Albert",
+    matches=lambda config: bert.class_of(config) == "Albert",
     heads=bert.heads(
         ("predictions.dense", "predictions.LayerNorm", "predictions.bias"),
         ("albert.pooler", "classifier"),

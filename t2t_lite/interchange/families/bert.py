@@ -60,7 +60,7 @@ def fields(*more, padding=0, activation="gelu", ends=()):
     )
 
 
-def held(config):
+def limits(config):
     """See `Family`."""
     return {
         **dict.fromkeys(("position_layout", "head", "first_id")),
@@ -129,11 +129,11 @@ FAMILY = Family(
     model_type="bert",
     class_prefix="Bert",
     model=TransformerEncoder,
-    holds=lambda config: class_of(config) == "Bert",
+    matches=lambda config: class_of(config) == "Bert",
     heads=own_heads("bert"),
     fields=fields(),
     options={},
-    held=held,
+    limits=limits,
     weights=body("bert"),
     vocabularies=((WordPieceEncoder, SentencePieceEncoder), "WordPiece or ALBERT"),
     prefix="bert.",

@@ -19,7 +19,7 @@ SINUSOIDS = 1024
 _LEAST_EPSILON = 1e-12
 
 
-def _held(config):
+def _limits(config):
     has_epsilon = config["norm_epsilon"] >= _LEAST_EPSILON
     return {
         "norm_epsilon": None if has_epsilon else (f"{_LEAST_EPSILON} or more",),
@@ -38,7 +38,7 @@ def _positions(config):
 FAMILY = marian.FAMILY._replace(
     model_type="blenderbot",
     class_prefix="Blenderbot",
-    holds=lambda config: config["norm"] == "pre",
+    matches=lambda config: config["norm"] == "pre",
     heads={"ForConditionalGeneration": (None, {})},
     fields=tuple(
         choice("tie_word_embeddings", "tie_embeddings", {True: True}) if field.name == "tie_word_embeddings" else field
@@ -49,7 +49,7 @@ FAMILY = marian.FAMILY._replace(
         )
     ),
     options={"norm": "pre", "attention_bias": True, "softmax_bias": True},
-    held=_held,
+    limits=_limits,
     weights={
         **marian.FAMILY.weights,
         "encoder_norm": "model.encoder.layer_norm",

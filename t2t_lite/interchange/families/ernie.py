@@ -12,7 +12,7 @@ def _complete(path, config):
 FAMILY = bert.FAMILY._replace(
     model_type="ernie",
     class_prefix="Ernie",
-    holds=lambda config: bert.class_of(config) == "Ernie",
+    matches=lambda config: bert.class_of(config) == "Ernie",
     heads=bert.own_heads("ernie"),
     fields=bert.fields(
         Field("use_task_id", kind=bool, usual=False, value=lambda config: True),

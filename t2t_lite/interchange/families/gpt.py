@@ -12,13 +12,13 @@ def _complete(path, config):
 FAMILY = gpt2.FAMILY._replace(
     model_type="openai-gpt",
     class_prefix="OpenAIGPT",
-    holds=lambda config: config["norm"] == "post",
+    matches=lambda config: config["norm"] == "post",
     fields=tuple(
         field._replace(is_written=False) if field.name == "n_inner" else field
         for field in gpt2.fields(choice("afn", "activation", {"gelu": "gelu_tanh", **gpt2.ACTIVATIONS}))
     ),
     options={**gpt2.FAMILY.options, "norm": "post"},
-    held=lambda config: {**gpt2.FAMILY.held(config), "filter_size": (4 * config["hidden_size"],)},
+    limits=lambda config: {**gpt2.FAMILY.limits(config), "filter_size": (4 * config["hidden_size"],)},
     weights={
         "target_embedding": "transformer.tokens_embed",
         "decoder_position": "transformer.positions_embed",

@@ -48,7 +48,7 @@ FAMILY = Family(
     model_type="gpt2",
     class_prefix="GPT2",
     model=TransformerLM,
-    holds=lambda config: config["norm"] == "pre",
+    matches=lambda config: config["norm"] == "pre",
     heads={"LMHeadModel": (None, {})},
     fields=fields(
         choice(
@@ -64,7 +64,7 @@ FAMILY = Family(
         "scale_embeddings": False,
         "begin": "end",
     },
-    held=lambda config: dict.fromkeys(("position_layout", "unused_ids", "scale_residuals")),
+    limits=lambda config: dict.fromkeys(("position_layout", "unused_ids", "scale_residuals")),
     weights={
         "target_embedding": "transformer.wte",
         "decoder_position": "transformer.wpe",

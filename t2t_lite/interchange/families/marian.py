@@ -73,7 +73,7 @@ FAMILY = Family(
     model_type="marian",
     class_prefix="Marian",
     model=Transformer,
-    holds=lambda config: config["norm"] == "post",
+    matches=lambda config: config["norm"] == "post",
     heads={"MTModel": (None, {})},
     fields=fields(
         only("static_position_embeddings", True, None),
@@ -90,7 +90,7 @@ FAMILY = Family(
         "attention_bias": True,
         "softmax_bias": True,
     },
-    held=lambda config: {"position_layout": ("interleaved", "marian")},
+    limits=lambda config: {"position_layout": ("interleaved", "marian")},
     weights=_layers("encoder", {"self_attention": "self_attn"})
     | _layers("decoder", {"self_attention": "self_attn", "cross_attention": "encoder_attn"}),
     vocabularies=(SentencePieceEncoder, "SentencePiece"),

@@ -4,20 +4,20 @@ from t2t_lite.interchange.families import bert
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 
 
-def _held(config):
+def _limits(config):
     is_fixed = {"activation": ("gelu",)} if config["head"] == "masked_lm" else {}  # its head has no other
-    return {**bert.held(config), "sentence_classes": (0,), **is_fixed}
+    return {**bert.limits(config), "sentence_classes": (0,), **is_fixed}
 
 
 FAMILY = bert.FAMILY._replace(
     model_type="roberta",
     class_prefix="Roberta",
-    holds=lambda config: bert.class_of(config) == "Roberta",
+    matches=lambda config: bert.class_of(config) == "Roberta",
     heads=bert.heads(
         ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"), ("classifier.dense", "classifier.out_proj")
     ),
     fields=bert.fields(padding=1, ends=bert.ENDS),
-    held=_held,
+    limits=_limits,
     weights=bert.body("roberta"),
     vocabularies=(ByteLevelBPEEncoder, "byte-level BPE"),
     prefix="roberta.",

@@ -1,0 +1,57 @@
+"""What another family of models takes: one table."""
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+import t2t_lite
+from t2t_lite.errors import UserError
+from t2t_lite.export import export_hugging_face, import_hugging_face
+from t2t_lite.interchange.families import FAMILIES
+from t2t_lite.interchange.formats import destinations_text
+from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
+from tests.interchange.gpt_folders import write_gpt
+
+NAMES = {"n_positions": "context", "n_layer": "depth", "attn_pdrop": "attention_rate"}
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """A GPT-2 by other names, the only family of language models."""
+    gpt2 = FAMILIES["gpt2"]
+    toy = gpt2._replace(
+        model_type="toy",
+        class_prefix="Toy",
+        fields=tuple(field._replace(name=NAMES.get(field.name, field.name)) for field in gpt2.fields),
+        weights={path: name.replace("transformer.h.", "toy.blocks.") for path, name in gpt2.weights.items()},
+        prefix="toy.",
+    )
+    monkeypatch.delitem(FAMILIES, "gpt2")
+    monkeypatch.setitem(FAMILIES, "toy", toy)
+    return toy
+
+
+def test_it_comes_in_goes_out_and_is_refused_by_its_table(tmp_path, toy):
+    folder, _ = write_gpt(tmp_path / "theirs", attn_pdrop=0.5)
+    path = pathlib.Path(folder, "model.safetensors")
+    tensors = read_tensors(path.read_bytes(), str(path))
+    tensors = {name.replace("transformer.h.", "toy.blocks."): tensor for name, tensor in tensors.items()}
+    write_tensors(str(path), tensors)
+    config = pathlib.Path(folder, "config.json")
+    settings = {NAMES.get(name, name): value for name, value in json.loads(config.read_text()).items()}
+    config.write_text(json.dumps(settings | {"model_type": "toy", "depth": 0}))
+    with pytest.raises(UserError, match=r"depth=0\. Expected a number from 1 to 512"):
+        import_hugging_face(folder, str(tmp_path / "run"))
+    config.write_text(json.dumps(settings | {"model_type": "toy"}))
+    import_hugging_face(folder, str(tmp_path / "run"))
+    generator = t2t_lite.load(str(tmp_path / "run"))
+    assert "yes, Toy" in destinations_text(generator.model)
+    written = pathlib.Path(export_hugging_face(generator, str(tmp_path / "out")))
+    again = read_tensors((written / "model.safetensors").read_bytes(), "")
+    assert again.keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        np.testing.assert_array_equal(again[name], tensor, err_msg=name)
+    said = json.loads((written / "config.json").read_text())
+    assert (settings | {"model_type": "toy", "architectures": ["ToyLMHeadModel"]}).items() <= said.items()
