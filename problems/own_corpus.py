@@ -364,24 +364,24 @@ class OwnCorpus(Text2TextProblem):
 
         Args:
             folder: str, which exists.
-            path: str, of the vocabulary, of any kind that `vocabulary_files` lists.
+            path: str, of the vocabulary, of any kind that `vocabulary_files` lists; or {feature: path}.
             **remembered: what else the configuration has, such as `class_labels`.
 
         Raises:
             UserError: not such a vocabulary.
         """
-        feature = self.text_features[0]
+        paths = path if isinstance(path, dict) else {self.text_features[0]: path}
         config = {
             "problem": self.name,
-            "vocab_size": count_pieces(path),
+            "vocab_size": count_pieces(paths[self.text_features[0]]),
             "vocab_type": None,
             "max_samples_for_vocab": None,
             "files": {},
             **remembered,
         }
-        self.remember({**config, "vocab_from": {feature: path}})
+        self.remember({**config, "vocab_from": paths})
         self.get_or_create_vocab(folder, None)
-        self.remember({**config, "vocab_from": {feature: self.vocab_filename}})
+        self.remember({**config, "vocab_from": self.vocab_filenames})
         files.write_json(os.path.join(folder, self.config_filename), self.config)
 
 

@@ -93,23 +93,11 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         sources = {side: os.path.join(folder, f"{'inputs' if is_shared else side}{ending}") for side in vocabularies}
         for side, path in sources.items():
             files.write_bytes(path, vocabularies[side])
-        self.remember(
-            {
-                "format": 2,
-                "problem": self.name,
-                "languages": parallel_files.check_languages(languages, ()),
-                "vocab_size": count_pieces(sources["inputs"]),
-                "target_vocab_size": None if is_shared else count_pieces(sources["targets"]),
-                "vocab_from": sources,
-                "files": {},
-            }
-        )
-        self.get_or_create_vocab(folder, None)
+        languages = parallel_files.check_languages(languages, ())
+        target_size = None if is_shared else count_pieces(sources["targets"])
+        self.hold_vocabulary(folder, sources, format=2, languages=languages, target_vocab_size=target_size)
         for path in set(sources.values()):
             tf.io.gfile.remove(path)
-        taken = {side: os.path.basename(path) for side, path in self.vocab_filenames.items()}
-        self.remember({**self.config, "vocab_from": taken})
-        files.write_json(os.path.join(folder, self.config_filename), self.config)
 
     # What is remembered. Format 1 of problem.json has only languages, vocab_size and files.
 

@@ -1,6 +1,7 @@
 """Every setting of every problem on the user's own files: its flag, its key in the data folder, and their checks."""
 
 import json
+import pathlib
 
 import pytest
 
@@ -31,6 +32,17 @@ def read(folder, name, config):
 def test_every_flag_is_one_of_some_problem_and_every_setting_has_a_use():
     assert {flag for name in PROBLEMS for flag in registry.problem(name).flags} == {*OWN_FLAGS}
     assert {key for _, key in CASES} == {setting.key or name for name, setting in SETTINGS.items()}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_help_and_docs_say_what_is_taken_and_the_defaults(name):
+    docs = "".join(path.read_text() for path in (pathlib.Path(__file__).parents[2] / "docs").glob("*.md"))
+    problem = registry.problem(name)
+    for flag in problem.flags:
+        assert f"--{flag}" in docs
+        default = problem.settings[SETTINGS[flag].key or flag].default
+        if default is not None:
+            assert str(default).replace("byte_level", "byte-level").replace("_bpe", " BPE") in OWN_FLAGS[flag].meaning
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
