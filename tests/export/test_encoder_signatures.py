@@ -165,8 +165,8 @@ def make_predictor(kind, folder):
     targets = {"masked_lm": inputs, "real": RealEncoder(-2, 5)}.get(kind.head, ClassLabelEncoder(_LABELS))
     keras.utils.set_random_seed(2)
     model = TransformerEncoder(
-        inputs.vocab_size, targets.vocab_size, head=kind.head, num_layers=2, hidden_size=16, filter_size=32, num_heads=2,
-        max_position=40, initializer_gain=0.4,
+        inputs.vocab_size, targets.vocab_size, head=kind.head, num_layers=2, hidden_size=16, filter_size=32,
+        num_heads=2, max_position=40, initializer_gain=0.4,
     )  # fmt: skip
     model.build()
     return Predictor(model, {"inputs": inputs, "targets": targets}, kind.problem)
