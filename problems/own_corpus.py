@@ -77,8 +77,8 @@ class OwnCorpus(Text2TextProblem):
 
         Args:
             train_files, dev_files, test_files: lists of paths, as t2t-datagen's flags of these names.
-            **given: other settings of `flags`, as t2t-datagen's flags: `t2t-datagen --help` tells their meaning. A list
-                may be any iterable; None is the default.
+            **given: other settings in `flags`; `t2t-datagen --help` explains them. A list may be any iterable, and None
+                is the default.
 
         Raises:
             UserError: a setting is missing, malformed or contradicts another, or a file does not exist.
@@ -110,11 +110,14 @@ class OwnCorpus(Text2TextProblem):
                 )
 
     def check_settings(self, values, paths):
-        """Replaces what is given by what the configuration keeps, defaults included. Raises `UserError`.
+        """Checks the settings together and turns them, in place, into the values that the configuration keeps.
 
         Args:
-            values: {name: value, or None where it is left out}, which is changed.
+            values: {name: value, or None where it is left out}; defaults are filled in.
             paths: {split: list of paths}.
+
+        Raises:
+            UserError: a setting is malformed or contradicts another.
         """
         if "columns" in values:
             Layout(self.columns, tuple(values["columns"] or ()), values["header"]).check()
@@ -386,5 +389,5 @@ class OwnCorpus(Text2TextProblem):
 
 
 def _content(facts):
-    """Returns what tells a file's content, not when it was written."""
+    """Returns the facts of a file that depend on its content, not on when it was written."""
     return {name: value for name, value in facts.items() if name != "changed"}

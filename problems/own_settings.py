@@ -1,7 +1,7 @@
 """The settings of problems on the user's own files, each declared once.
 
-A setting with a meaning is a flag of t2t-datagen and an argument of `OwnCorpus.configure`. What is made of it stands in
-the JSON file that the data folder keeps, under the same key or under `key`. A problem lists the keys that it keeps.
+A setting with a meaning is a flag of t2t-datagen and an argument of `OwnCorpus.configure`. Its value is stored in a
+JSON file in the data folder, under its name or `key`. A problem lists the keys of its file, and their defaults.
 """
 
 import dataclasses
@@ -15,14 +15,8 @@ VOCAB_TYPES = (VocabType.SUBWORD.value, VocabType.BYTE_LEVEL_BPE.value)  # that 
 # What --vocab_from decides, so that neither is given with it.
 VOCABULARY = ("vocab_size", "target_vocab_size", "vocab_type", "user_defined_symbols", "max_samples_for_vocab")
 TABLES = ("columns", "header")
-LABELLED = (
-    "vocab_size",
-    "max_samples_for_vocab",
-    "vocab_from",
-    "vocab_type",
-    "files",
-    *TABLES,
-)  # of all labelled texts
+# Keys of all problems of labelled texts.
+LABELLED = ("vocab_size", "max_samples_for_vocab", "vocab_from", "vocab_type", "files", *TABLES)
 WEIGHT = Range(most=1000, above=0)
 
 
@@ -31,10 +25,10 @@ class OwnSetting(Setting):
     """A setting of problems on the user's own files. `fixed`: finished data refuse another value.
 
     Attributes:
-        key: str, of what is kept of it in the data folder; "": its name.
+        key: str, under which the data folder stores it; "": its name.
         is_path: bool, whether it is a path, or a list of paths.
         is_required: bool, whether the data folder always has a value.
-        is_newer: bool, whether manifests leave it out where it has no value, as those of older versions do.
+        is_newer: bool, whether manifests leave it out where it has no value, as those of earlier versions do.
         fits: function of a JSON value that says whether it may stand in the data folder; None: by kind and limits.
     """
 
@@ -45,7 +39,7 @@ class OwnSetting(Setting):
     fits: Callable | None = None
 
     def typed(self, value):
-        """Returns what is given as `configure` uses it; None: left out. Raises `UserError`."""
+        """Returns a value as `typed_value` does; of an empty list None. Raises `UserError`."""
         if value is None:
             return None
         return [*value] or None if self.kind is list else typed_value(f"--{self.name}", value, self.kind, self.limits)
@@ -199,7 +193,7 @@ SETTINGS = {
             "phrase_file", str, None, key="phrases", is_path=True,
             meaning="With --mask_unit=phrase: a text with a phrase per line.",
         ),
-        # What generation finds itself.
+            # Determined by generation, so without a flag.
         OwnSetting("format", int, None, fits=lambda value: True),
         OwnSetting("problem", str, None, fits=lambda value: True),
         OwnSetting("files", dict, None, is_required=True, fits=_are_files),

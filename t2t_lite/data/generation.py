@@ -170,8 +170,8 @@ def _begin(problem, data_dir, request):
 def _end(problem, data_dir):
     """Removes the files that only an unfinished generation needs."""
     if tf.io.gfile.exists(_begun_path(problem, data_dir)):
-        for split in problem.dataset_splits:
-            sharding.remove_chunks(problem.data_filepaths(split["split"], data_dir, split["shards"], shuffled=True))
+        for paths in _shards(problem, data_dir).values():
+            sharding.remove_chunks(paths)
         tf.io.gfile.remove(_begun_path(problem, data_dir))
 
 
@@ -204,17 +204,20 @@ def _outputs(problem, data_dir):
     learned, leftovers = _leftovers(problem, data_dir)
     paths = [manifest_path(problem, data_dir), _begun_path(problem, data_dir), *leftovers, *learned]
     paths += [*problem.learned_files(data_dir), *problem.configuration_files(data_dir)]
-    for split in problem.dataset_splits:
-        paths += problem.data_filepaths(split["split"], data_dir, split["shards"], shuffled=True)
-    return list(dict.fromkeys(paths))
+    return list(dict.fromkeys([*paths, *itertools.chain.from_iterable(_shards(problem, data_dir).values())]))
+
+
+def _shards(problem, data_dir):
+    """Returns {split: paths of its shards}."""
+    return {
+        split["split"]: problem.data_filepaths(split["split"], data_dir, split["shards"], shuffled=True)
+        for split in problem.dataset_splits
+    }
 
 
 def _write_splits(problem, data_dir, tmp_dir):
     """Writes all shards; returns {split: facts}."""
-    shards = {
-        split["split"]: problem.data_filepaths(split["split"], data_dir, split["shards"], shuffled=True)
-        for split in problem.dataset_splits
-    }
+    shards = _shards(problem, data_dir)
     if problem.is_generate_per_split:
         return {split: _write(problem, data_dir, tmp_dir, {split: paths})[split] for split, paths in shards.items()}
     return _write(problem, data_dir, tmp_dir, shards)

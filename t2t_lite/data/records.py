@@ -1,4 +1,4 @@
-"""The records of a split on disk: where they are, what is known of them, and whether they can be used."""
+"""The records of a split on disk: paths, facts, fingerprint, checks and batches."""
 
 import dataclasses
 import fnmatch
@@ -100,12 +100,10 @@ class Records:
         return {"ids": facts["tokens"]["targets"], **facts["text"]} if "text" in facts else {}
 
     def fingerprint(self, shards=None):
-        """Returns what tells these records from others, a str, wherever they are.
-
-        It is of the shards' names, sizes and beginnings.
+        """Returns a str that identifies these records in any folder: a hash of the shards' names, sizes and beginnings.
 
         Args:
-            shards: int, how many of them count; None: all.
+            shards: int, number of shards to hash; None: all.
 
         Raises:
             UserError: a shard is missing or unreadable.
