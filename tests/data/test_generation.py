@@ -1,14 +1,25 @@
-"""What a problem of the user's may give, and what is said of anything else."""
+"""What a problem may generate, and how generation is repeated, resumed and refused."""
 
+import json
 import os
+from unittest import mock
 
 import pytest
 
+from t2t_lite.data import sharding
 from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
-from tests.data.test_problem import ToyBytes, ToyStream, ToyText
+from t2t_lite.text import subwords
+from tests.data.test_problem import ToyBytes, ToyStream, ToyText, files_in
+
+
+@pytest.fixture(scope="module")
+def toy_dir(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("toy"))
+    ToyText().generate_data(folder, folder)
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -104,3 +115,104 @@ def test_no_samples_is_an_error_and_leaves_no_records(tmp_path):
         Nothing().generate_data(str(tmp_path), str(tmp_path))
     assert not list(tmp_path.glob("*dev*"))
     assert not (tmp_path / "nothing-manifest.json").exists()
+
+
+def test_finished_data_is_left_alone(tmp_path, caplog):
+    folder = str(tmp_path)
+    ToyText().generate_data(folder, folder)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    with caplog.at_level("INFO", logger="t2t_lite"):
+        ToyText().generate_data(folder, folder)
+    assert f"already in {folder} (60 train examples, 20 dev examples, vocabulary of 300); nothing to do" in caplog.text
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+
+
+def test_another_request_over_finished_data_is_refused(toy_dir):
+    before = files_in(toy_dir)
+    for name, value in (("random_seed", 5), ("max_cases", 7), ("approx_vocab_size", 400)):
+        problem = ToyText()
+        setattr(problem, name, value)
+        with pytest.raises(UserError, match=f"contains toy_text with .* you requested .*{value}"):
+            problem.generate_data(toy_dir, toy_dir)
+    problem = ToyText()
+    problem.dataset_splits = [{"split": "train", "shards": 4}, {"split": "eval", "shards": 1}]
+    with pytest.raises(UserError, match="shards = train: 3, eval: 1, but you requested shards = train: 4, eval: 1"):
+        problem.generate_data(toy_dir, toy_dir)
+    assert files_in(toy_dir) == before
+
+
+def test_stopped_generation_is_taken_up_again(tmp_path, toy_dir, monkeypatch):
+    folder = str(tmp_path)
+    generate_until_shards(monkeypatch, folder, KeyboardInterrupt)
+    with pytest.raises(UserError, match=r"no such records. Run: t2t-datagen --problem=toy_text --data_dir="):
+        _ = Records(ToyText(), folder, DatasetSplit.TRAIN).paths
+    ToyText().generate_data(folder, folder)
+    assert files_in(folder) == files_in(toy_dir)
+
+
+def generate_until_shards(monkeypatch, folder, error=OSError, **attributes):
+    """Generates a ToyText with these attributes, until an error before it writes shards."""
+    with monkeypatch.context() as context:
+        for name, value in attributes.items():
+            context.setattr(ToyText, name, value)
+        context.setattr(sharding, "write_shards", mock.Mock(side_effect=error))
+        with pytest.raises(error):
+            ToyText().generate_data(folder, folder)
+
+
+def test_what_another_stopped_request_learned_is_not_used(tmp_path, toy_dir, monkeypatch):
+    folder = str(tmp_path)
+    generate_until_shards(monkeypatch, folder, count=30, random_seed=5)  # another vocabulary under the same name
+    assert (tmp_path / "vocab.toy_text.300.model").read_bytes() != files_in(toy_dir)["vocab.toy_text.300.model"]
+    ToyText().generate_data(folder, folder)
+    assert files_in(folder) == files_in(toy_dir)
+
+
+def test_what_a_stopped_request_learned_is_not_left_by_one_that_learns_nothing(tmp_path, toy_dir, monkeypatch):
+    folder = str(tmp_path)
+    generate_until_shards(monkeypatch, folder, count=30, random_seed=5)
+    generate_until_shards(monkeypatch, folder, UserError, count=0, approx_vocab_size=400)
+    assert files_in(folder) == {}
+    ToyText().generate_data(folder, folder)
+    assert files_in(folder) == files_in(toy_dir)
+
+
+def test_what_an_older_module_of_the_problem_has_begun_is_not_continued(tmp_path, monkeypatch, caplog):
+    folder = str(tmp_path)
+    generate_until_shards(monkeypatch, folder)
+    (begun,) = tmp_path.glob("*.begun")
+    said = json.loads(begun.read_text())
+    assert len(said["source"]) == 64
+    begun.write_text(json.dumps(said | {"source": "older"}))
+    with caplog.at_level("INFO", logger="t2t_lite"):
+        ToyText().generate_data(folder, folder)
+    assert "replacing the unfinished output of another request" in caplog.text
+
+
+def test_a_vocabulary_of_the_users_own_is_used_and_kept(tmp_path, monkeypatch):
+    folder = str(tmp_path)
+    subwords.train_sentencepiece(["the text of the user"] * 9, folder + "/vocab.toy_text.300", 275)
+    own = (tmp_path / "vocab.toy_text.300.model").read_bytes()
+    generate_until_shards(monkeypatch, folder, random_seed=5)
+    ToyText().generate_data(folder, folder)
+    assert (tmp_path / "vocab.toy_text.300.model").read_bytes() == own
+    assert find_manifest(ToyText(), folder)["vocabulary"]["inputs"]["size"] == 275
+
+
+def test_records_of_another_origin_are_not_overwritten(tmp_path):
+    foreign = tmp_path / "toy_text-train-00000-of-00100"
+    foreign.write_bytes(b"from elsewhere")
+    with pytest.raises(UserError, match=r"toy_text-train-00000-of-00100: t2t-datagen did not write these records"):
+        ToyText().generate_data(str(tmp_path), str(tmp_path))
+    assert foreign.read_bytes() == b"from elsewhere"
+
+
+def test_a_deleted_file_is_written_again(tmp_path, toy_dir):
+    ToyText().generate_data(str(tmp_path), str(tmp_path))
+    (tmp_path / "toy_text-train-00001-of-00003").unlink()
+    with pytest.raises(UserError, match="2 of 3 shards"):
+        _ = Records(ToyText(), str(tmp_path), DatasetSplit.TRAIN).paths
+    for name in ("toy_text-train-00001-of-00003", "vocab.toy_text.300.model"):
+        (tmp_path / name).unlink(missing_ok=True)
+        ToyText().generate_data(str(tmp_path), str(tmp_path))
+        assert files_in(tmp_path) == files_in(toy_dir), name
