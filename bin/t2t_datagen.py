@@ -13,14 +13,10 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.bin._modes import Mode, check_mode
-from t2t_lite.bin._setting_flags import define_settings
+from t2t_lite.bin._setting_flags import define_settings, read_settings
+from t2t_lite.data.generation_settings import GenerationSettings
 from t2t_lite.errors import UserError
 from t2t_lite.problems.own_settings import OWN_FLAGS
-from t2t_lite.ranges import COUNT, SEED, Range
-
-# Each process takes some 600 MB.
-_WORKERS = Range(1, max(16, 2 * (os.cpu_count() or 1)))
-
 
 _MODES = {
     "inspect": Mode("--inspect", ("hparams_set", "hparams")),
@@ -44,14 +40,7 @@ def define_flags(flags):
     flags.DEFINE_string("hparams", "", "With --inspect: changes to the set: name=value,name=value.")
     flags.DEFINE_list("exclude_problems", [], "Leave out problems whose name contains one of these.")
     flags.DEFINE_bool("only_list", False, "Print the names of the selected problems and stop.")
-    flags.DEFINE_integer("max_cases", 0, "Largest number of examples in a split; 0: all.", limits=COUNT)
-    flags.DEFINE_bool(
-        "skip_bad_lines",
-        False,
-        "Leave out lines that cannot be read, such as those that are not UTF-8 or lack a column, and count them.",
-    )
-    flags.DEFINE_integer("random_seed", 429459, "Seed of all that is drawn; equal seeds give equal files.", limits=SEED)
-    flags.DEFINE_integer("num_workers", None, "Processes that encode; default: one per core.", limits=_WORKERS)
+    define_settings(flags, GenerationSettings)
     flags.DEFINE_string("runner", None, "Use Apache Beam: DirectRunner, FlinkRunner, SparkRunner, DataflowRunner.")
     flags.DEFINE_string("beam_pipeline_options", "", "Beam's own options: name=value,name=value; a name for a switch.")
     flags.DEFINE_path("t2t_usr_dir", None, "Your own folder with an __init__.py, imported for what it registers.")
@@ -88,11 +77,8 @@ def run(flags):
         data_dir,
         flags.tmp_dir,
         {name: flags[name].value for name in OWN_FLAGS if flags[name].present},
-        random_seed=flags.random_seed,
-        max_cases=flags.max_cases,
-        num_workers=flags.num_workers,
-        beam=beam,
-        skip_bad_lines=flags.skip_bad_lines,
+        read_settings(flags, GenerationSettings),
+        beam,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from t2t_lite import registry
 from t2t_lite.corpora.bad_lines import BadLines
+from t2t_lite.data.generation_settings import GenerationSettings
 from t2t_lite.data.samples import generated
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import UserError
@@ -47,8 +48,8 @@ class Problem:
 
     name = "problem"
     smallest_corpus = "one at least"
-    random_seed = 429459
-    max_cases = 0
+    random_seed = GenerationSettings.random_seed
+    max_cases = GenerationSettings.max_cases
     num_workers = 1
     targets_are_places = False
     keeps_pieces = False

@@ -9,7 +9,7 @@ import random
 import numpy as np
 
 from t2t_lite import files, registry
-from t2t_lite.data.base_problem import Problem
+from t2t_lite.data.generation_settings import GenerationSettings
 from t2t_lite.errors import UserError, nearest
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -48,28 +48,15 @@ def select_problems(wanted, excluded=(), keeps_suffix=False):
     return names
 
 
-def generate_problems(
-    names,
-    data_dir,
-    tmp_dir,
-    own=None,
-    *,
-    random_seed=Problem.random_seed,
-    max_cases=0,
-    num_workers=None,
-    beam=None,
-    skip_bad_lines=False,
-):
+def generate_problems(names, data_dir, tmp_dir, own=None, settings=None, beam=None):
     """Generates the data of problems, one after the other.
 
     Args:
         names: list of str.
         data_dir, tmp_dir: paths of the folders for records and downloads.
         own: dict of arguments for the problems' `configure`, such as the user's files; {} or None: no call.
-        random_seed, max_cases: as in `Problem`.
-        num_workers: int, number of processes that encode; None: one per core.
+        settings: GenerationSettings; None: the defaults.
         beam: `Problem.beam_options`.
-        skip_bad_lines: as in `Problem`.
 
     Raises:
         UserError: a problem does not accept the arguments, or its generation raises it.
@@ -82,14 +69,14 @@ def generate_problems(
         if wrong := [f"--{argument}" for argument in own or () if argument not in accepted]:
             only = f"Expected {', '.join(f'--{name}' for name in accepted)}." if accepted else "It brings its own data."
             raise UserError(f"{', '.join(wrong)}: not for --problem={problem.name}. {only}")
+    settings = settings or GenerationSettings()
     for name in names:
         # For problems of users that draw from the global generators; anew for each, so that the order does not matter.
-        random.seed(random_seed)
-        np.random.seed(random_seed % 2**32)
+        random.seed(settings.random_seed)
+        np.random.seed(settings.random_seed % 2**32)
         problem = registry.problem(name)
-        problem.random_seed, problem.max_cases, problem.beam_options = random_seed, max_cases, beam
-        problem.skip_bad_lines = skip_bad_lines
-        problem.num_workers = num_workers or os.cpu_count() or 1
+        vars(problem).update(vars(settings), beam_options=beam)
+        problem.num_workers = settings.num_workers or os.cpu_count() or 1
         if own:
             problem.configure(**own)
         files.make_folder(tmp_dir)
