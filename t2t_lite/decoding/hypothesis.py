@@ -71,3 +71,31 @@ class Hypotheses:
     def tokens(self) -> list[str]:
         """The vocabulary's pieces."""
         return self.hypotheses[0].tokens
+
+
+@dataclasses.dataclass(frozen=True)
+class Translation(Hypotheses):
+    """The translation of one sentence.
+
+    Attributes:
+        hypotheses: tuple of at most n_best `Hypothesis`, best first; at least one. If the problem reranks outputs
+            (`Problem.choose_output`), its choice comes first.
+        truncated: bool, whether the sentence was longer than `max_input_length` and therefore truncated.
+        source_tokens: list of str, the translated pieces.
+        source_spans: list of (start, end), the characters of the text that each of them stands for. None unless
+            attention is requested.
+        parts: int, in how many parts the text was translated.
+        is_short: bool, whether the output, or that of a part, has less than a third of the pieces of a text of 30 or
+            more: probably the search ended before all of it was translated.
+        text, score, tokens, attention: those of the first hypothesis.
+    """
+
+    source_tokens: list[str] = dataclasses.field(default_factory=list)
+    source_spans: list[tuple[int, int]] | None = dataclasses.field(default=None, compare=False, repr=False)
+    parts: int = 1
+    is_short: bool = False
+
+    @property
+    def attention(self) -> np.ndarray | None:
+        """The first hypothesis's: see `Hypothesis`."""
+        return self.hypotheses[0].attention

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from t2t_lite.decoding.texts import one_for_each
-from t2t_lite.errors import UserError, located, shown
+from t2t_lite.errors import UserError, shown
 
 
 def check_ids(ids, vocab_size, least=1):
@@ -27,21 +26,6 @@ def check_ids(ids, vocab_size, least=1):
         where = "is EOS, which ends a text" if wrong[0] == 1 else "is outside the vocabulary"
         raise UserError(f"id {wrong[0]} {where}. Expected from {least} to {vocab_size - 1:,}.")
     return array.tolist()
-
-
-def ids_reader(encoded, count, vocab_size):
-    """Returns a function of a text and its place that returns the ids that `encoded`, a list of `count`, has for it.
-
-    Raises:
-        UserError: there are more or fewer, or, when the function is called, as `check_ids`.
-    """
-    rows = one_for_each(encoded, count, "encoded", "ids of each")
-
-    def read(_, at):
-        with located(f"encoded, item {at}"):
-            return check_ids(rows[at], vocab_size, least=2)
-
-    return read
 
 
 def prefix_ids(encoder, prefix, longest_output):

@@ -5,6 +5,7 @@ is both a hypothesis and a pseudo-reference. The expected utility of a hypothesi
 """
 
 import collections
+import dataclasses
 
 import numpy as np
 from sacrebleu.metrics import BLEU, CHRF
@@ -40,6 +41,18 @@ def expected_utilities(texts, utility="chrf", tokenize=DEFAULT):
         places.setdefault(text, place)
     ranked = sorted(zip(expected, places.values(), strict=True), key=lambda pair: (-pair[0], pair[1]))
     return [(place, float(value)) for value, place in ranked]
+
+
+def ranked(translation, utility="chrf", tokenize=DEFAULT):
+    """Returns a Translation of samples with all distinct ones, best first, and expected utilities as their scores.
+
+    Arguments and errors are those of `expected_utilities`. A blank translation stays as it is.
+    """
+    if not translation.source_tokens:
+        return translation
+    ranks = expected_utilities([one.text for one in translation.hypotheses], utility, tokenize)
+    best = tuple(dataclasses.replace(translation.hypotheses[at], score=value) for at, value in ranks)
+    return dataclasses.replace(translation, hypotheses=best)
 
 
 def check_utility(utility):

@@ -9,14 +9,14 @@ import numpy as np
 from t2t_lite.corpora.sentences import sentence_parts
 from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention, replace_unknown
-from t2t_lite.decoding.hypothesis import Hypotheses, Hypothesis
-from t2t_lite.decoding.ids import check_ids, ids_reader, prefix_ids
+from t2t_lite.decoding.hypothesis import Hypothesis, Translation
+from t2t_lite.decoding.ids import check_ids, prefix_ids
 from t2t_lite.decoding.parts import splits_sentences, translate_parts
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.search.stop_strings import before_stop
 from t2t_lite.decoding.text_model import TextModel
-from t2t_lite.decoding.texts import check_text, check_texts, one_for_each
+from t2t_lite.decoding.texts import check_list, check_text, check_texts, one_for_each, valid_unicode
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
 from t2t_lite.ranges import Range, typed_value
@@ -29,31 +29,21 @@ _SHORT, _LEAST_PIECES = 3, 30  # an output of less than a third of so many piece
 
 
 @dataclasses.dataclass(frozen=True)
-class Translation(Hypotheses):
-    """The translation of one sentence.
+class Source:
+    """A text that was read, see `Translator.read`.
 
     Attributes:
-        hypotheses: tuple of at most n_best `Hypothesis`, best first; at least one. If the problem reranks outputs
-            (`Problem.choose_output`), its choice comes first.
-        truncated: bool, whether the sentence was longer than `max_input_length` and therefore truncated.
-        source_tokens: list of str, the translated pieces.
-        source_spans: list of (start, end), the characters of the text that each of them stands for. None unless
-            attention is requested.
-        parts: int, in how many parts the text was translated.
-        is_short: bool, whether the output, or that of a part, has less than a third of the pieces of a text of 30 or
-            more: probably the search ended before all of it was translated.
-        text, score, tokens, attention: those of the first hypothesis.
+        text: str, as it was given.
+        prepared: str, what the problem makes of it, which is encoded.
+        ids: list of int, without EOS; [] of a blank text; of one that is longer than is read more than these.
     """
 
-    source_tokens: list[str] = dataclasses.field(default_factory=list)
-    source_spans: list[tuple[int, int]] | None = dataclasses.field(default=None, compare=False, repr=False)
-    parts: int = 1
-    is_short: bool = False
+    text: str
+    prepared: str
+    ids: list[int]
 
-    @property
-    def attention(self) -> np.ndarray | None:
-        """The first hypothesis's: see `Hypothesis`."""
-        return self.hypotheses[0].attention
+    def __len__(self):
+        return len(self.text)
 
 
 class Translator(TextModel):
@@ -87,7 +77,6 @@ class Translator(TextModel):
         max_input_length: int | None = None,
         replace_unknown: bool = False,
         prefixes: Sequence | None = None,
-        encoded: Sequence | None = None,
         return_attention: bool = False,
         return_token_scores: bool = False,
         on_progress: Callable[[int], object] | None = None,
@@ -96,7 +85,7 @@ class Translator(TextModel):
         """Translates sentences; a blank one gives a blank translation.
 
         Args:
-            texts: list of str.
+            texts: list of str, or of what `read` returns, which is not split.
             split_sentences: "always": translate the sentences of a text one by one, and join their translations;
                 "never": translate each text as it is. None, or "auto": split texts of several sentences if the model
                 was trained on single ones, since it would end before all of them are translated: see
@@ -109,8 +98,6 @@ class Translator(TextModel):
             prefixes: list of str, one per text, with which its output begins; "" or None for none. Its pieces are
                 forced as they are, so it should end at a word's end (the output may still continue that word). Or
                 lists of their ids, without EOS.
-            encoded: None, or the texts' ids if they are known: one list per text, from `encoders["inputs"]`, without
-                EOS. Then no text is split.
             return_attention, return_token_scores: bool, whether hypotheses get their `attention` and `spans`, or their
                 `token_scores`; each costs one more pass over the hypotheses.
             on_progress: None, or a function called with the number of sentences in each finished batch.
@@ -125,42 +112,57 @@ class Translator(TextModel):
             UserError: an option is out of range, a prefix is as long as the longest output, an id is outside the
                 vocabulary, or there is not one prefix or list of ids for each text.
         """
-        texts = check_texts(texts)
-        if parts := encoded is None and self._parts(texts, split_sentences):
-            arguments = {"max_input_length": max_input_length, "replace_unknown": replace_unknown, **options}
-            asked = {"return_attention": return_attention, "return_token_scores": return_token_scores}
-            translate = functools.partial(self.translate, split_sentences="never", **arguments, **asked)
-            return translate_parts(translate, texts, parts, self._language, prefixes, on_progress)
-        texts, originals, options = [self._prepared(text) for text in texts], texts, self.search_options(options)
+        texts = self._checked(texts)
+        arguments = {"max_input_length": max_input_length, "replace_unknown": replace_unknown, **options}
+        asked = {"return_attention": return_attention, "return_token_scores": return_token_scores}
+        translate = functools.partial(self.translate, split_sentences="never", **arguments, **asked)
+        if found := self._in_parts(translate, texts, split_sentences, prefixes, on_progress):
+            return found
+        options = self.search_options(options)
         longest = self.checked_length(max_input_length) - 1  # beside EOS
-        encoder = self.encoders["inputs"]
-        read = functools.partial(_encode, encoder, longest=longest)
-        if encoded is not None:
-            read = ids_reader(encoded, len(texts), encoder.vocab_size)
-        ids = {at: read(text, at) for at, text in enumerate(texts) if text.strip()}
-        ids = {at: pieces for at, pieces in ids.items() if pieces}  # a text of only control characters is blank, too
+        sources = {}
+        for at, text in enumerate(texts):
+            with located(f"sentence {at + 1}"):
+                source = text if isinstance(text, Source) else self.read(text, longest + 1)
+            if source.ids:  # a text of only control characters is blank, too
+                sources[at] = source
         blank = Translation((Hypothesis(token_scores=[] if return_token_scores else None),))
         translations = [blank] * len(texts)
-        if on_progress and len(ids) < len(texts):
-            on_progress(len(texts) - len(ids))
-        sources = [[*pieces[:longest], EOS_ID] for pieces in ids.values()]
-        forced = self._prefixes(prefixes, len(texts), dict(zip(ids, sources, strict=True)), options)
-        found = self._search(sources, options, forced, on_progress)
+        if on_progress and len(sources) < len(texts):
+            on_progress(len(texts) - len(sources))
+        rows = [[*source.ids[:longest], EOS_ID] for source in sources.values()]
+        forced = self._prefixes(prefixes, len(texts), dict(zip(sources, rows, strict=True)), options)
+        found = self._search(rows, options, forced, on_progress)
         has_attention = return_attention or replace_unknown
-        of_each = self._of_each(sources, found, has_attention, return_token_scores)
-        for at, source, results in zip(ids, sources, found, strict=True):
-            pieces, spans = encoder.pieces(source[:-1]), None
+        of_each = self._of_each(rows, found, has_attention, return_token_scores)
+        encoder = self.encoders["inputs"]
+        for (at, source), row, results in zip(sources.items(), rows, found, strict=True):
+            pieces, spans = encoder.pieces(row[:-1]), None
             if has_attention:
-                spans = piece_spans(encoder, source[:-1], texts[at])
-                spans = moved_spans(spans, texts[at], originals[at])
-            of_source = (originals[at], spans) if has_attention else None, replace_unknown
+                spans = moved_spans(piece_spans(encoder, row[:-1], source.prepared), source.prepared, source.text)
+            of_source = (source.text, spans) if has_attention else None, replace_unknown
             hypotheses = tuple(
-                self._hypothesis(texts[at], result, options.stop, *of_source, next(of_each)) for result in results
+                self._hypothesis(source.prepared, result, options.stop, *of_source, next(of_each)) for result in results
             )
             is_short = len(pieces) >= _LEAST_PIECES and len(hypotheses[0].ids) * _SHORT < len(pieces)
-            is_truncated = len(ids[at]) > longest
-            translations[at] = Translation(hypotheses, is_truncated, pieces, spans, is_short=is_short)
+            translations[at] = Translation(hypotheses, len(source.ids) > longest, pieces, spans, is_short=is_short)
         return translations
+
+    def read(self, text: str, max_input_length: int | None = None) -> Source:
+        """Returns a text as `translate` also takes it, then as a whole.
+
+        Args:
+            text: str.
+            max_input_length: as of `translate`.
+
+        Raises:
+            UserError: the length is out of range, or the text outside the vocabulary.
+        """
+        text = valid_unicode(text)
+        prepared = self._prepared(text)
+        longest = self.checked_length(max_input_length) - 1  # beside EOS
+        ids = encode_beginning(self.encoders["inputs"], prepared, longest) if prepared.strip() else []
+        return Source(text, prepared, ids)
 
     def _hypothesis(self, text, result, stop, source, replaces, fields):
         """Returns the Hypothesis of a result; of a `source`, (text, spans of its pieces), with its own spans."""
@@ -176,12 +178,20 @@ class Translator(TextModel):
         found = self.hypothesis(text, result, stop, output=output, **fields)
         return dataclasses.replace(found, spans=moved_spans(spans, output, found.text))
 
-    def _parts(self, texts, split_sentences):
-        """Returns the list of sentences of each text; None if all are to be translated as they are."""
-        if not splits_sentences(split_sentences, self.problem, self.run and self.run.config):
+    def _checked(self, texts):
+        """Returns a list of str, each valid Unicode, and of what `read` returns."""
+        check_list(texts)
+        return [text if isinstance(text, Source) else check_text(text, at) for at, text in enumerate(texts)]
+
+    def _in_parts(self, translate, texts, split_sentences, prefixes, on_progress):
+        """Returns what a function gives for the sentences of texts, joined; None if no text is to be split."""
+        splits = splits_sentences(split_sentences, self.problem, self.run and self.run.config)
+        if not splits or any(isinstance(text, Source) for text in texts):
             return None
         parts = list(map(sentence_parts, texts))
-        return parts if any(len(of_text) > 1 for of_text in parts) else None
+        if all(len(of_text) < 2 for of_text in parts):
+            return None
+        return translate_parts(translate, texts, parts, self._language, prefixes, on_progress)
 
     @property
     def _language(self):
@@ -194,6 +204,9 @@ class Translator(TextModel):
         utility: str = "chrf",
         num_samples: int = 32,
         tokenize: str | None = None,
+        split_sentences: str | None = None,
+        prefixes: Sequence | None = None,
+        on_progress: Callable[[int], object] | None = None,
         **arguments,
     ) -> list[Translation]:
         """Samples translations and ranks them by minimum Bayes risk: the most similar to all others first.
@@ -205,7 +218,8 @@ class Translator(TextModel):
             utility: "chrf" or "bleu", the measure of similarity.
             num_samples: int.
             tokenize: the tokenization for BLEU; None: as in evaluations, by default that of the target language.
-            **arguments: of `translate`: split_sentences, temperature, top_k, top_p, seed and so on.
+            split_sentences, prefixes, on_progress: see `translate`.
+            **arguments: of `translate`: temperature, top_k, top_p, seed and so on.
 
         Returns:
             list of `Translation`, in the order of `texts`, with all distinct samples, best first. Their scores are
@@ -217,22 +231,14 @@ class Translator(TextModel):
         minimum_bayes_risk.check_utility(utility)
         tokenize = tokenize or tokenization_of_problem(self.problem, self.hparams)
         check_tokenization(tokenize)
-        texts = check_texts(texts)
-        if parts := arguments.get("encoded") is None and self._parts(texts, arguments.pop("split_sentences", None)):
-            of_texts = {name: arguments.pop(name, None) for name in ("prefixes", "on_progress")}
-            given = {"utility": utility, "num_samples": num_samples, "tokenize": tokenize, "split_sentences": "never"}
-            translate = functools.partial(self.translate_by_risk, **given, **arguments)
-            return translate_parts(translate, texts, parts, self._language, **of_texts)
+        texts = self._checked(texts)
+        given = {"utility": utility, "num_samples": num_samples, "tokenize": tokenize, "split_sentences": "never"}
+        translate = functools.partial(self.translate_by_risk, **given, **arguments)
+        if found := self._in_parts(translate, texts, split_sentences, prefixes, on_progress):
+            return found
+        arguments |= {"prefixes": prefixes, "on_progress": on_progress}
         arguments |= {"split_sentences": "never", "sampling": True, "n_best": num_samples}
-        drawn = self.translate(texts, **arguments)
-        translations = []
-        for translation in drawn:
-            ranks = minimum_bayes_risk.expected_utilities([h.text for h in translation.hypotheses], utility, tokenize)
-            best = tuple(dataclasses.replace(translation.hypotheses[at], score=value) for at, value in ranks)
-            translations.append(
-                dataclasses.replace(translation, hypotheses=best) if translation.source_tokens else translation
-            )
-        return translations
+        return [minimum_bayes_risk.ranked(drawn, utility, tokenize) for drawn in self.translate(texts, **arguments)]
 
     def score(
         self,
@@ -392,8 +398,3 @@ class Translator(TextModel):
                 f"{name}={length}: the model's table of positions ends at {self.searcher.max_length}{rest}."
             )
         return length
-
-
-def _encode(encoder, text, at, longest):
-    with located(f"sentence {at + 1}"):
-        return encode_beginning(encoder, text, longest)

@@ -66,7 +66,7 @@ def test_what_else_is_split_and_what_is_not(translator):
     (found,) = translator.translate_by_risk(["Ab. Cd."], num_samples=2)
     assert (found.parts, len(found.hypotheses)) == (2, 2)
     assert translator.translate(["Ab. Cd."], split_sentences="never")[0].parts == 1
-    assert translator.translate(["Ab. Cd."], encoded=[BYTES.encode("Ab. Cd.")])[0].parts == 1
+    assert translator.translate([translator.read("Ab. Cd.")])[0].parts == 1
     assert translator.searched == ["Ab.", "Cd."] * 2 + ["Ab. Cd."] * 2
     translator.problem = Problem()  # whose texts may be anything
     assert translator.translate(["Ab. Cd."])[0].parts == 1

@@ -184,9 +184,8 @@ def test_ids_outside_the_vocabulary_are_refused(translator):
 
 @pytest.mark.parametrize("wrong", [[99999999], [-1], [5.5], ["a"], [5, 1], 5], ids=str)
 def test_ids_in_place_of_texts_are_checked(translator, wrong):
-    for name in ("prefixes", "encoded"):
-        with pytest.raises((UserError, TypeError), match=r"(sentence 2|encoded, item 1): |`prefixes`, item 1"):
-            translator.translate(["x", "y"], **{name: [[5], wrong]})
+    with pytest.raises((UserError, TypeError), match=r"sentence 2: |`prefixes`, item 1"):
+        translator.translate(["x", "y"], prefixes=[[5], wrong])
     if wrong != [5, 1]:
         with pytest.raises((UserError, TypeError)):
             translator.translate_ids([[5, 1], wrong])
@@ -194,15 +193,11 @@ def test_ids_in_place_of_texts_are_checked(translator, wrong):
             translator.score_ids([([5, 1], [5, 1]), ([5, 1], wrong)])
 
 
-def test_there_are_ids_of_each_text(translator):
-    for encoded in ([], [[5]], np.zeros((3, 2), int)):
-        with pytest.raises(UserError, match=f"2 texts, but encoded: {len(encoded)}: expected ids of each"):
-            translator.translate(["x", "y"], encoded=encoded)
-    with pytest.raises(TypeError, match="`encoded` must be a list"):
-        translator.translate(["x"], encoded="x")
-    encode = translator.encoders["inputs"].encode
-    (given,) = translator.translate(["the tree"], encoded=[np.array(encode("the tree"))], beam_size=1)
-    assert given == translator.translate(["the tree"], beam_size=1)[0]
+def test_what_was_read_is_translated_like_its_text(translator):
+    texts = ["the tree", " ", "a tree"]
+    found = translator.translate([*map(translator.read, texts[:2]), texts[2]], beam_size=1)
+    assert found == translator.translate(texts, beam_size=1)
+    assert translator.read(texts[0]).ids == translator.encoders["inputs"].encode(texts[0])
 
 
 @pytest.mark.parametrize("length", [0, 5.5, "many", True, float("nan")])

@@ -9,9 +9,8 @@ import t2t_lite
 from t2t_lite import Generator, HParams, Predictor, Translator, registry
 from t2t_lite.data.problem import Problem, Text2TextProblem
 from t2t_lite.decoding.generator import Generation
-from t2t_lite.decoding.hypothesis import Hypothesis
+from t2t_lite.decoding.hypothesis import Hypothesis, Translation
 from t2t_lite.decoding.scoring import TargetScore
-from t2t_lite.decoding.translator import Translation
 from t2t_lite.evaluation.scores import Score, corpus_bleu
 from t2t_lite.layers import FeedForward, MultiHeadAttention, TokenEmbedding, TransformerEncoderLayer, TransformerStack
 from t2t_lite.models import Transformer

@@ -9,18 +9,16 @@ from t2t_lite.decoding.alignment import pharaoh, word_alignment
 from t2t_lite.decoding.ids import prefix_ids
 from t2t_lite.decoding.jobs.lines import LineAnswer, Lines
 from t2t_lite.decoding.parts import is_natural, splits_sentences, translate_parts
-from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.tokenizations import target_language
-from t2t_lite.text.beginnings import encode_beginning
 
 
-class _Source(NamedTuple):
-    """A line in parts, the ids of each, whether it is too long for one, and the ids that its output begins with."""
+class _Line(NamedTuple):
+    """A line in parts, what was read of each, whether it is too long for one, and the ids its output begins with."""
 
-    line: str
+    text: str
     parts: list
-    ids: list
+    sources: list
     is_long: bool
     prefix: list
 
@@ -32,8 +30,8 @@ class LineTranslator(Lines):
     fewer), and its score is the sum of theirs.
 
     Args:
-        translator: Translator, or an object that has its `translate`, `translate_by_risk`, `encoders`, `problem`,
-            `hparams`, `max_input_length`, `checked_length`, `searcher` and `run`.
+        translator: Translator, or an object that has its `read`, `translate`, `translate_by_risk`, `encoders`,
+            `problem`, `hparams`, `max_input_length`, `checked_length`, `searcher` and `run`.
         settings, name, on_error, as_json: see `Lines`; with `as_json` hypotheses get token scores.
         long_input: see `Lines`. None: split, but truncate if `max_input_size` is set, as in tensor2tensor, or if the
             problem's texts are not natural language.
@@ -80,19 +78,12 @@ class LineTranslator(Lines):
 
     def read(self, line, prefix=""):
         """See `Lines`."""
-        ids = {}  # of each text that was looked at
-
-        def encoded(text):  # without EOS, or more of the first ones than are read
-            if text not in ids:
-                prepare = self.answerer.problem.input_text if self.answerer.problem else None
-                encoder = self.answerer.encoders["inputs"]
-                ids[text] = encode_beginning(encoder, valid_unicode(text), self.limit, prepare)
-            return ids[text]
+        read = functools.cache(lambda text: self.answerer.read(text, self.limit))
 
         def length(text):  # of a very long one some length over the limit
-            return len(encoded(text)) + 1
+            return len(read(text).ids) + 1
 
-        is_long = bool(line.strip()) and length(line) > self.limit
+        is_long = length(line) > self.limit
         if is_long and self.long_input == "refuse":
             count = f"{length(line):,} pieces, more" if length(line) <= 2 * self.limit else "more pieces"
             raise UserError(f"{count} than {self.limit:,}. Split it, or --long_input=split.")
@@ -103,14 +94,14 @@ class LineTranslator(Lines):
         if prefix and parts[0].strip():
             longest = self.answerer.searcher.longest_output(min(length(parts[0]), self.limit), self._options)
             begin = prefix_ids(self.answerer.encoders["targets"], prefix, longest)
-        return _Source(line, parts, [encoded(part) if part.strip() else [] for part in parts], is_long, begin)
+        return _Line(line, parts, list(map(read, parts)), is_long, begin)
 
     def answers(self, readings, on_progress=None):
         """See `Lines`."""
-        prefixes = [source.prefix for source in readings] if any(source.prefix for source in readings) else None
-        translate = functools.partial(self._translate, encoded=[ids for source in readings for ids in source.ids])
-        lines, parts = ([source[field] for source in readings] for field in (0, 1))
-        found = translate_parts(translate, lines, parts, self._language, prefixes, on_progress)
+        prefixes = [line.prefix for line in readings] if any(line.prefix for line in readings) else None
+        translate = functools.partial(self._translate, [source for line in readings for source in line.sources])
+        texts, parts = [line.text for line in readings], [line.parts for line in readings]
+        found = translate_parts(translate, texts, parts, self._language, prefixes, on_progress)
         return list(map(self._answered, readings, found))
 
     def read_target(self, line, _):
@@ -121,23 +112,23 @@ class LineTranslator(Lines):
         """See `Lines`."""
         return self.answerer.score_ids(readings)
 
-    def _translate(self, texts, prefixes, on_progress, encoded):
-        """Returns the Translation of each text, whose ids are known."""
-        arguments = {"max_input_length": self.limit, "on_progress": on_progress, "encoded": encoded, **self._asked}
+    def _translate(self, sources, _, prefixes, on_progress):
+        """Returns the Translation of each `Source`."""
+        arguments = {"max_input_length": self.limit, "on_progress": on_progress, **self._asked}
         if prefixes:
             arguments["prefixes"] = prefixes
         arguments |= vars(self._options) | {"compile": self.compile}
         if not self._utility:
-            return self.answerer.translate(texts, **arguments)
+            return self.answerer.translate(sources, **arguments)
         count = self.settings.mbr_samples
         arguments |= {"utility": self._utility, "num_samples": count, "tokenize": self._tokenize}
-        found = self.answerer.translate_by_risk(texts, **arguments)
+        found = self.answerer.translate_by_risk(sources, **arguments)
         best = max(self.settings.n_best, 1)
         return [dataclasses.replace(one, hypotheses=one.hypotheses[:best]) for one in found]
 
-    def _answered(self, source, found):
+    def _answered(self, line, found):
         best, alignment = found.hypotheses[0], None
         if self._alignments:
             spans = found.source_spans or [], best.spans or []
-            alignment = pharaoh(word_alignment(source.line, spans[0], best.text, spans[1], best.attention))
-        return LineAnswer.of_output(found, len(source.parts), source.is_long, alignment)
+            alignment = pharaoh(word_alignment(line.text, spans[0], best.text, spans[1], best.attention))
+        return LineAnswer.of_output(found, len(line.parts), line.is_long, alignment)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from t2t_lite.data.problem import Problem, TranslateProblem
-from t2t_lite.decoding.hypothesis import Hypothesis
+from t2t_lite.decoding.hypothesis import Hypothesis, Translation
 from t2t_lite.decoding.jobs import text_files
 from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
 from t2t_lite.decoding.jobs.line_translation import LineTranslator
 from t2t_lite.decoding.search.searcher import longest_translation
-from t2t_lite.decoding.translator import Translation
+from t2t_lite.decoding.translator import Source
 from t2t_lite.errors import UserError
 
 
@@ -36,9 +36,13 @@ class Reversing:
     def checked_length(self, length, name):
         return length or self.max_input_length
 
-    def translate(self, texts, max_input_length, on_progress=None, prefixes=None, n_best=1, **options):
+    def read(self, text, max_input_length):
+        return Source(text, text, self.encoders["inputs"].encode(text) if text.strip() else [])
+
+    def translate(self, sources, max_input_length, on_progress=None, prefixes=None, n_best=1, **options):
         self.prefixes = prefixes
         longest = max_input_length - 1  # beside EOS
+        texts = [source.text for source in sources]
         return [
             Translation(
                 tuple(Hypothesis(text[:longest][::-1] + "!" * n, -1.0 * n, ids=[n]) for n in range(n_best)),
@@ -101,8 +105,8 @@ def test_refused_lines_are_found_before_any_is_translated():
 def test_progress_is_told_in_lines():
     told = []
     lines_of = make()
-    lines_of.answerer.translate = lambda texts, on_progress, **options: [
-        on_progress(1) or Translation((Hypothesis(text),)) for text in texts
+    lines_of.answerer.translate = lambda sources, on_progress, **options: [
+        on_progress(1) or Translation((Hypothesis(source.text),)) for source in sources
     ]
     lines_of.answer(["y" * 40, "ab"], on_progress=told.append)
     assert sum(told) == 2 and len(told) == 5 and min(told) == 0
@@ -130,9 +134,9 @@ class Noting(Reversing):
         self.problem = problem
         self.given = []
 
-    def translate(self, texts, **options):
+    def translate(self, sources, **options):
         self.given.append(options)
-        return [self._one(text) for text in texts]
+        return [self._one(source.text) for source in sources]
 
     translate_by_risk = translate
 
@@ -279,9 +283,9 @@ def test_a_text_is_encoded_once(monkeypatch, long_input):
     """Its ids go to the translator, and its prefix's: encoding is a large part of the work before the search."""
     encoded, encode = [], Characters.encode
     monkeypatch.setattr(Characters, "encode", lambda self, text: encoded.append(text) or encode(self, text))
-    lines_of, given = make("max_input_size=5", long_input=long_input), {}
+    lines_of, given = make("max_input_size=5", long_input=long_input), []
     translate = lines_of.answerer.translate
-    monkeypatch.setattr(lines_of.answerer, "translate", lambda texts, **o: given.update(o) or translate(texts, **o))
+    monkeypatch.setattr(lines_of.answerer, "translate", lambda some, **o: given.extend(some) or translate(some, **o))
     lines_of.answer(["abc", "", "ab cd"], prefixes=["q", "", "r"])
-    assert "".join(map(chr, given["encoded"][0])) == "abc" and given["encoded"][1] == []
+    assert "".join(map(chr, given[0].ids)) == "abc" and given[1].ids == []
     assert len(encoded) == len(set(encoded))
