@@ -15,8 +15,7 @@ A command is a module like this one (its docstring heads `--help`):
     def run(flags):                         # the command; heavy imports belong in here. Returns None or a status
         print(flags.export_dir)
 
-    def main(argv=None):
-        return _app.main("t2t-exporter", define_flags, run, argv, check=check)
+    main = _app.command("t2t-exporter", define_flags, run, check)
 
 Exit statuses: 0 done, 1 something failed, 2 the user's mistake, 130 interrupted, 141 nobody reads the output.
 """
@@ -109,6 +108,19 @@ def main(command, define_flags, run, argv=None, *, check=None, tensorflow=True):
             if status is None:
                 raise
             return status
+
+
+def command(name, define_flags, run, check=None, *, tensorflow=True):
+    """Returns the function of a command's words that `main` is with these arguments."""
+    return lambda argv=None: main(name, define_flags, run, argv, check=check, tensorflow=tensorflow)
+
+
+def require_files(flags, *names):
+    """Raises `UserError` when one of the flags names a local file that is not there."""
+    for name in names:
+        path = flags[name].value
+        if path and "://" not in path and not os.path.exists(path):
+            raise UserError(f"--{name}={path}: no such file. Check the path.")
 
 
 def report(command, error):

@@ -1,7 +1,5 @@
 """What t2t-decoder can do, and which of its flags go together."""
 
-import os
-
 from t2t_lite import streams
 from t2t_lite.assignments import parse_assignments
 from t2t_lite.bin import _app, _trained
@@ -54,11 +52,8 @@ def check(flags):
     if mode == "features_file" and "-" in (source, flags.features_file):
         raise UserError("--features_file=-: arrays are written to a file, such as features.npz, of a text in a file.")
     _check_shards(flags, mode)
-    for name in INPUTS:
-        path = flags[name].value
-        shared = flags.decode_shards > 1 or "shards" in flags.decode_hparams
-        if path and path != "-" and "://" not in path and not os.path.exists(path) and not shared:
-            raise UserError(f"--{name}={path}: no such file. Check the path.")
+    if flags.decode_shards == 1 and "shards" not in flags.decode_hparams:
+        _app.require_files(flags, *(name for name in INPUTS if flags[name].value != "-"))
     # The outputs of records get names that end in .decodes.
     _app.refuse_packed(flags, *(["decode_to_file"] if mode != "records" else []), "alignments_file")
     if flags.tokenization and not (mode in ("records", "tune") or flags.decode_reference or flags.mbr == "bleu"):

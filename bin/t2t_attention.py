@@ -59,10 +59,7 @@ def check(flags):
         raise UserError(f"--output={flags.output}: is no .{flags.format}. Leave --format out, or change one.")
     files.check_outputs({"--roles": flags.roles, "--roles_target": flags.roles_target}, {"--output": flags.output})
     flags.heads = [_head(number) for number in flags.heads] or None
-    for name in ("roles", "roles_target"):
-        path = flags[name].value
-        if path and "://" not in path and not os.path.exists(path):
-            raise UserError(f"--{name}={path}: no such file. Check the path.")
+    _app.require_files(flags, "roles", "roles_target")
 
 
 def run(flags):
@@ -112,9 +109,7 @@ def _head(text):
     return int(text[:6])
 
 
-def main(argv=None):
-    """Runs the command; returns its exit status."""
-    return _app.main("t2t-attention", define_flags, run, argv, check=check)
+main = _app.command("t2t-attention", define_flags, run, check)
 
 
 if __name__ == "__main__":

@@ -138,9 +138,7 @@ def _check_same_n(flags, noted):
         )
 
 
-def main(argv=None):
-    """Runs the command; returns its exit status."""
-    return _app.main("t2t-avg-all", define_flags, run, argv, check=check)
+main = _app.command("t2t-avg-all", define_flags, run, check)
 
 
 if __name__ == "__main__":

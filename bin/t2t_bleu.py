@@ -117,9 +117,7 @@ def _mode(flags):
     return _MODES["folder" if flags.translations_dir else "file"]
 
 
-def main(argv=None):
-    """Runs the command; returns its exit status."""
-    return _app.main("t2t-bleu", define_flags, run, argv, check=check)
+main = _app.command("t2t-bleu", define_flags, run, check)
 
 
 if __name__ == "__main__":

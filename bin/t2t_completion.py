@@ -28,9 +28,7 @@ def run(flags):
     print(completion.script(flags.shell, tables))
 
 
-def main(argv=None):
-    """Runs the command; returns its exit status."""
-    return _app.main("t2t-completion", define_flags, run, argv, check=check, tensorflow=False)
+main = _app.command("t2t-completion", define_flags, run, check, tensorflow=False)
 
 
 if __name__ == "__main__":

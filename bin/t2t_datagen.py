@@ -93,9 +93,7 @@ def _inspect(names, data_dir, flags):
             print(f"{paragraph}\n", flush=True)
 
 
-def main(argv=None):
-    """Entry point of the command; returns the exit status."""
-    return _app.main("t2t-datagen", define_flags, run, argv, check=check)
+main = _app.command("t2t-datagen", define_flags, run, check)
 
 
 if __name__ == "__main__":

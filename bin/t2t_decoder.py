@@ -127,9 +127,7 @@ def _job(flags, mode):
     )
 
 
-def main(argv=None):
-    """Runs the command; returns its exit status."""
-    return _app.main("t2t-decoder", define_flags, run, argv, check=_decoder_modes.check)
+main = _app.command("t2t-decoder", define_flags, run, _decoder_modes.check)
 
 
 if __name__ == "__main__":

@@ -89,9 +89,7 @@ def evaluate(flags, *, once=False, on_train_data=False):
         print(path, *(f"{name} = {value:.4f}" for name, value in metrics.items()), sep="  ", flush=True)
 
 
-def main(argv=None):
-    """Runs the command; returns its exit status."""
-    return _app.main("t2t-eval", define_flags, run, argv, check=check)
+main = _app.command("t2t-eval", define_flags, run, check)
 
 
 if __name__ == "__main__":

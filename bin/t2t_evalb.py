@@ -71,9 +71,7 @@ def _show(title, result):
         print(f"{name:25} = {percent:6.2f}")
 
 
-def main(argv=None):
-    """Runs the command; returns its exit status."""
-    return _app.main("t2t-evalb", define_flags, run, argv, check=check)
+main = _app.command("t2t-evalb", define_flags, run, check)
 
 
 if __name__ == "__main__":

@@ -139,9 +139,7 @@ _MODES = {
 }
 
 
-def main(argv=None):
-    """Runs the command; returns its exit status."""
-    return _app.main("t2t-exporter", define_flags, run, argv, check=check)
+main = _app.command("t2t-exporter", define_flags, run, check)
 
 
 if __name__ == "__main__":

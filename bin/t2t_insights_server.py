@@ -51,9 +51,7 @@ def run(flags):
         serve(create_app(models), listener, LONGEST_BODY)
 
 
-def main(argv=None):
-    """Runs the command; returns its exit status."""
-    return _app.main("t2t-insights-server", define_flags, run, argv, check=check)
+main = _app.command("t2t-insights-server", define_flags, run, check)
 
 
 if __name__ == "__main__":

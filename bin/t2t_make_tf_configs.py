@@ -41,9 +41,7 @@ def run(flags):
         print(f"'{config}'")
 
 
-def main(argv=None):
-    """Runs the command; returns its exit status."""
-    return _app.main("t2t-make-tf-configs", define_flags, run, argv, check=check, tensorflow=False)
+main = _app.command("t2t-make-tf-configs", define_flags, run, check, tensorflow=False)
 
 
 if __name__ == "__main__":

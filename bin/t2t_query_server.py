@@ -12,13 +12,11 @@ describes everything.
 """
 
 import contextlib
-import os
 import sys
 
 from t2t_lite import streams
 from t2t_lite.bin import _app
 from t2t_lite.bin._modes import Mode, check_mode
-from t2t_lite.errors import UserError
 from t2t_lite.ranges import DECODE_BATCH, MODEL_VERSION, REQUEST_TIMEOUT, RETRIES, SPLIT_SENTENCES
 
 _TEXT = "text goes to the server as it is, and the vocabulary is in the export"
@@ -91,8 +89,7 @@ def check(flags):
     _app.refuse_packed(flags, "outputs_file")
     asked = [name for name in _MODES if name in flags and flags[name].value not in (None, False)]
     check_mode(flags, _MODES[asked[0] if asked else "stream"], _MODES)
-    if flags.inputs_file and not os.path.exists(flags.inputs_file) and "://" not in flags.inputs_file:
-        raise UserError(f"--inputs_file={flags.inputs_file}: no such file. Check the path.")
+    _app.require_files(flags, "inputs_file")
 
 
 def run(flags):
@@ -133,9 +130,7 @@ def _print_status(client):
     return 0 if any(state == "AVAILABLE" for _, state, _ in versions) else 1
 
 
-def main(argv=None):
-    """Runs the command; returns its exit status."""
-    return _app.main("t2t-query-server", define_flags, run, argv, check=check, tensorflow=False)
+main = _app.command("t2t-query-server", define_flags, run, check, tensorflow=False)
 
 
 if __name__ == "__main__":

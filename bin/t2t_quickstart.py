@@ -51,9 +51,7 @@ def run(flags):
     os.execve(bash, [bash, _SCRIPT, *words], {**os.environ, "PATH": os.pathsep.join(folders), "PYTHON": sys.executable})
 
 
-def main(argv=None):
-    """Runs the command; returns its exit status."""
-    return _app.main("t2t-quickstart", define_flags, run, argv, check=check, tensorflow=False)
+main = _app.command("t2t-quickstart", define_flags, run, check, tensorflow=False)
 
 
 if __name__ == "__main__":

@@ -65,9 +65,7 @@ def run(flags):
     print(json.dumps(made, indent=1) if flags.json else "\n".join(answer_report.as_text(made)))
 
 
-def main(argv=None):
-    """Runs the command; returns its exit status."""
-    return _app.main("t2t-score", define_flags, run, argv, check=check)
+main = _app.command("t2t-score", define_flags, run, check)
 
 
 if __name__ == "__main__":

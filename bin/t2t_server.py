@@ -108,9 +108,7 @@ def run(flags):
             serve(server, listener, flags.max_body_bytes, drain_seconds=flags.drain_secs, on_stop=server.stop)
 
 
-def main(argv=None):
-    """Runs the command; returns its exit status."""
-    return _app.main("t2t-server", define_flags, run, argv, check=check)
+main = _app.command("t2t-server", define_flags, run, check)
 
 
 if __name__ == "__main__":

@@ -151,9 +151,7 @@ def _show(flags, scored, plot):
     print(f"plot: {plot}")
 
 
-def main(argv=None):
-    """Runs the command; returns its exit status."""
-    return _app.main("t2t-translate-all", define_flags, run, argv, check=check)
+main = _app.command("t2t-translate-all", define_flags, run, check)
 
 
 if __name__ == "__main__":
