@@ -3,6 +3,7 @@
 A command is a module like this one (its docstring heads `--help`):
 
     from t2t_lite.bin import _app
+    from t2t_lite.modes import require
 
     def define_flags(flags):
         _app.define_common_flags(flags)
@@ -10,7 +11,7 @@ A command is a module like this one (its docstring heads `--help`):
         _app.define_tf1_flags(flags)
 
     def check(flags):                       # optional: before the user's folder and TensorFlow are imported
-        _app.require(flags, "output_dir")
+        require(flags, "output_dir")
 
     def run(flags):                         # the command; heavy imports belong in here. Returns None or a status
         print(flags.export_dir)
@@ -55,14 +56,6 @@ def define_tf1_flags(flags):
         for name, reason in names.items():
             if name not in flags:
                 flags.no_effect(name, reason, is_bool)
-
-
-def require(flags, *names):
-    """Raises `UserError` when one of the flags has no value; the message says what each is for."""
-    missing = [f"--{name} ({flags[name].help.rstrip('.')})" for name in names if flags[name].value in (None, "", [])]
-    if missing:
-        *others, last = missing
-        raise UserError(f"missing {', '.join(others)}{' and ' if others else ''}{last}.")
 
 
 def refuse_packed(flags, *names):

@@ -6,6 +6,7 @@ import re
 from t2t_lite import files
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
+from t2t_lite.modes import require
 from t2t_lite.ranges import JOINS, POOLINGS
 
 FEATURES_FLAGS = ("features_layers", "features_join", "features_pooling")
@@ -26,7 +27,7 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` unless a model is named."""
     if not flags.checkpoint_path:
-        _app.require(flags, "output_dir")
+        require(flags, "output_dir")
 
 
 def paths(flags):

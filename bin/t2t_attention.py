@@ -14,8 +14,8 @@ import sys
 
 from t2t_lite import files, pictures
 from t2t_lite.bin import _app, _trained
-from t2t_lite.bin._modes import Mode, check_mode
 from t2t_lite.errors import UserError
+from t2t_lite.modes import Mode, check_mode
 from t2t_lite.ranges import Range
 
 _NUMBER = Range(1, 10_000)

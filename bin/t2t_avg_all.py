@@ -14,6 +14,7 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError, counted
+from t2t_lite.modes import require
 from t2t_lite.ranges import COUNT, MINUTES
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -32,7 +33,7 @@ def define_flags(flags):
 
 def check(flags):
     """Raises `UserError` for flags that are missing or contradict each other."""
-    _app.require(flags, "model_dir", "output_dir")
+    require(flags, "model_dir", "output_dir")
     if os.path.realpath(flags.model_dir) == os.path.realpath(flags.output_dir):
         raise UserError(f"--output_dir={flags.output_dir}: is --model_dir, whose checkpoints it would overwrite.")
 

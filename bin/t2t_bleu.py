@@ -14,9 +14,9 @@ import logging
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.bin._modes import Mode, check_mode
 from t2t_lite.bin._score_flags import check_score_flags, define_score_flags, ter_options
 from t2t_lite.errors import UserError
+from t2t_lite.modes import Mode, check_mode
 from t2t_lite.ranges import COUNT, MINUTES, Range
 
 _LOGGER = logging.getLogger("t2t_lite")

@@ -8,6 +8,7 @@ import sys
 
 from t2t_lite import completion
 from t2t_lite.bin import _app
+from t2t_lite.modes import require
 
 
 def define_flags(flags):
@@ -17,7 +18,7 @@ def define_flags(flags):
 
 def check(flags):
     """Raises `UserError` when no shell is named."""
-    _app.require(flags, "shell")
+    require(flags, "shell")
 
 
 def run(flags):

@@ -12,10 +12,10 @@ import os
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.bin._modes import Mode, check_mode
 from t2t_lite.bin._setting_flags import define_settings, read_settings
 from t2t_lite.data.generation_settings import GenerationSettings
 from t2t_lite.errors import UserError
+from t2t_lite.modes import Mode, check_mode, require
 from t2t_lite.problems.own_settings import OWN_FLAGS
 
 _MODES = {
@@ -53,7 +53,7 @@ def define_flags(flags):
 
 def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
-    _app.require(flags, "problem", *(["data_dir"] if not flags.only_list else []))
+    require(flags, "problem", *(["data_dir"] if not flags.only_list else []))
     check_mode(flags, _MODES["inspect" if flags.inspect else "generate"], _MODES)
     if flags.beam_pipeline_options and not flags.runner:
         raise UserError("--beam_pipeline_options: only with --runner, which says who runs the pipeline.")

@@ -15,6 +15,7 @@ import sys
 from t2t_lite.bin import _app
 from t2t_lite.bin._score_flags import hparams_changes
 from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings
+from t2t_lite.modes import require
 from t2t_lite.ranges import GPUS
 from t2t_lite.training.settings import EvaluationSettings
 
@@ -40,7 +41,7 @@ def define_flags(flags):
 
 def check(flags):
     """Raises `UserError` for flags that are missing."""
-    _app.require(flags, "output_dir", "data_dir")
+    require(flags, "output_dir", "data_dir")
 
 
 def run(flags):

@@ -12,6 +12,7 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError, counted
+from t2t_lite.modes import require
 
 _SHOWN = 10  # as many problems as evalb shows before it gives up
 
@@ -25,7 +26,7 @@ def define_flags(flags):
 
 def check(flags):
     """Raises `UserError` for flags that are missing."""
-    _app.require(flags, "gold", "predicted")
+    require(flags, "gold", "predicted")
 
 
 def run(flags):

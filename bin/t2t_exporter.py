@@ -16,8 +16,8 @@ import shlex
 import sys
 
 from t2t_lite.bin import _app, _trained
-from t2t_lite.bin._modes import Mode, check_mode
 from t2t_lite.errors import UserError
+from t2t_lite.modes import Mode, check_mode
 from t2t_lite.ranges import COMPUTE_DTYPES, FORMATS, QUANTIZATIONS
 
 _LOGGER = logging.getLogger("t2t_lite")

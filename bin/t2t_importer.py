@@ -12,8 +12,8 @@ The new checkpoint's path is printed. docs/importing.md says what can be importe
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.bin._modes import Mode, check_mode
 from t2t_lite.errors import UserError, counted
+from t2t_lite.modes import Mode, check_mode, require
 
 _PATH = (
     "The model: of tensor2tensor a checkpoint, …/model.ckpt-N, or the folder of a run; of hugging_face the folder of a "
@@ -49,7 +49,7 @@ def define_flags(flags):
 
 def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
-    _app.require(flags, "from", "path", "output_dir")
+    require(flags, "from", "path", "output_dir")
     check_mode(flags, _MODES[flags["from"].value], _MODES)
     if len(flags.vocab) > 2:
         raise UserError(f"--vocab: found {counted(len(flags.vocab), 'file')}. Expected one, or inputs' and targets'.")

@@ -13,6 +13,7 @@ import logging
 import sys
 
 from t2t_lite.bin import _app, _trained
+from t2t_lite.modes import require
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -30,7 +31,7 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
     _trained.check(flags)
-    _app.require(flags, "host")
+    require(flags, "host")
 
 
 def run(flags):

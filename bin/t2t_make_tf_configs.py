@@ -11,6 +11,7 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
+from t2t_lite.modes import require
 
 
 def define_flags(flags):
@@ -27,7 +28,7 @@ def check(flags):
     if flags.workers and flags.masters:
         raise UserError("--masters is another name of --workers. Give one of them.")
     if not flags.masters:
-        _app.require(flags, "workers")
+        require(flags, "workers")
 
 
 def run(flags):

@@ -16,7 +16,7 @@ import sys
 
 from t2t_lite import streams
 from t2t_lite.bin import _app
-from t2t_lite.bin._modes import Mode, check_mode
+from t2t_lite.modes import Mode, check_mode, require
 from t2t_lite.ranges import DECODE_BATCH, MODEL_VERSION, REQUEST_TIMEOUT, RETRIES, SPLIT_SENTENCES
 
 _TEXT = "text goes to the server as it is, and the vocabulary is in the export"
@@ -85,7 +85,7 @@ def define_flags(flags):
 
 def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
-    _app.require(flags, "server", "servable_name")
+    require(flags, "server", "servable_name")
     _app.refuse_packed(flags, "outputs_file")
     asked = [name for name in _MODES if name in flags and flags[name].value not in (None, False)]
     check_mode(flags, _MODES[asked[0] if asked else "stream"], _MODES)

@@ -14,6 +14,7 @@ import sysconfig
 
 from t2t_lite.bin import _app
 from t2t_lite.errors import Failure, UserError
+from t2t_lite.modes import require
 from t2t_lite.ranges import COUNT, Range
 
 _STEPS = Range(1, COUNT.most)
@@ -31,7 +32,7 @@ def define_flags(flags):
 
 def check(flags):
     """Raises `UserError` for no folder, and for one in which something else's export would be replaced."""
-    _app.require(flags, "output_dir")
+    require(flags, "output_dir")
     export, train = (os.path.join(flags.output_dir, name) for name in ("export", "train"))
     if os.path.exists(export) and not os.path.exists(train):
         raise UserError(

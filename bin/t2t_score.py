@@ -15,6 +15,7 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
+from t2t_lite.modes import require
 
 
 def define_flags(flags):
@@ -46,7 +47,7 @@ def define_flags(flags):
 
 def check(flags):
     """Raises `UserError` for flags that are missing."""
-    _app.require(flags, "task", "predictions", "reference")
+    require(flags, "task", "predictions", "reference")
 
 
 def run(flags):

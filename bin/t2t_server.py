@@ -16,6 +16,7 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
+from t2t_lite.modes import require
 from t2t_lite.ranges import DECODE_BATCH, SPLIT_SENTENCES
 
 _ORIGIN = re.compile(r"https?://[^/\s?#]+", re.IGNORECASE)
@@ -72,7 +73,7 @@ def define_flags(flags):
 
 def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
-    _app.require(flags, "export_dir", "servable_name", "host")
+    require(flags, "export_dir", "servable_name", "host")
     if "/" in flags.servable_name or ":" in flags.servable_name:
         raise UserError(f"--servable_name={flags.servable_name}: expected a name without / and :, such as translate.")
     for origin in flags.allow_origin:

@@ -25,7 +25,8 @@ import sys
 from t2t_lite.bin import _app
 from t2t_lite.bin.t2t_eval import evaluate
 from t2t_lite.bin.trainer.autotune import search_hparams
-from t2t_lite.bin.trainer.training_flags import check, chosen_mode, define_flags, recall
+from t2t_lite.bin.trainer.training_flags import define_flags, recall
+from t2t_lite.bin.trainer.training_modes import check, chosen_mode
 from t2t_lite.bin.trainer.training_run import earlier_run, hparams_of_flags, train_run
 
 _DESCRIBED = (

@@ -16,6 +16,7 @@ from t2t_lite.bin import _app
 from t2t_lite.bin._score_flags import check_score_flags, define_score_flags, ter_options
 from t2t_lite.decoding.jobs import decoder_command
 from t2t_lite.errors import UserError, counted
+from t2t_lite.modes import require
 from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, MINUTES
 from t2t_lite.search_options import SearchOptions
 
@@ -51,7 +52,7 @@ def define_flags(flags):
 
 def check(flags):
     """Raises `UserError` for flags that are missing or out of range."""
-    _app.require(flags, "model_dir", "source", "translations_dir")
+    require(flags, "model_dir", "source", "translations_dir")
     decoder_command.check(flags.decoder_command)
 
 

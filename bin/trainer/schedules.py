@@ -45,6 +45,14 @@ def check(flags):
         )
 
 
+def check_early_stopping(flags):
+    """Raises `UserError` for a schedule without the evaluations that may stop training early."""
+    if flags.schedule == "train" and flags["eval_early_stopping_steps"].present:
+        raise UserError(
+            "--eval_early_stopping_steps: needs evaluations, and --schedule=train makes none. Leave one of them out."
+        )
+
+
 def help_string():
     """Returns all schedules and what they do, for --help."""
     return "; ".join(f"{name}: {what}" for name, what in (TRAINING | EVALUATING).items())

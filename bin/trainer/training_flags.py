@@ -1,15 +1,13 @@
-"""The flags of t2t-trainer, and which of them contradict each other."""
+"""The flags of t2t-trainer, the settings that they make, and those that a run remembers."""
 
 import os
 
 from t2t_lite.bin import _app
-from t2t_lite.bin._modes import Mode, check_mode
 from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings, read_settings
-from t2t_lite.bin.trainer import describing_flags, schedules, search_flags
-from t2t_lite.bin.trainer.search_flags import check_search, check_several_runs, define_search_flags
+from t2t_lite.bin.trainer import describing_flags, schedules
+from t2t_lite.bin.trainer.search_flags import define_search_flags
 from t2t_lite.decoding.jobs.decode_hparams import evaluation_search
-from t2t_lite.errors import UserError, located
-from t2t_lite.pictures import check_picture
+from t2t_lite.errors import located
 from t2t_lite.ranges import SEED
 from t2t_lite.training.settings import (
     EARLY,
@@ -23,28 +21,6 @@ from t2t_lite.training.settings import (
 
 # What a run was asked to do that is not the Trainer's, but this command's.
 _OF_COMMAND = ("export_saved_model", "inter_op_parallelism_threads", "intra_op_parallelism_threads")
-
-_TRAINING = ("export_saved_model", "allow_hparams_change")
-_NOT_OF_SEARCHES = {
-    "random_seeds": "A search has --autotune_seeds=N.",
-    "export_saved_model": "Export the best trial by t2t-exporter afterwards.",
-    "allow_hparams_change": "Trials that are compared keep their hyperparameters.",
-}
-MODES = {  # the first two also take what a command line that trains has
-    "summary": Mode("--summary"),
-    "describe": Mode("--describe", describing_flags.FLAGS),
-    "search": Mode("--hparams_range", ("random_seed", *search_flags.FLAGS), instead=_NOT_OF_SEARCHES),
-    "seeds": Mode("--random_seeds", ("random_seeds", *_TRAINING)),
-    "evaluate": Mode("--schedule=evaluate", ("eval_use_test_set", "random_seed", *_TRAINING)),
-    "train": Mode("training", ("random_seed", *_TRAINING)),
-}
-
-
-def chosen_mode(flags):
-    """Returns the key in `MODES` of what the flags ask for."""
-    asked = {"summary": flags.summary, "describe": flags.describe, "search": flags.hparams_range}
-    asked |= {"seeds": flags.random_seeds, "evaluate": flags.schedule in schedules.EVALUATING, "train": True}
-    return next(mode for mode, is_asked in asked.items() if is_asked)
 
 
 def define_flags(flags):
@@ -131,48 +107,4 @@ def recall(flags, output_dir, before):
     with located(os.path.join(output_dir or "", "hparams.json")):
         for name in {*plan_of(0, **UNTOLD), "decode_hparams", *_OF_COMMAND} & plan.keys():
             flags[name].recall(plan[name])
-    _check_early_stopping(flags)
-
-
-def _check_early_stopping(flags):
-    if flags.schedule == "train" and flags["eval_early_stopping_steps"].present:
-        raise UserError(
-            "--eval_early_stopping_steps: needs evaluations, and --schedule=train makes none. Leave one of them out."
-        )
-
-
-def check(flags):
-    """Raises `UserError` for flags that are missing or unknown schedules."""
-    if flags.summary:
-        return
-    schedules.check(flags)
-    if flags.decode_from_file:
-        raise UserError(
-            f"--decode_from_file: t2t-trainer translates no files. Type instead: t2t-decoder "
-            f"--output_dir={flags.output_dir or 'OUTPUT_DIR'} --decode_from_file={flags.decode_from_file}"
-        )
-    config = os.path.join(flags.output_dir or "", "hparams.json")
-    remembers = flags.output_dir and ("://" in flags.output_dir or os.path.exists(config))
-    if flags.describe:
-        if flags.plot:
-            check_picture("--plot", flags.plot)
-        return _app.require(flags, *([] if remembers else ["hparams_set"]))
-    check_mode(flags, MODES[chosen_mode(flags)], MODES)
-    _check_early_stopping(flags)
-    may_train = flags.schedule in schedules.TRAINING and not remembers
-    is_run = bool(flags.output_dir) and os.path.exists(config)  # what there is at an address is not known yet
-    check_search(flags, is_run)
-    if flags.random_seeds:
-        _check_seeds(flags, is_run)
-    settings = ["problem"] if flags.warm_start_from else ["problem", "hparams_set"]
-    _app.require(flags, "data_dir", "output_dir", *(settings if may_train else []))
-
-
-def _check_seeds(flags, is_run):
-    """Raises `UserError` unless --random_seeds are several runs with evaluations."""
-    given = f"--random_seeds={','.join(map(str, flags.random_seeds))}"
-    if len(flags.random_seeds) < 2 or len({*flags.random_seeds}) < len(flags.random_seeds):
-        raise UserError(
-            f"{given}: expected two or more different seeds, such as 1,2,3. For one there is --random_seed."
-        )
-    check_several_runs(given, flags, is_run)
+    schedules.check_early_stopping(flags)

@@ -29,7 +29,7 @@ _SHORT, _LEAST_PIECES = 3, 30  # an output of less than a third of so many piece
 
 
 @dataclasses.dataclass(frozen=True)
-class Source:
+class SourceText:
     """A text that was read, see `Translator.read`.
 
     Attributes:
@@ -123,7 +123,7 @@ class Translator(TextModel):
         sources = {}
         for at, text in enumerate(texts):
             with located(f"sentence {at + 1}"):
-                source = text if isinstance(text, Source) else self.read(text, longest + 1)
+                source = text if isinstance(text, SourceText) else self.read(text, longest + 1)
             if source.ids:  # a text of only control characters is blank, too
                 sources[at] = source
         blank = Translation((Hypothesis(token_scores=[] if return_token_scores else None),))
@@ -148,7 +148,7 @@ class Translator(TextModel):
             translations[at] = Translation(hypotheses, len(source.ids) > longest, pieces, spans, is_short=is_short)
         return translations
 
-    def read(self, text: str, max_input_length: int | None = None) -> Source:
+    def read(self, text: str, max_input_length: int | None = None) -> SourceText:
         """Returns a text as `translate` also takes it, then as a whole.
 
         Args:
@@ -162,7 +162,7 @@ class Translator(TextModel):
         prepared = self._prepared(text)
         longest = self.checked_length(max_input_length) - 1  # beside EOS
         ids = encode_beginning(self.encoders["inputs"], prepared, longest) if prepared.strip() else []
-        return Source(text, prepared, ids)
+        return SourceText(text, prepared, ids)
 
     def _hypothesis(self, text, result, stop, source, replaces, fields):
         """Returns the Hypothesis of a result; of a `source`, (text, spans of its pieces), with its own spans."""
@@ -181,12 +181,12 @@ class Translator(TextModel):
     def _checked(self, texts):
         """Returns a list of str, each valid Unicode, and of what `read` returns."""
         check_list(texts)
-        return [text if isinstance(text, Source) else check_text(text, at) for at, text in enumerate(texts)]
+        return [text if isinstance(text, SourceText) else check_text(text, at) for at, text in enumerate(texts)]
 
     def _in_parts(self, translate, texts, split_sentences, prefixes, on_progress):
         """Returns what a function gives for the sentences of texts, joined; None if no text is to be split."""
         splits = splits_sentences(split_sentences, self.problem, self.run and self.run.config)
-        if not splits or any(isinstance(text, Source) for text in texts):
+        if not splits or any(isinstance(text, SourceText) for text in texts):
             return None
         parts = list(map(sentence_parts, texts))
         if all(len(of_text) < 2 for of_text in parts):

@@ -10,6 +10,7 @@ import pytest
 
 from t2t_lite.bin import _app
 from t2t_lite.errors import Failure, UserError
+from t2t_lite.modes import require
 
 
 def define_flags(flags):
@@ -123,7 +124,7 @@ def test_help_lists_the_commands_own_flags_with_defaults(call):
 
 
 def test_missing_flags_are_named_with_their_meaning_before_the_command_runs(call):
-    status, flags, _, err = call(check=lambda flags: _app.require(flags, "problem", "data_dir", "output_dir"))
+    status, flags, _, err = call(check=lambda flags: require(flags, "problem", "data_dir", "output_dir"))
     assert (status, flags) == (2, None)
     assert err == "t2t-x: error: missing --problem (Name of the problem) and --data_dir (Folder of records).\n"
 

@@ -13,10 +13,10 @@ from t2t_lite.bin import (
     t2t_query_server,
     t2t_trainer,
 )
-from t2t_lite.bin._modes import Mode, check_mode
-from t2t_lite.bin.trainer import training_flags
+from t2t_lite.bin.trainer import training_modes
 from t2t_lite.errors import UserError
 from t2t_lite.flags import Flags
+from t2t_lite.modes import Mode, check_mode
 
 TABLES = {
     t2t_attention: t2t_attention._MODES,
@@ -26,7 +26,7 @@ TABLES = {
     t2t_exporter: t2t_exporter._MODES,
     t2t_importer: t2t_importer._MODES,
     t2t_query_server: t2t_query_server._MODES,
-    t2t_trainer: training_flags.MODES,
+    t2t_trainer: training_modes.MODES,
 }
 MODES = {
     "draw": Mode("--draw", ("draw", "colour", "size"), ("colour",)),

@@ -113,7 +113,7 @@ class LineTranslator(Lines):
         return self.answerer.score_ids(readings)
 
     def _translate(self, sources, _, prefixes, on_progress):
-        """Returns the Translation of each `Source`."""
+        """Returns the Translation of each `SourceText`."""
         arguments = {"max_input_length": self.limit, "on_progress": on_progress, **self._asked}
         if prefixes:
             arguments["prefixes"] = prefixes

@@ -13,7 +13,7 @@ from t2t_lite.decoding.jobs import text_files
 from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
 from t2t_lite.decoding.jobs.line_translation import LineTranslator
 from t2t_lite.decoding.search.searcher import longest_translation
-from t2t_lite.decoding.translator import Source
+from t2t_lite.decoding.translator import SourceText
 from t2t_lite.errors import UserError
 
 
@@ -37,7 +37,7 @@ class Reversing:
         return length or self.max_input_length
 
     def read(self, text, max_input_length):
-        return Source(text, text, self.encoders["inputs"].encode(text) if text.strip() else [])
+        return SourceText(text, text, self.encoders["inputs"].encode(text) if text.strip() else [])
 
     def translate(self, sources, max_input_length, on_progress=None, prefixes=None, n_best=1, **options):
         self.prefixes = prefixes

@@ -4,7 +4,6 @@ import typing
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
 
 
@@ -43,7 +42,15 @@ def check_mode(flags, mode, modes):
         names = ", ".join(f"--{name}" for name in unread)
         it = "it" if len(unread) == 1 else "them"
         raise UserError(f"{names}: not with {mode.name}{only}. Leave {it} out.{''.join(instead)}")
-    _app.require(flags, *mode.needs)
+    require(flags, *mode.needs)
+
+
+def require(flags, *names):
+    """Raises `UserError` when one of the flags has no value; the message says what each is for."""
+    missing = [f"--{name} ({flags[name].help.rstrip('.')})" for name in names if flags[name].value in (None, "", [])]
+    if missing:
+        *others, last = missing
+        raise UserError(f"missing {', '.join(others)}{' and ' if others else ''}{last}.")
 
 
 def _asks(flag):
