@@ -1,5 +1,7 @@
 """What t2t-decoder hands on: to whom the input goes, how lines are translated, and what outputs depend on."""
 
+import dataclasses
+
 import pytest
 
 from t2t_lite.bin import t2t_decoder
@@ -18,6 +20,7 @@ WAYS = {
 }
 
 
+PART = FilePart("in", ["a"])
 TUNE = ["--tune", "--decode_from_file=in", "--decode_reference=ref"]
 
 
@@ -126,7 +129,7 @@ def test_parts_are_by_flags_or_by_settings(given):
 
 PLAIN = {
     "long_input": None, "split_sentences": None, "utility": None, "tokenize": None, "as_json": False,
-    "alignments": False, "on_error": "errors",
+    "alignments": False,
 }  # fmt: skip
 
 
@@ -146,7 +149,7 @@ def test_a_flag_reaches_the_translation_of_lines(given, monkeypatch, flag, optio
     of_bleu = [flag, "--mbr=bleu", "--tokenization=zh"], PLAIN | {option: value, "utility": "bleu", "tokenize": "zh"}
     for flags, expected in (([], PLAIN), ([flag], PLAIN | {option: value}), of_bleu):
         _, job = given("--decode_from_file=in", *flags)
-        assert job.lines_of("in", "errors") == (("translator", job.settings, "in"), expected)
+        assert job.lines_of("in") == (("translator", job.settings, "in"), expected | {"on_error": job.errors})
 
 
 @pytest.mark.parametrize(
@@ -156,29 +159,26 @@ def test_a_flag_reaches_the_translation_of_lines(given, monkeypatch, flag, optio
      "--decode_hparams=alpha=0.1", "--decode_hparams=extra_length=3", "--decode_shards=2"],
 )  # fmt: skip
 def test_what_was_begun_under_another_flag_is_not_gone_on_with(given, flag):
-    task = FilePart("in", ["a"], "out")
-    found = [made_from(given("--decode_from_file=in", *flags)[1], task) for flags in ([], [flag], [])]
+    found = [made_from(given("--decode_from_file=in", *flags)[1], PART, "translating") for flags in ([], [flag], [])]
     assert found[0] == found[2] != found[1]
 
 
 def test_the_tokenization_decides_about_outputs_only_by_their_risk(given):
     for utility, is_same in (("chrf", True), ("bleu", False)):
         flags = ["--decode_from_file=in", "--decode_reference=ref", f"--mbr={utility}"]
-        one, other = (
-            made_from(given(*flags, *more)[1], FilePart("in", ["a"], "out")) for more in ([], ["--tokenization=zh"])
-        )
+        one, other = (made_from(given(*flags, *more)[1], PART, "translating") for more in ([], ["--tokenization=zh"]))
         assert (one == other) == is_same
 
 
-@pytest.mark.parametrize("change", [{"lines": ["b"]}, {"prefixes": ["x"]}, {"first": 2}, {"title": "scoring"}])
+@pytest.mark.parametrize("change", [{"lines": ["b"]}, {"prefixes": ["x"]}, {"first": 2}])
 def test_nor_of_another_input_or_kind_of_job(given, change):
     _, job = given("--decode_from_file=in")
-    one, other = (FilePart(**{"name": "in", "lines": ["a"], "path": "out"} | more) for more in ({}, change))
-    assert made_from(job, one) != made_from(job, other)
+    other = dataclasses.replace(PART, **change)
+    assert made_from(job, PART, "translating") != made_from(job, other, "translating")
+    assert made_from(job, PART, "translating") != made_from(job, PART, "scoring")
 
 
 def test_what_is_only_shown_changes_nothing(given):
-    task = FilePart("in", ["a"], "out")
     shown = ([], ["--decode_hparams=log_results=true"])
-    one, other = (made_from(given("--decode_from_file=in", *flags)[1], task) for flags in shown)
+    one, other = (made_from(given("--decode_from_file=in", *flags)[1], PART, "translating") for flags in shown)
     assert one == other

@@ -12,8 +12,6 @@ from t2t_lite import files, streams
 from t2t_lite.console import Progress
 from t2t_lite.corpora.plain_text import LONGEST_LINE
 from t2t_lite.decoding.jobs import text_files
-from t2t_lite.decoding.jobs.decoding_job import LineErrors
-from t2t_lite.decoding.jobs.lines import Lines
 from t2t_lite.decoding.search.searcher import use_a_thread_per_search
 from t2t_lite.errors import UserError, counted
 from t2t_lite.evaluation.scores import METRICS, corpus_scores
@@ -28,25 +26,31 @@ _MANY_BATCHES = 8  # so that the last one, which is searched alone, is a small p
 
 @dataclasses.dataclass
 class FilePart:
-    """Lines of a file, and where their outputs go.
+    """The lines of a file, or this command's part of them, and what else there is for each.
 
     Attributes:
         name: str, where the lines come from, for messages.
         lines: list of str, or of what else `LinePredictor` takes; None is a line that could not be read.
-        path: str, the output; - is standard output.
         first: int, the number of the first line.
         prefixes: list of str, or None.
         references: list of str, from which BLEU is computed at the end, or None.
-        title: str, what is done with the lines: another job does not go on with an unfinished output of this one.
     """
 
     name: str
     lines: list
-    path: str
     first: int = 1
     prefixes: list | None = None
     references: list | None = None
-    title: str = Lines.title
+
+    def lines_beside(self, flag, path, settings):
+        """Returns the lines of another file, as many as these. Raises `UserError` for another number."""
+        other = part_of_file(path, settings)
+        if len(other.lines) != len(self.lines):
+            raise UserError(
+                f"{flag}={path}: {other.name} has {counted(len(other.lines), 'line')}, {self.name} has "
+                f"{len(self.lines):,}. Expected as many."
+            )
+        return other.lines
 
 
 def translate_file(job, source, output="", reference="", prefixes=""):
@@ -68,21 +72,14 @@ def translate_file(job, source, output="", reference="", prefixes=""):
         )
     path = job.settings.shard_name(output or _default_output(job, source))
     job.check_files({"--decode_to_file": path, "--alignments_file": job.settings.shard_name(job.alignments_file)})
-    errors = LineErrors(job.on_error)
-    lines, name, first = part_of_file(source, job.settings, errors, job.reader(source))
-    task = FilePart(name, lines, path, first)
-    for flag, keep, path in (("decode_reference", "references", reference), ("prefix_file", "prefixes", prefixes)):
-        if path:
-            other, other_name, _ = part_of_file(path, job.settings, None)
-            if len(other) != len(lines):
-                raise UserError(
-                    f"--{flag}={path}: {other_name} has {counted(len(other), 'line')}, {name} has {len(lines):,}. "
-                    "Expected as many."
-                )
-            setattr(task, keep, other)
-    if searches_many_batches(job, len(lines)):
+    part = part_of_file(source, job.settings, job.errors, job.reader(source))
+    if reference:
+        part.references = part.lines_beside("--decode_reference", reference, job.settings)
+    if prefixes:
+        part.prefixes = part.lines_beside("--prefix_file", prefixes, job.settings)
+    if searches_many_batches(job, len(part.lines)):
         use_a_thread_per_search()
-    translate_lines(job, task, errors)
+    translate_lines(job, part, path)
 
 
 def _default_output(job, source):
@@ -103,26 +100,24 @@ def searches_many_batches(job, num_lines):
     return num_lines >= _MANY_BATCHES * options.batch_size
 
 
-def translate_lines(job, task, errors):
-    """Translates a `FilePart` and logs a summary."""
-    lines_of = job.lines_of(task.name, errors)
-    checked = lines_of.check_lengths(task.lines, task.first)
+def translate_lines(job, part, path):
+    """Translates a `FilePart`, or predicts of it, into a file, or - for standard output; logs a summary."""
+    lines_of = job.lines_of(part.name)
+    checked = lines_of.check_lengths(part.lines, part.first)
 
     def make(chunk, start, on_progress):
-        prefixes = task.prefixes and task.prefixes[start : start + len(chunk)]
+        prefixes = part.prefixes and part.prefixes[start : start + len(chunk)]
         lines = checked[start : start + len(chunk)]
-        outputs, answers = lines_of.outputs(lines, task.first + start, prefixes, on_progress, inputs=chunk)
+        outputs, answers = lines_of.outputs(lines, part.first + start, prefixes, on_progress, inputs=chunk)
         texts = [outputs] + ([[found.alignment or "" for found in answers]] if job.alignments_file else [])
         return texts, sum(found.tokens for found in answers)
 
-    paths = [task.path, *filter(None, [job.settings.shard_name(job.alignments_file)])]
-    task.title = lines_of.title
-    outputs = _write(job, paths, task, make)
-    errors.done()
-    if task.references:  # of no sentences there is no score
+    paths = [path, *filter(None, [job.settings.shard_name(job.alignments_file)])]
+    outputs = _write(job, paths, part, make, lines_of.title)
+    if part.references:  # of no sentences there is no score
         # sacreBLEU with its signature. tensor2tensor's BLEU_cased is another measure: see t2t-bleu.
         texts = [_first_text(job, line) for line in outputs()]
-        found = corpus_scores(texts, task.references, ["bleu"], job.bleu_tokenization, where=task.path)
+        found = corpus_scores(texts, part.references, ["bleu"], job.bleu_tokenization, where=path)
         print(f"{METRICS['bleu']} = {found['bleu']}", file=sys.stderr)
 
 
@@ -133,45 +128,41 @@ def score_file(job, source, output="-"):
     """
     path = job.settings.shard_name(output)
     job.check_files({"--decode_to_file": path})
-    errors = LineErrors(job.on_error)
-    lines, name, first = part_of_file(source, job.settings, errors)
-    for number, line in enumerate(lines, first):
+    part = part_of_file(source, job.settings, job.errors)
+    for number, line in enumerate(part.lines, part.first):
         if line is not None and line.count("\t") != 1 and not job.generates:
             columns = counted(line.count("\t") + 1, "column")
-            lines[number - first] = errors(f"{name}, line {number}: {columns}, expected input<TAB>target.")
-
-    lines_of = job.lines_of(name, errors)
+            part.lines[number - part.first] = job.errors(
+                f"{part.name}, line {number}: {columns}, expected input<TAB>target."
+            )
+    lines_of = job.lines_of(part.name)
 
     def make(chunk, start, on_progress):
-        found = lines_of.score(chunk, first + start)
+        found = lines_of.score(chunk, part.first + start)
         on_progress(len(chunk))
         counts = [len(score.token_log_probs) if score else 0 for score in found]
         texts = [f"{score.per_token:.6f}" if count else "" for score, count in zip(found, counts, strict=True)]
         return [texts], sum(counts)
 
-    _write(job, [path], FilePart(name, lines, path, first, title="scoring"), make)
-    errors.done()
+    _write(job, [path], part, make, "scoring")
 
 
-def part_of_file(path, settings, errors, read=text_files.input_lines):
-    """Returns this shard's lines of a file, the name of the file they are in, and the number of the first one.
-
-    `read` is `text_files.input_lines`, or a function like it.
-    """
-    part = settings.shard_name(path)
-    if part != path and files.exists(part):
-        return read(part, settings.delimiter, errors), part, 1
+def part_of_file(path, settings, errors=None, read=text_files.input_lines):
+    """Returns this command's `FilePart`. `read` is `text_files.input_lines`, or a function like it."""
+    name = settings.shard_name(path)
+    if name != path and files.exists(name):
+        return FilePart(name, read(name, settings.delimiter, errors))
     lines = read(path, settings.delimiter, errors)
     begin, end = settings.shard_range(len(lines))
-    return lines[begin:end], path, begin + 1
+    return FilePart(path, lines[begin:end], begin + 1)
 
 
-def made_from(job, task):
-    """Returns everything that the outputs depend on, under names that suit messages."""
+def made_from(job, part, title):
+    """Returns everything that the outputs depend on, under names that suit messages; `title` says what is done."""
     asked = ["long_input", "split_sentences", "on_error", "n_best_format", "mbr", "devices", "compute_dtype"]
     asked += ["tokenization"] if job.mbr == "bleu" else []
     return {
-        "kind of job": task.title,
+        "kind of job": title,
         "version": t2t_lite.__version__,
         # an index holds a checksum of every weight
         "checkpoint": [
@@ -179,8 +170,8 @@ def made_from(job, task):
         ],
         "decode_hparams": {**dataclasses.asdict(job.settings), "log_results": None},
         "flags": {name: getattr(job, name) for name in asked},
-        "input": _digest([task.first, task.lines]),
-        "prefixes": _digest(task.prefixes),
+        "input": _digest([part.first, part.lines]),
+        "prefixes": _digest(part.prefixes),
     }
 
 
@@ -188,28 +179,29 @@ def _digest(value):
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
-def _write(job, paths, task, make):
+def _write(job, paths, part, make, title):
     """Computes and writes the outputs of all lines, chunk by chunk.
 
     Args:
         job: DecodingJob.
         paths: list of str.
-        task: FilePart.
+        part: FilePart.
         make: function of (lines, index of the first one, on_progress) -> (a list of lines for each path, tokens).
+        title: str, what is done with the lines: another job does not go on with an unfinished output of this one.
 
     Returns:
         Function that returns the list of lines of the first file.
     """
-    keeps = task.path == "-" or is_device(task.path)  # it cannot be read back
+    keeps = paths[0] == "-" or is_device(paths[0])  # it cannot be read back
     translator, delimiter, kept = job.translator, job.settings.delimiter, []
-    written = _ToStandardOutput(paths) if "-" in paths else ResumableFiles(paths, made_from(job, task))
+    written = _ToStandardOutput(paths) if "-" in paths else ResumableFiles(paths, made_from(job, part, title))
     chunk = job.chunk * getattr(translator, "count", 1)
     if written.state is not None:  # decides what is compiled from here on, which affects the last digits of scores
-        _go_on_as(translator, written.state, task.path)
-    progress = Progress(task.title, "sentences", len(task.lines), written.done)
+        _go_on_as(translator, written.state, paths[0])
+    progress = Progress(title, "sentences", len(part.lines), written.done)
     try:
-        for start in range(written.done, len(task.lines), chunk):
-            lines = task.lines[start : start + chunk]
+        for start in range(written.done, len(part.lines), chunk):
+            lines = part.lines[start : start + chunk]
             end = start + len(lines)
             texts, tokens = make(lines, start, lambda n, end=end: progress.add(min(n, end - progress.count)))
             written.write(
@@ -228,7 +220,8 @@ def _write(job, paths, task, make):
             if job.keep_timestamp:
                 job.take_time(path)
             print(f"written: {path}", file=sys.stderr)
-    return (lambda: kept) if keeps else (lambda: files.read_bytes(task.path).decode().split(delimiter)[:-1])
+    job.errors.done()
+    return (lambda: kept) if keeps else (lambda: files.read_bytes(paths[0]).decode().split(delimiter)[:-1])
 
 
 def _go_on_as(translator, history, path):
@@ -273,13 +266,12 @@ def _first_text(job, line):
 def translate_stdin(job, output="-"):
     """Translates standard input into `output`; available lines are answered before more are read."""
     job.check_files({"--decode_to_file": output}, {"standard input": "-"})
-    errors, delimiter = LineErrors(job.on_error), job.settings.delimiter
-    lines_of = job.lines_of("standard input", errors)
+    lines_of, delimiter = job.lines_of("standard input"), job.settings.delimiter
     with text_files.output_file(output) as write:
-        for first, lines in text_files.stdin_lines(delimiter, errors):
+        for first, lines in text_files.stdin_lines(delimiter, job.errors):
             texts, _ = lines_of.outputs(lines, first)
             write("".join(text + delimiter for text in texts))
-    errors.done()
+    job.errors.done()
 
 
 def interact(job):
@@ -317,7 +309,7 @@ def _changed(settings, line, mbr):
 
 
 def _answer(job, line):
-    lines_of = job.lines_of("input", LineErrors(job.on_error))
+    lines_of = job.lines_of("input")
     lines_of.compile = False  # no pause for a compilation
     plain = not (job.n_best_format == "json" or job.settings.write_beam_scores or job.settings.identity_output)
     if plain and (parts := lines_of.stream(line)):

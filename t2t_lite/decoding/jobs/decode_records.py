@@ -8,7 +8,6 @@ from t2t_lite import files
 from t2t_lite.data.problem import FILE_TAGS
 from t2t_lite.data.records import Records
 from t2t_lite.decoding.jobs.decode_files import FilePart, translate_lines
-from t2t_lite.decoding.jobs.decoding_job import LineErrors
 from t2t_lite.errors import UserError
 
 
@@ -39,8 +38,8 @@ def translate_records(job, split, output=""):
         once = dataclasses.replace(job.settings, num_samples=-1)
         once = once.searching(seed=once.search.seed + number)
         has_texts = job.n_best_format == "json" or not job.settings.identity_output  # ids have no BLEU
-        task = FilePart("examples", inputs, path, references=references if has_texts else None)
-        translate_lines(job.with_settings(once), task, LineErrors(job.on_error))
+        part = FilePart("examples", inputs, references=references if has_texts else None)
+        translate_lines(job.with_settings(once), part, path)
         for other, lines in zip(_beside(path), (inputs, references), strict=True):
             files.write_bytes(other, "".join(line + job.settings.delimiter for line in lines).encode("utf-8"))
 

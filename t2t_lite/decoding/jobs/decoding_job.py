@@ -187,10 +187,15 @@ class DecodingJob:
         found = self.found[0]
         return prediction_files.reader(path, found.problem, self.data_dir or os.path.dirname(found.checkpoint))
 
-    def lines_of(self, name, errors):
-        """Returns the `Lines` that answer lines; `name` says where these come from, `errors` handles bad ones."""
+    @functools.cached_property
+    def errors(self):
+        """The LineErrors of the lines that this job reads and answers."""
+        return LineErrors(self.on_error)
+
+    def lines_of(self, name):
+        """Returns the `Lines` that answer lines; `name` says where these come from."""
         made = LinePredictor if self.predicts else LineGenerator if self.generates else LineTranslator
-        options = {"long_input": self.long_input, "on_error": errors, "as_json": self.n_best_format == "json"}
+        options = {"long_input": self.long_input, "on_error": self.errors, "as_json": self.n_best_format == "json"}
         if made is LineTranslator:
             options |= {"split_sentences": self.split_sentences, "alignments": bool(self.alignments_file)}
             options |= {"utility": self.mbr, "tokenize": self.tokenization}

@@ -10,7 +10,6 @@ from numpy.lib import format as npy
 from t2t_lite import files
 from t2t_lite.console import Progress
 from t2t_lite.decoding.jobs.decode_files import part_of_file
-from t2t_lite.decoding.jobs.decoding_job import LineErrors
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.links import written_path
@@ -42,11 +41,10 @@ def write_features(job, source, path, pooling=None, **options):
         )
     job.check_files({"--features_file": path})
     options["pooling"] = pooling
-    errors = LineErrors(job.on_error)
-    lines, name, first = part_of_file(source, job.settings, errors, job.reader(source))
-    lines_of = job.lines_of(name, errors)
+    part = part_of_file(source, job.settings, job.errors, job.reader(source))
+    lines, lines_of = part.lines, job.lines_of(part.name)
     (nothing,) = job.translator.features([Reading([[EOS_ID]])], **{**options, "pooling": pooling or "first"})
-    readings = [*lines_of.readings(lines, first, read=functools.partial(lines_of.read, whole=True))]
+    readings = [*lines_of.readings(lines, part.first, read=functools.partial(lines_of.read, whole=True))]
     sizes = [0 if reading is None else 1 + len(reading) for reading in readings]
     rows = len(lines) if pooling else sum(sizes)
     progress = Progress("reading", "sentences", len(lines))
@@ -64,9 +62,9 @@ def write_features(job, source, path, pooling=None, **options):
                 with archive.open("lengths.npy", "w") as array:
                     npy.write_array(array, np.array(sizes, np.int64))
     progress.done()
-    cut = [number for number, reading in enumerate(readings, first) if reading is not None and reading.truncated]
+    cut = [number for number, reading in enumerate(readings, part.first) if reading is not None and reading.truncated]
     lines_of.warn_of_long(lines_of.cut, cut)
-    errors.done()
+    job.errors.done()
     print(f"written: {path}", file=sys.stderr)
 
 

@@ -106,7 +106,7 @@ class LineTranslator(Lines):
 
     def read_target(self, line, _):
         """See `Lines`."""
-        return self.answerer.pair_ids(*line.split("\t")) if line else None
+        return self.answerer.pair_ids(*line.split("\t"))
 
     def scores(self, readings):
         """See `Lines`."""

@@ -11,7 +11,6 @@ from t2t_lite.data.problem import FILE_TAGS
 from t2t_lite.decoding.jobs.decode_files import part_of_file
 from t2t_lite.decoding.jobs.decode_hparams import DEFAULT_GRID
 from t2t_lite.decoding.jobs.decode_records import read_records
-from t2t_lite.decoding.jobs.decoding_job import LineErrors
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation import scores
 from t2t_lite.evaluation.tokenizations import target_language, ter_options_of
@@ -107,15 +106,14 @@ def tune_search(job, grid, split, source="", reference=""):
         job.settings.searching(**combination).check()
     if job.settings.search.sampling or job.mbr:
         raise UserError("--tune: tries settings of the search. Leave sampling_method and --mbr out.")
-    errors = LineErrors(job.on_error)
-    lines, references, name = _dev_set(job, split, source, reference, errors)
+    lines, references, name = _dev_set(job, split, source, reference)
     if not lines:
         raise UserError(f"{name}: no sentences to translate.")
     _LOGGER.info(f"tuning on {counted(len(lines), 'sentence')} of {name}: {counted(len(combinations), 'combination')}")
 
     def translate(combination, some=lines):
         changed = job.with_settings(job.settings.searching(**combination))
-        return [found.text for found in changed.lines_of(name, errors).answer(some)]
+        return [found.text for found in changed.lines_of(name).answer(some)]
 
     signatures, tokenize = [], job.bleu_tokenization
     ter = ter_options_of(target_language(job.translator.problem))
@@ -137,15 +135,12 @@ def tune_search(job, grid, split, source="", reference=""):
     return [*signatures, *table(trials), f"best: --decode_hparams={chosen}"]
 
 
-def _dev_set(job, split, source, reference, errors):
+def _dev_set(job, split, source, reference):
     """Returns lines, references and their name in messages."""
     if not source:
         return *read_records(job, split), f"the {FILE_TAGS[split]} records in {job.data_dir}"
-    lines, name, _ = part_of_file(source, job.settings, errors)
-    references, other, _ = part_of_file(reference, job.settings, None)
-    if len(lines) != len(references):
-        raise UserError(f"{other} has {counted(len(references), 'line')}, {name} has {len(lines):,}. Expected as many.")
-    return lines, references, os.path.basename(name)
+    part = part_of_file(source, job.settings, job.errors)
+    return part.lines, part.lines_beside("--decode_reference", reference, job.settings), os.path.basename(part.name)
 
 
 def best_trial(trials, metrics=(scores.METRICS["bleu"], scores.METRICS["chrf"])):
