@@ -10,7 +10,7 @@ from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout, is_compiled
 from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers, dense_initializers
 from t2t_lite.layers.masks import check_masks, masked_softmax, merge_masks
-from t2t_lite.layers.rotary import rotated
+from t2t_lite.layers.positions import POSITIONS
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -27,7 +27,8 @@ class MultiHeadAttention(Layer):
         value_dim: int, d_v, size of a head's values; None: key_dim's default.
         dropout: float in [0, 1), on the attention weights.
         use_bias: bool, biases in the four projections; the paper's equations have none.
-        rotary: bool, whether queries and keys of self-attention have rotary positions: see `rotated`.
+        positions: the kind of position by which queries and keys of self-attention are turned, "rotary", or "none":
+            see `POSITIONS`.
         kernel_initializer, bias_initializer, output_initializer: see `keras.layers.Dense`; the third is of the last
             projection's kernel, None: kernel_initializer.
 
@@ -48,7 +49,7 @@ class MultiHeadAttention(Layer):
         value_dim: int | None = None,
         dropout: float = 0.0,
         use_bias: bool = False,
-        rotary: bool = False,
+        positions: str = "none",
         kernel_initializer: Initializer = GLOROT,
         bias_initializer: Initializer = "zeros",
         output_initializer: Initializer = None,
@@ -60,7 +61,7 @@ class MultiHeadAttention(Layer):
         self.num_heads, self.key_dim, self.value_dim = num_heads, key_dim, value_dim
         self.dropout_rate = dropout
         self.use_bias = use_bias
-        self.rotary = rotary
+        self.positions = positions
         self.initializers = {
             "kernel_initializer": kernel_initializer,
             "bias_initializer": bias_initializer,
@@ -69,6 +70,12 @@ class MultiHeadAttention(Layer):
         check_initializers(**self.initializers)
         self.input_spec = keras.InputSpec(ndim=3)
         self.supports_masking = True
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the layer, also of a configuration with "rotary" in the place of "positions", as they once were."""
+        config = dict(config)
+        return super().from_config({"positions": "rotary", **config} if config.pop("rotary", False) else config)
 
     def build(self, query_shape, value_shape=None, key_shape=None):
         """Creates the four projections, by default Glorot uniform as in tensor2tensor's common_attention.py."""
@@ -84,8 +91,8 @@ class MultiHeadAttention(Layer):
             )
         self.query_size = self.key_dim or hidden_size // self.num_heads
         self.value_size = self.value_dim or hidden_size // self.num_heads
-        if self.rotary and self.query_size % 2:
-            raise ValueError(f"Rotary positions need an even `key_dim`: received {self.query_size}.")
+        turn = POSITIONS[self.positions].turn
+        self.turned = turn and turn(self.query_size)
         inputs = {"query": query_shape, "key": key_shape or value_shape, "value": value_shape}
         for role, shape in inputs.items():
             size = self.value_size if role == "value" else self.query_size
@@ -304,9 +311,9 @@ class MultiHeadAttention(Layer):
             else:
                 keys = self.project(value if key is None else key, "key")
                 values = self.project(value, "value")
-        if self.rotary and not is_memory:
+        if self.turned and not is_memory:
             at = step_position(cache, ops.shape(heads)[2], position) if is_step else None
-            heads, keys = (rotated(x, self.query_size, at) for x in (heads, keys))
+            heads, keys = (self.turned(x, at) for x in (heads, keys))
         prompt = {}
         if is_step:
             keys = add_to_cache(cache["key"], keys, position)

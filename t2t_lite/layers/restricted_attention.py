@@ -7,7 +7,6 @@ from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.cache import cached_parts
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.masks import check_masks, masked_softmax, merge_masks
-from t2t_lite.layers.rotary import rotated
 
 _SMALLEST_BLOCK = 32  # shorter ones make many small matrix products
 _FEW_BLOCKS = 4  # up to here all scores cost no more than those of three blocks for each
@@ -71,8 +70,8 @@ class RestrictedAttention(MultiHeadAttention):
                 training=training,
             )
         heads = [self.project(query, role) for role in ("query", "key", "value")]
-        if self.rotary:
-            heads[:2] = [rotated(x, self.query_size) for x in heads[:2]]
+        if self.turned:
+            heads[:2] = [self.turned(x) for x in heads[:2]]
         length = ops.shape(query)[1]
         query_mask = mask if query_mask is None else query_mask
         # [B, heads or 1, T or 1, T], without what is causal: that alone would cost n x n

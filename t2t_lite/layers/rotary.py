@@ -1,20 +1,29 @@
 """Rotary positions (Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding")."""
 
+import functools
+
 import numpy as np
 from keras import ops
 
 _BASE = 10_000.0
 
 
-def rotated(x, size, position=None):
+def rotation(size):
+    """Returns function(x, position=None), `rotated` for heads of `size`. Raises `ValueError` unless that is even."""
+    if size % 2:
+        raise ValueError(f"Rotary positions need an even `key_dim`: received {size}.")
+    return functools.partial(rotated, size)
+
+
+def rotated(size, x, position=None):
     """Turns queries or keys by angles that grow with their positions, so that products depend on distances alone.
 
     Number i of the first half of a head and number i of the second are a pair, turned by position · 10000^(-2i/d)
     (GPT-NeoX's and Llama's order; equation 15 of the paper, which has neighbours as pairs).
 
     Args:
-        x: [B, heads, T, d].
         size: int, d, which is even; in a graph `x` may not tell it.
+        x: [B, heads, T, d].
         position: int scalar or [B]: the one position of all T (beams of one decoding step), of all rows or of each;
             None: 0 … T - 1.
 

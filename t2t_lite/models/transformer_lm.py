@@ -10,6 +10,7 @@ from keras import ops
 from t2t_lite.layers import Dropout, TransformerDecoderLayer, number_dropouts
 from t2t_lite.layers.cache import new_ancestry, see_ancestors, see_prompt
 from t2t_lite.layers.masks import with_mask
+from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.quantization import is_quantized
 from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_parts import TransformerModel, normalized, positioned
@@ -75,7 +76,7 @@ class TransformerLM(TransformerModel):
                 "`target_vocab_size` must be None or `vocab_size`, since a language model has one vocabulary: received "
                 f"target_vocab_size={target_vocab_size}, vocab_size={vocab_size}."
             )
-        if c["begin"] == "zero" and c["position"] in ("rotary", "none"):
+        if c["begin"] == "zero" and POSITIONS[c["position"]].embedding is None:
             # Where a normalization reads the zero vector, its variance is 0, and it multiplies the gradient by
             # norm_epsilon^-0.5: 1000 for 1e-6. All 2 N + 1 of them (post-norm: 2 N) do so, until float32 overflows.
             raise ValueError(

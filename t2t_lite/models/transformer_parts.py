@@ -3,16 +3,10 @@
 import inspect
 from typing import ClassVar
 
-from t2t_lite.layers import (
-    LayerNormalization,
-    LearnedPositionEmbedding,
-    MultiHeadAttention,
-    SinusoidalPositionEmbedding,
-    TokenEmbedding,
-    TransformerStack,
-)
+from t2t_lite.layers import LayerNormalization, MultiHeadAttention, TokenEmbedding, TransformerStack
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.keras_names import matrix_initializer
+from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.self_attention import make_self_attention, self_attention_config
 from t2t_lite.models.options import described, own_options, with_options
 from t2t_lite.models.sequence_model import SequenceModel
@@ -61,13 +55,11 @@ class TransformerModel(SequenceModel):
         return matrix_initializer("normal", c["initializer_gain"]) if c["initializer"] == "normal" else None
 
     def make_position(self, name):
-        """Returns the layer that adds positions to embeddings, or None."""
-        if self.config["position"] == "learned":
-            options = {"embeddings_initializer": self.embeddings_initializer(), "dtype": self.dtype_policy}
-            return LearnedPositionEmbedding(self.config["max_position"], **options, name=name)
-        if self.config["position"] == "sinusoidal":
-            return SinusoidalPositionEmbedding(self.config["position_layout"], dtype=self.dtype_policy, name=name)
-        return None
+        """Returns the layer that adds positions to embeddings, or None, and keeps its limit."""
+        make = POSITIONS[self.config["position"]].embedding
+        layer = make and make(self.config, self.embeddings_initializer(), dtype=self.dtype_policy, name=name)
+        self.position_limit = getattr(layer, "max_length", None)
+        return layer
 
     def make_stack(self, name, layer_class, num_layers, attends_to_memory=False, num_groups=None):
         """Returns a `TransformerStack`.
@@ -83,10 +75,10 @@ class TransformerModel(SequenceModel):
         c["kernel_initializer"] = c["kernel_initializer"] or matrix_initializer(c["initializer"], c["initializer_gain"])
         options = _taken(MultiHeadAttention, c) | {"dropout": c["attention_dropout"], "use_bias": c["attention_bias"]}
         options |= {"dtype": self.dtype_policy, "name": "attention"}
-        rotary = {"rotary": True} if c["position"] == "rotary" else {}  # of self-attention alone
+        positions = {"positions": c["position"]} if POSITIONS[c["position"]].turn else {}  # of self-attention alone
         layers = []
         for i in range(num_groups or num_layers):
-            own = _taken(layer_class, c) | {"self_attention": self.attention(name, i, **options, **rotary)}
+            own = _taken(layer_class, c) | {"self_attention": self.attention(name, i, **options, **positions)}
             if attends_to_memory:
                 own["cross_attention"] = self.attention("memory", i, **options)
             layers.append(layer_class(**own, dtype=self.dtype_policy, name=f"{name}_{i}"))
@@ -130,7 +122,7 @@ class TransformerModel(SequenceModel):
     @property
     def max_length(self):
         """The number of positions that a table has, int; None: no limit."""
-        return self.config["max_position"] if self.config["position"] == "learned" else None
+        return self.position_limit
 
 
 def _taken(layer_class, config):

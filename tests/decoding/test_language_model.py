@@ -36,7 +36,7 @@ KINDS = {
     "learned": lambda: (MultiHeadAttention(2), LearnedPositionEmbedding(16)),
     "relative": lambda: (RelativeAttention(2, 3, add_relative_to_values=True), None),
     "music": lambda: (LeftRelativeAttention(2, 4, add_relative_to_values=True), None),
-    "rotary": lambda: (MultiHeadAttention(2, rotary=True), SinusoidalPositionEmbedding()),
+    "rotary": lambda: (MultiHeadAttention(2, positions="rotary"), SinusoidalPositionEmbedding()),
     "attend overridden": lambda: (SharpAttention(2), SinusoidalPositionEmbedding()),
     "restricted": lambda: (RestrictedAttention(2, 4), SinusoidalPositionEmbedding()),
 }

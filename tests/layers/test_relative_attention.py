@@ -136,7 +136,7 @@ def test_cached_steps_of_two_beams_equal_one_causal_call(kind, in_place):
 
 @pytest.mark.parametrize(
     "layer",
-    [SHAW(2, 3), MUSIC(2, 3), layers.MultiHeadAttention(2, rotary=True)],
+    [SHAW(2, 3), MUSIC(2, 3), layers.MultiHeadAttention(2, positions="rotary")],
     ids=["shaw", "music", "rotary"],
 )
 def test_only_the_distance_matters(layer):

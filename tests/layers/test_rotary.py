@@ -5,7 +5,9 @@ import pytest
 from keras import ops
 
 from t2t_lite import layers
-from t2t_lite.layers.rotary import rotated
+from t2t_lite.config import HParams
+from t2t_lite.layers.positions import POSITIONS
+from t2t_lite.layers.rotary import rotation
 from tests.layers.equations import array
 from tests.layers.harness import X, check_layer
 
@@ -22,26 +24,30 @@ def in_numpy(x, positions):
 
 def test_pairs_are_turned_by_their_positions():
     np.testing.assert_allclose(
-        array(rotated(ops.convert_to_tensor(HEADS), 6)), in_numpy(HEADS, np.arange(5)), atol=1e-5
+        array(rotation(6)(ops.convert_to_tensor(HEADS))), in_numpy(HEADS, np.arange(5)), atol=1e-5
     )
     for position in (7, np.array([0, 900, 3], "int32")):
-        found = rotated(ops.convert_to_tensor(HEADS), 6, ops.convert_to_tensor(position, "int32"))
+        found = rotation(6)(ops.convert_to_tensor(HEADS), ops.convert_to_tensor(position, "int32"))
         expected = in_numpy(HEADS, np.reshape(position, (-1, 1, 1)))
         np.testing.assert_allclose(array(found), expected, atol=2e-4)  # float32 has 900 to within 6e-5
 
 
 @pytest.mark.slow
 def test_contract(tmp_path):
-    check_layer(layers.MultiHeadAttention, {"num_heads": 2, "rotary": True}, X, 4, tmp_path)
+    check_layer(layers.MultiHeadAttention, {"num_heads": 2, "positions": "rotary"}, X, 4, tmp_path)
 
 
 @pytest.mark.parametrize("in_place", [True, False])
 @pytest.mark.parametrize("restricted", [False, True])
 def test_cached_steps_of_two_beams_equal_one_causal_call(in_place, restricted):
-    layer = layers.RestrictedAttention(2, 3, rotary=True) if restricted else layers.MultiHeadAttention(2, rotary=True)
+    layer = (
+        layers.RestrictedAttention(2, 3, positions="rotary")
+        if restricted
+        else layers.MultiHeadAttention(2, positions="rotary")
+    )
     layer.build(X.shape)
     full = array(layer(X, use_causal_mask=True))
-    plain = type(layer).from_config({**layer.get_config(), "rotary": False})
+    plain = type(layer).from_config({**layer.get_config(), "positions": "none"})
     plain.build(X.shape)
     plain.set_weights(layer.get_weights())
     assert np.abs(full - array(plain(X, use_causal_mask=True))).max() > 1e-3, "positions are not seen"
@@ -56,7 +62,7 @@ def test_cached_steps_of_two_beams_equal_one_causal_call(in_place, restricted):
 
 
 def test_a_memory_has_no_positions():
-    layer = layers.MultiHeadAttention(2, rotary=True)
+    layer = layers.MultiHeadAttention(2, positions="rotary")
     layer.build(X.shape)
     memory = layer.memory_cache(ops.convert_to_tensor(X))
     moved = array(layer(X[:, 2:3], cache=memory)[0])
@@ -65,4 +71,15 @@ def test_a_memory_has_no_positions():
 
 def test_an_odd_head_is_refused():
     with pytest.raises(ValueError, match="even `key_dim`: received 3"):
-        layers.MultiHeadAttention(2, key_dim=3, rotary=True).build(X.shape)
+        layers.MultiHeadAttention(2, key_dim=3, positions="rotary").build(X.shape)
+
+
+def test_a_configuration_written_when_it_was_the_only_kind():
+    config = layers.RestrictedAttention(2, 3, positions="rotary").get_config()
+    del config["positions"]
+    assert layers.RestrictedAttention.from_config({**config, "rotary": True}).positions == "rotary"
+    assert layers.RestrictedAttention.from_config({**config, "rotary": False}).positions == "none"
+
+
+def test_each_kind_of_position_is_a_choice_of_the_hyperparameter():
+    assert {*POSITIONS} == {*HParams().settings()["pos"].values.values()}
