@@ -42,6 +42,8 @@ class MultiHeadAttention(Layer):
             not a multiple of `num_heads` where a head's size follows from it.
     """
 
+    is_self_attention = False  # whether it takes neither `value` nor `key`
+
     def __init__(
         self,
         num_heads: int,
@@ -207,6 +209,22 @@ class MultiHeadAttention(Layer):
         """Returns the sums of values, [B, heads, T, value_dim]; `distances` as in `scores`."""
         return ops.matmul(weights, value)
 
+    def attend_sequence(self, query, key, value, mask, causal, training, needs_weights):
+        """Attends from a whole sequence, by `attend`. Override where fewer scores do.
+
+        Args:
+            query, key, value, training: as `attend`.
+            mask: bool, broadcastable to [B, heads, T, S], or None.
+            causal: bool, hides later positions from earlier ones, in addition to `mask`.
+            needs_weights: bool.
+
+        Returns:
+            As `attend`; the weights may be None unless they are needed.
+        """
+        if causal:
+            mask = merge_masks((*ops.shape(query)[:3], ops.shape(key)[2]), mask, True)
+        return self.attend(query, key, value, mask, training)
+
     def attend_cached(self, query, key, value, mask, position, training, prompt=None):
         """Attends from the T beams of one decoding step to all that is in the cache.
 
@@ -290,8 +308,13 @@ class MultiHeadAttention(Layer):
             the new cache; as a tuple when there is more than the output.
 
         Raises:
-            ValueError: a tensor has not three axes, or a mask is of another shape, or of floats: see `check_masks`.
+            ValueError: a tensor has not three axes, or a mask is of another shape, or of floats: see `check_masks`;
+                or the layer is of self-attention alone, and there is a `value` or `key`.
         """
+        if self.is_self_attention and (value is not None or key is not None):
+            raise ValueError(
+                f"{type(self).__name__} is self-attention: received `value` or `key` in addition to `query`."
+            )
         masks = {"query_mask": query_mask, "value_mask": value_mask, "key_mask": key_mask, "mask": mask}
         check_masks(attention_mask=attention_mask, **masks)
         check_sequences(value=value, key=key)
@@ -326,12 +349,14 @@ class MultiHeadAttention(Layer):
         query_length, key_length = ops.shape(heads)[2], ops.shape(keys)[2]
         num_keys = key_length + (ops.shape(prompt["prompt"][0])[2] if prompt else 0)
         shape = (*ops.shape(heads)[:3], num_keys)
-        mask = merge_masks(shape, attention_mask, use_causal_mask, value_mask, key_mask)
+        mask = merge_masks(shape, attention_mask, is_step and use_causal_mask, value_mask, key_mask)
         if is_step:
             position = key_length // query_length - 1 if position is None else position
             output, weights = self.attend_cached(heads, keys, values, mask, position, training, **prompt)
         else:
-            output, weights = self.attend(heads, keys, values, mask, training)
+            output, weights = self.attend_sequence(
+                heads, keys, values, mask, use_causal_mask, training, return_attention_scores
+            )
         results = [self.project(output, "output")]
         if return_attention_scores:
             results.append(weights)

@@ -6,7 +6,7 @@ from keras import ops
 from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.cache import cached_parts
 from t2t_lite.layers.checks import check_sizes
-from t2t_lite.layers.masks import check_masks, masked_softmax, merge_masks
+from t2t_lite.layers.masks import masked_softmax
 
 _SMALLEST_BLOCK = 32  # shorter ones make many small matrix products
 _FEW_BLOCKS = 4  # up to here all scores cost no more than those of three blocks for each
@@ -34,62 +34,23 @@ class RestrictedAttention(MultiHeadAttention):
         ValueError: as `MultiHeadAttention`, or `neighborhood` is less than 1, or a second sequence is given.
     """
 
+    is_self_attention = True
+
     def __init__(self, num_heads: int, neighborhood: int, **kwargs):
         super().__init__(num_heads, **kwargs)
         check_sizes(neighborhood=neighborhood)
         self.neighborhood = neighborhood
 
-    def call(
-        self,
-        query,
-        value=None,
-        key=None,
-        attention_mask=None,
-        use_causal_mask=False,
-        cache=None,
-        position=None,
-        return_attention_scores=False,
-        training=None,
-        query_mask=None,
-        value_mask=None,
-        key_mask=None,
-        mask=None,
-    ):
-        """Attends; arguments and results as `MultiHeadAttention.call`, without `value` and `key`."""
-        if value is not None or key is not None:
-            raise ValueError("RestrictedAttention is self-attention: received `value` or `key` in addition to `query`.")
-        masks = {"query_mask": query_mask, "value_mask": value_mask, "key_mask": key_mask, "mask": mask}
-        check_masks(attention_mask=attention_mask, **masks)
-        if cache:
-            return super().call(
-                query,
-                attention_mask=attention_mask,
-                cache=cache,
-                position=position,
-                return_attention_scores=return_attention_scores,
-                training=training,
-            )
-        heads = [self.project(query, role) for role in ("query", "key", "value")]
-        if self.turned:
-            heads[:2] = [self.turned(x) for x in heads[:2]]
-        length = ops.shape(query)[1]
-        query_mask = mask if query_mask is None else query_mask
-        # [B, heads or 1, T or 1, T], without what is causal: that alone would cost n x n
-        shape = (*ops.shape(heads[0])[:3], length)
-        mask = merge_masks(shape, attention_mask, False, query_mask, value_mask, key_mask)
-
+    def attend_sequence(self, query, key, value, mask, causal, training, needs_weights):
+        """Attends block by block where that saves scores; as `MultiHeadAttention.attend_sequence`."""
+        length = ops.shape(query)[2]
         for_each_query = mask is not None and mask.shape[1:3] != (1, 1)
         # (Not a condition in the graph where the length is only known there: TensorFlow 2.21's optimizer makes
         # wrong graphs of this one.)
         short = isinstance(length, int) and length <= _FEW_BLOCKS * self._block_length(length)
-        if return_attention_scores or for_each_query or short or self.overrides_attend:
-            output, weights = self._attend_in_full(*heads, mask, use_causal_mask, training)
-        else:
-            output, weights = self._attend_in_blocks(*heads, mask, use_causal_mask, training), None
-        results = [self.project(output, "output"), *([weights] if return_attention_scores else [])]
-        if cache is not None:
-            results.append({"prompt_key": heads[1], "prompt_value": heads[2]})
-        return tuple(results) if len(results) > 1 else results[0]
+        if needs_weights or for_each_query or short or self.overrides_attend:
+            return self._attend_in_full(query, key, value, mask, causal, training)
+        return self._attend_in_blocks(query, key, value, mask, causal, training), None
 
     def _block_length(self, length):
         block = max(self.neighborhood, _SMALLEST_BLOCK)
