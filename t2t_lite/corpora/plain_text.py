@@ -182,3 +182,11 @@ def naming_errors(path):
         packing = os.path.splitext(str(path))[1].lower()
         what = f" or not {packing[1:]}" if packing in files.PACKERS else ""  # the first bytes said that it is packed
         raise UserError(f"{path}: damaged{what} ({error}). Copy it again.") from None
+
+
+def as_field(text):
+    """Returns an output with control characters and line separators replaced by spaces, to be a field of a line.
+
+    A byte piece of the vocabulary may be a tab or a line end; some programs treat U+2028 and similar as line ends.
+    """
+    return CONTROL.sub(" ", text)

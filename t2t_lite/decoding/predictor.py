@@ -31,16 +31,16 @@ class Predictor(Answerer):
         model: keras.Model, which maps a batch of the problem's features to logits of "targets". `fill_mask` and
             `features` need a `TransformerEncoder`.
         encoders: {"inputs": encoder of texts, "targets": encoder of labels}.
-        problem: Problem, whose task is one that a Predictor answers: see `t2t_lite.tasks`.
+        problem: Problem, whose task is one that a Predictor answers: see `registry.list_tasks`.
 
     Attributes:
         task: EncoderTask, that of the problem.
         labels: list of str, the classes or tags; [] where there are none.
         num_texts: int, the texts of a row.
         max_input_length: int, the most ids of a row.
-        probabilities: tf.function, int32 [B, S] -> float32: the probabilities of classes [B, C], or of tags [B, S, C];
-            of numbers [B, 1], their places between the lowest and the highest one; of answers [B, 2, 1 + S], the logits
-            of the first and of the last position.
+        probabilities: tf.function, int32 [B, S] -> float32: see `EncoderTask.scores` and those of its subclasses. Of
+            classes [B, C] and of tags [B, S, C] they are probabilities; of numbers [B, 1], their places between the
+            lowest and the highest one; of answers [B, 2, 1 + S], the logits of the first and of the last position.
 
     Example:
         >>> predictor = t2t_lite.Predictor.load("train/sentiment")                # doctest: +SKIP

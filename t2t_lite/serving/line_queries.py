@@ -10,10 +10,10 @@ import sys
 from t2t_lite import streams
 from t2t_lite.assignments import parse_assignments
 from t2t_lite.console import Progress
-from t2t_lite.corpora.plain_text import LONGEST_LINE
+from t2t_lite.corpora.plain_text import LONGEST_LINE, as_field
 from t2t_lite.decoding.jobs import text_files
 from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
-from t2t_lite.decoding.jobs.text_files import as_field, json_text
+from t2t_lite.decoding.jobs.text_files import json_text
 from t2t_lite.errors import Failure, UserError, counted
 from t2t_lite.serving.client import NoTranslations
 from t2t_lite.serving.server_errors import ServerError

@@ -6,9 +6,10 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.errors import UserError, shown
 from t2t_lite.evaluation import answer_files, answer_metrics
-from t2t_lite.tasks.encoder_task import EncoderTask, as_field
+from t2t_lite.tasks.encoder_task import EncoderTask
 
 
 @dataclasses.dataclass(frozen=True)

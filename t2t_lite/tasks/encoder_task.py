@@ -5,7 +5,6 @@ import functools
 
 import tensorflow as tf
 
-from t2t_lite.corpora import plain_text
 from t2t_lite.errors import UserError, counted
 from t2t_lite.evaluation import answer_files
 from t2t_lite.ranges import Range, typed_value
@@ -257,11 +256,3 @@ def by_rows(function, ids):
 
     shapes = tf.TensorShape([]), tf.TensorShape([None, *first.shape[1:]])
     return tf.while_loop(lambda at, _: at < tf.shape(ids)[0], more, (rows, first), shape_invariants=shapes)[1]
-
-
-def as_field(text):
-    """Returns an output with control characters and line separators replaced by spaces, to be a field of a line.
-
-    A byte piece of the vocabulary may be a tab or a line end; some programs treat U+2028 and similar as line ends.
-    """
-    return plain_text.CONTROL.sub(" ", text)

@@ -131,7 +131,7 @@ class MaskedLanguageModelTask(EncoderTask):
 
     def export_settings(self, top=5):
         """See `EncoderTask`: `top`, the candidates per mask. Raises `UserError` also if the vocabulary has no mask."""
-        assert self.mask
+        mask_of(self.encoder)
         return {"top": typed_value("top", top, int, Range(1, self.encoder.vocab_size))}
 
     def whole_rows(self, texts, longest):

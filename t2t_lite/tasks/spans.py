@@ -8,13 +8,14 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.corpora.squad import read_squad
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.evaluation import answer_files, answer_metrics
 from t2t_lite.evaluation.score_files import read_lines
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.ranges import Range, typed_value
-from t2t_lite.tasks.encoder_task import EncoderTask, Reading, as_field, by_rows
+from t2t_lite.tasks.encoder_task import EncoderTask, Reading, by_rows
 from t2t_lite.text.beginnings import encode_beginning
 from t2t_lite.text.offsets_graph import encode_with_offsets, has_offsets
 from t2t_lite.text.reading_graph import TEXTS, beginnings, longest_input, valid

@@ -8,10 +8,11 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.corpora import conll
+from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.errors import UserError, shown
 from t2t_lite.evaluation import answer_files, answer_metrics
 from t2t_lite.tasks.classification import LabelTask
-from t2t_lite.tasks.encoder_task import Reading, as_field, by_rows
+from t2t_lite.tasks.encoder_task import Reading, by_rows
 from t2t_lite.text.beginnings import longest_text
 from t2t_lite.text.ragged_rows import row_ids
 from t2t_lite.text.reading_graph import beginnings, valid, with_eos

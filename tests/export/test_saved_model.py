@@ -9,9 +9,9 @@ import tensorflow as tf
 from t2t_lite.config import HParams
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.export import reading
 from t2t_lite.export.saved_model import export_saved_model
 from t2t_lite.models.transformer import Transformer
+from t2t_lite.text import reading_graph
 from t2t_lite.text.vocabulary import TokenTextEncoder
 from tests.decoding.runs import make_run
 from tests.export.c_program import assert_answers
@@ -188,7 +188,7 @@ def test_bytes_that_are_not_utf_8_are_replaced(translator, answers):
 
 def test_blank_is_what_python_calls_white_space():
     characters = [chr(i) for i in range(1, 0x110000) if not 0xD800 <= i < 0xE000]
-    found = tf.strings.regex_full_match(tf.constant(characters), reading.BLANK).numpy()
+    found = tf.strings.regex_full_match(tf.constant(characters), reading_graph.BLANK).numpy()
     assert [c for c, blank in zip(characters, found, strict=True) if blank != c.isspace()] == []
 
 

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from t2t_lite import files, registry
 from t2t_lite.console import Progress
+from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.decoding.jobs import decoder_command
-from t2t_lite.decoding.jobs.text_files import as_field
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import Failure, UserError, first_line
 from t2t_lite.evaluation.score_files import read_translation

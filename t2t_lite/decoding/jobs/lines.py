@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import logging
 
+from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.jobs import text_files
 from t2t_lite.errors import UserError, counted
@@ -161,7 +162,7 @@ class Lines:
         for (number, found), line in zip(numbered, lines if inputs is None else inputs, strict=True):
             texts.append(self.output(number, line, found))
             if self.settings.log_results:
-                _LOGGER.info(f"INPUT: {text_files.as_field(str(line or ''))}\nOUTPUT: {texts[-1]}")
+                _LOGGER.info(f"INPUT: {as_field(str(line or ''))}\nOUTPUT: {texts[-1]}")
         return texts, answers
 
     def output(self, number, line, answered):

@@ -60,18 +60,10 @@ def output_line(translation, settings):
     fields = []
     for hypothesis in translation.hypotheses:
         text = " ".join(map(str, hypothesis.ids)) if settings.identity_output else hypothesis.text
-        fields.append(as_field(text))
+        fields.append(plain_text.as_field(text))
         if settings.write_beam_scores:
             fields.append(f"{hypothesis.score:.2f}")
     return "\t".join(fields)
-
-
-def as_field(text):
-    """Returns an output with control characters and line separators replaced by spaces, to be a field of a line.
-
-    A byte piece of the vocabulary may be a tab or a line end; some programs treat U+2028 and similar as line ends.
-    """
-    return plain_text.CONTROL.sub(" ", text)
 
 
 def json_line(number, line, translation):
