@@ -100,6 +100,8 @@ DAMAGED = {
         ("a", f"{TREE}\n(S (NP ) )\n", ", line 3: .*without words"),
         ("a", "( (S (-NONE- *)))\n", ", line 1: .*without words"),
         ("a", "()\n", ", line 1: .*without words"),
+        ("a", f"{TREE}(S)\n", ", line 2: .*without words"),
+        ("a", f"{TREE}(S (NN a)\n", ", line 2: .* not closed: 1 bracket"),
         ("a", f"{TREE}(S b (NN c))\n", ", line 2: .*'b' .*part of speech"),
         ("a", "(S (NN a b))\n", ", line 1: .*'a' .*part of speech"),
         ("a", "(S ((NN a)))\n", ", line 1: .*label.*''|, line 1: .*''.*label"),

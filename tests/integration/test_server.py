@@ -295,7 +295,8 @@ def test_mistakes(call_command, assert_user_error, exports, tmp_path):
     assert_user_error(call_command(COMMAND, *good, "--servable_name=a/b"), "--servable_name=a/b")
 
 
-def test_without_waitress(call_command, assert_user_error, exports, monkeypatch):
-    monkeypatch.setitem(sys.modules, "waitress", None)
-    monkeypatch.delitem(sys.modules, "t2t_lite.serving.http_server", raising=False)
+@pytest.mark.parametrize("package, module", [("waitress", "http_server"), ("prometheus_client", "metrics")])
+def test_without_a_package(call_command, assert_user_error, exports, monkeypatch, package, module):
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, f"t2t_lite.serving.{module}", raising=False)
     assert_user_error(call_command(COMMAND, f"--export_dir={exports}", "--port=0"), "t2t_lite[web]")
