@@ -64,15 +64,18 @@ def test_a_name_is_registered_once(fake_problem):
         registry.register_problem(fake_problem)(type("Other", (Fake,), {}))
 
 
-@pytest.mark.parametrize("name", ["mine_rev", "mine_copy"])
-def test_reserved_suffixes_cannot_be_registered(name):
-    with pytest.raises(UserError, match="reserved"):
-        registry.register_problem(name)(Fake)
-
-
-def test_only_classes_and_functions_can_be_registered():
-    with pytest.raises(UserError, match="must be a class or a function, got int"):
-        registry.register_hparams("seven")(7)
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: registry.register_problem("mine_rev")(Fake), "reserved"),
+        (lambda: registry.register_problem("mine_copy")(Fake), "reserved"),
+        (lambda: registry.register_hparams("seven")(7), "must be a class or a function, got int"),
+        (lambda: registry.problem("my_fake_rev_rev"), "given twice"),
+    ],
+)
+def test_names_that_cannot_be(fake_problem, call, words):
+    with pytest.raises(UserError, match=words):
+        call()
 
 
 @pytest.mark.parametrize(
@@ -89,11 +92,6 @@ def test_suffixes_of_problems(fake_problem, suffix, was_reversed, was_copy):
     problem = registry.problem(fake_problem + suffix)
     assert (problem.was_reversed, problem.was_copy) == (was_reversed, was_copy)
     assert problem.name == fake_problem
-
-
-def test_a_suffix_twice_is_an_error(fake_problem):
-    with pytest.raises(UserError, match="given twice"):
-        registry.problem(f"{fake_problem}_rev_rev")
 
 
 @pytest.mark.parametrize(
@@ -197,77 +195,40 @@ def test_usr_dir_of_home_and_none(usr_dir, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("files", "where", "cause"),
-    {
-        "fails in a module": (
-            {"__init__.py": "from . import sets\n", "sets.py": "\n\nvalue = 1 / 0\n"},
-            "sets.py, line 3",
-            "ZeroDivisionError: division by zero",
+    ("text", "where", "cause"),
+    [
+        ("\n\nvalue = 1 / 0\n", ", line 3", "ZeroDivisionError: division by zero"),
+        ("import not_installed_here\n", ", line 1", "ModuleNotFoundError: No module named 'not_installed_here'"),
+        ("x = 1\ndef broken(:\n", ", line 2", "SyntaxError: invalid syntax"),
+        (GOOD.format(name="transformer_base"), ", line 5", "'transformer_base' is already registered"),
+        ("import sys\nsys.exit(0)\n", ", line 2", "ends the program, with exit status 0, while it is imported"),
+        ("import sys\nsys.exit('done')\n", ", line 2", "ends the program, with exit status done"),
+        ("raise SystemExit\n", ", line 1", "ends the program, with exit status None"),
+        ("exit(3)\n", ", line 1", "ends the program, with exit status 3"),
+        ("raise KeyboardInterrupt\n", ", line 1", "KeyboardInterrupt: no reason given"),
+        ("raise GeneratorExit('x')\n", ", line 1", "GeneratorExit: x"),
+        ("def f(:\n", ", line 1", "SyntaxError"),
+        ("x = '\0'\n", "", "SyntaxError: source code"),
+        ("from tensor2tensor.utils import registry\n", ", line 1", "docs/coming_from_tensor2tensor.md"),
+        (
+            "import tensor2tensor\n",
+            ", line 1",
+            "No module named 'tensor2tensor'. t2t_lite has these modules under other names",
         ),
-        "missing import": (
-            {"__init__.py": "import not_installed_here\n"},
-            "__init__.py, line 1",
-            "ModuleNotFoundError: No module named 'not_installed_here'",
-        ),
-        "syntax": (
-            {"__init__.py": "from . import sets\n", "sets.py": "x = 1\ndef broken(:\n"},
-            "sets.py, line 2",
-            "SyntaxError: invalid syntax",
-        ),
-        "name taken": (
-            {"__init__.py": GOOD.format(name="transformer_base")},
-            "__init__.py, line 5",
-            "'transformer_base' is already registered",
-        ),
-    }.values(),
+        ("from . import b\n", ", line 1", "ImportError: cannot import name 'b'"),
+        ("assert False\n", ", line 1", "AssertionError: no reason given"),
+    ],
 )
-def test_broken_usr_dir_names_file_line_and_cause(usr_dir, files, where, cause):
-    folder = usr_dir(files)
+@pytest.mark.parametrize("name", ["__init__.py", "sets.py"])
+def test_broken_usr_dir_names_file_line_and_cause(usr_dir, name, text, where, cause):
+    folder = usr_dir({"__init__.py": "from . import sets\n", name: text})
     registry.list_hparams()  # the built-in ones are there first
     with pytest.raises(UserError) as caught:
         registry.import_usr_dir(str(folder))
     message = str(caught.value)
-    assert f"--t2t_usr_dir={folder}: {folder}/{where}: " in message
+    assert f"--t2t_usr_dir={folder}: {folder}/{name if where else ''}{where}" in message
     assert cause in message
     assert "\n" not in message
-
-
-def test_usr_dir_that_is_no_package(tmp_path):
-    for path in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(UserError, match=r"no .*__init__\.py"):
-            registry.import_usr_dir(str(path))
-
-
-def test_usr_dir_with_the_name_of_another_module(tmp_path):
-    folder = tmp_path / "json"
-    folder.mkdir()
-    (folder / "__init__.py").write_text(GOOD.format(name="my_hidden_set"))
-    with pytest.raises(UserError, match=r"another module 'json': .* Rename the folder"):
-        registry.import_usr_dir(str(folder))
-
-
-@pytest.mark.parametrize(
-    ("text", "cause"),
-    [
-        ("import sys\nsys.exit(0)\n", "line 2: ends the program, with exit status 0, while it is imported"),
-        ("import sys\nsys.exit('done')\n", "line 2: ends the program, with exit status done"),
-        ("raise SystemExit\n", "line 1: ends the program, with exit status None"),
-        ("exit(3)\n", "line 1: ends the program, with exit status 3"),
-        ("raise KeyboardInterrupt\n", "line 1: KeyboardInterrupt: no reason given"),
-        ("raise GeneratorExit('x')\n", "line 1: GeneratorExit: x"),
-        ("def f(:\n", "line 1: SyntaxError"),
-        ("x = '\0'\n", "SyntaxError: source code"),
-        ("from tensor2tensor.utils import registry\n", "docs/coming_from_tensor2tensor.md"),
-        ("import tensor2tensor\n", "No module named 'tensor2tensor'. t2t_lite has these modules under other names"),
-        ("from . import b\n", "ImportError: cannot import name 'b'"),
-        ("assert False\n", "line 1: AssertionError: no reason given"),
-    ],
-)
-def test_usr_dir_that_ends_or_interrupts_is_an_error(usr_dir, text, cause):
-    with pytest.raises(UserError) as caught:
-        registry.import_usr_dir(str(usr_dir({"__init__.py": text})))
-    assert cause in str(caught.value)
-    assert "__init__.py" in str(caught.value)
 
 
 @pytest.mark.parametrize("hook", ["packed_length", "decode_hooks"])
@@ -284,10 +245,16 @@ def test_the_users_own_interrupt_while_a_folder_is_imported_is_one(usr_dir):
         registry.import_usr_dir(str(usr_dir({"__init__.py": text})))
 
 
-def test_usr_dir_that_no_folder_can_be(tmp_path):
+def test_folders_that_no_usr_dir_can_be(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    for path in (tmp_path / "loop", "n" * 5000, "a\0b"):
-        with pytest.raises(UserError, match=r"no folder can have this path"):
+    (tmp_path / "json").mkdir()
+    (tmp_path / "json" / "__init__.py").write_text(GOOD.format(name="my_hidden_set"))
+    for path, words in (
+        *((path, "no folder can have this path") for path in (tmp_path / "loop", "n" * 5000, "a\0b")),
+        *((path, r"no .*__init__\.py") for path in (tmp_path, tmp_path / "nowhere")),
+        (tmp_path / "json", r"another module 'json': .* Rename the folder"),
+    ):
+        with pytest.raises(UserError, match=words):
             registry.import_usr_dir(str(path))
 
 
