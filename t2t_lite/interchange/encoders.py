@@ -19,7 +19,6 @@ from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID, SentencePieceEncoder
 
 _LOGGER = logging.getLogger("t2t_lite")
-_POSITIONS = "position_embeddings.weight"
 _HEAD_THERE = {"real": "class"}  # a number is a class alone
 _PROBLEMS = {  # by head: the problems that a run may belong to, the usual one first
     None: ("masked_lm_own",),
@@ -55,8 +54,9 @@ def import_encoder(family, path, config, output_dir, problem=""):
     head = _head(family, f"{path}/config.json", config)
     arguments = family.arguments(config)
     weights = read_weights(path, family, "AutoModel")
-    weights.check_sizes(family, arguments)
-    table = next((table for ours, table in family.heads.values() if ours == _HEAD_THERE.get(head, head)), {})
+    weights.check_sizes(arguments)
+    heads = (table for ours, table in family.heads.values() if ours == _HEAD_THERE.get(head, head))
+    table = family.weights | next(heads, {})
     sentences = [f"{name}.weight" for ours, name in table.items() if ours.startswith("sentence_head")]
     problem = _problem_name(path, family, head, bool(sentences) and all(name in weights for name in sentences), problem)
     if head is None:
@@ -72,17 +72,7 @@ def import_encoder(family, path, config, output_dir, problem=""):
             "first_id": vocabulary.special_ids[vocabulary.first_token],
             "sentence_classes": 2 if problem == family.sentence_problem else 0,
         }
-
-        def take(name, shape):
-            if name.endswith(_POSITIONS):
-                return weights.take(name, (first_position + shape[0], *shape[1:]))[first_position:]
-            return weights.take(name, shape)
-
-        def fill(model):
-            parts = named_weights.parts(model, family.weights | table, family.is_transposed)
-            named_weights.fill(parts, take, vocabulary.ids, config["vocab_size"])
-            weights.check_all_taken()
-
+        weights.drop_rows(f"{family.weights['position']}.weight", first_position)
         remembered = _remembered(path, config, head, positions - 1)
         hparams = hparams_of(arguments, TransformerEncoder, registry.hparams(family.hparams_set))
         return write_imported_run(
@@ -92,7 +82,7 @@ def import_encoder(family, path, config, output_dir, problem=""):
             model=TransformerEncoder.REGISTERED_NAME,
             hparams=hparams.override_from_dict({"max_length": positions - 1}),
             hparams_set=family.hparams_set,
-            fill=fill,
+            fill=lambda model: weights.fill(model, table, vocabulary.ids, config["vocab_size"]),
         )
 
 
@@ -198,7 +188,7 @@ def encoder_folder(family, predictor):
     end, table = _class(family, model)
     table = family.weights | table
     tensors = named_weights.state(named_weights.parts(model, table, family.is_transposed), ids)
-    positions = next(name for name in tensors if name.endswith(_POSITIONS))
+    positions = f"{table['position']}.weight"
     tensors[positions] = np.pad(tensors[positions], [(first_position, 0), (0, 0)])
     if model.config["first_id"] == 0:
         tensors[f"{table['embedding']}.weight"][ids[first_id]] = 0

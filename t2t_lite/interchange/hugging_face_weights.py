@@ -9,6 +9,7 @@ import numpy as np
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
+from t2t_lite.interchange import named_weights
 from t2t_lite.interchange.named_weights import NEVER
 from t2t_lite.interchange.safetensors_file import read_tensors
 
@@ -31,14 +32,14 @@ class HuggingFaceWeights:
 
     def __init__(self, path, tensors, family):
         self.path = path
-        self._prefix = family.prefix
+        self._family = family
         self._tensors = {self._short(name): tensor for name, tensor in tensors.items()}
         self.names = set(self._tensors)
         self._left = {name for name in self.names if not name.endswith(family.unused)}
 
     def _short(self, name):
         old = next(filter(name.endswith, _OLD), "")
-        return name.removeprefix(self._prefix).removesuffix(old) + _OLD.get(old, "")
+        return name.removeprefix(self._family.prefix).removesuffix(old) + _OLD.get(old, "")
 
     def __contains__(self, name):
         return self._short(name) in self.names
@@ -64,21 +65,27 @@ class HuggingFaceWeights:
         """As `take`, with the first name that exists: which of several tied tensors is stored depends on the writer."""
         return self.take(next((name for name in names if name in self), names[0]), shape)
 
-    def check_all_taken(self):
-        """Raises `UserError` for a tensor that has no place in the model."""
+    def drop_rows(self, name, count):
+        """Leaves the first rows of a tensor out."""
+        self._tensors[self._short(name)] = self._tensors[self._short(name)][count:]
+
+    def fill(self, model, table, published_ids=(), num_ids=None, change=None):
+        """Sets a model's weights by a table, see `named_weights.fill`. Raises `UserError` if a tensor is left over."""
+        parts = named_weights.parts(model, table, self._family.is_transposed)
+        named_weights.fill(parts, self.take, published_ids, num_ids, change)
         if self._left:
             raise UserError(
                 f"{self.path}: {min(self._left)} has no place in the model that config.json describes. Expected the "
                 "files of one model."
             )
 
-    def check_sizes(self, family, arguments):
+    def check_sizes(self, arguments):
         """Checks tensors of every layer before memory is allocated for a model of these sizes. Raises `UserError`.
 
         Args:
-            family: Family.
             arguments: {argument of our model's constructor: value}.
         """
+        family = self._family
         width = arguments.get("embedding_size") or arguments["hidden_size"]
         tables = {
             "vocab_size": ("embedding", "target_embedding"), "max_position": ("position", "decoder_position")

@@ -37,17 +37,11 @@ def import_language_model(family, path, config, output_dir):
     arguments = family.arguments(config)
     length = arguments["max_position"]
     weights = read_weights(path, family, "AutoModelForCausalLM")
-    weights.check_sizes(family, arguments)
+    weights.check_sizes(arguments)
     with vocabulary_of(path) as vocabulary:
         encoder = open_encoder(vocabulary.path)
         _check_vocabulary(path, config, vocabulary, encoder)
         unused = [i for i, theirs in enumerate(encoder.published_ids) if theirs < 0 or i == PAD_ID]
-
-        def fill(model):
-            parts = named_weights.parts(model, family.weights, family.is_transposed)
-            named_weights.fill(parts, weights.take, vocabulary.ids, arguments["vocab_size"])
-            weights.check_all_taken()
-
         more = {"unused_ids": unused, "max_length": length, "label_smoothing": 0.0}
         return write_imported_run(
             output_dir,
@@ -55,7 +49,7 @@ def import_language_model(family, path, config, output_dir):
             lambda problem, folder: problem.hold_vocabulary(folder, vocabulary.path, sequence_length=length),
             model=TransformerLM.REGISTERED_NAME,
             hparams=hparams_of(arguments, TransformerLM).override_from_dict(more),
-            fill=fill,
+            fill=lambda model: weights.fill(model, family.weights, vocabulary.ids, arguments["vocab_size"]),
         )
 
 

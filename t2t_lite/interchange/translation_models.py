@@ -63,7 +63,7 @@ def import_translation_model(family, path, config, output_dir, languages=()):
     arguments = family.arguments(config)
     weights = read_weights(path, family)
     embeddings = _take_embeddings(weights, config)
-    weights.check_sizes(family, arguments)
+    weights.check_sizes(arguments)
     inputs, targets = _vocabularies(path, config, tokenizer)
     embeddings = _our_rows(embeddings, inputs, targets)
     is_one = inputs.model == targets.model
@@ -78,9 +78,7 @@ def import_translation_model(family, path, config, output_dir, languages=()):
             arguments |= {"position": "learned", "max_position": longest, "norm_epsilon": EPSILON}
 
     def fill(model):
-        parts = named_weights.parts(model, table, family.is_transposed)
-        named_weights.fill(parts, weights.take, change=lambda part, array: divided(array, _factor(model, part, scale)))
-        weights.check_all_taken()
+        weights.fill(model, table, change=lambda part, array: divided(array, _factor(model, part, scale)))
         for layer, name in (
             (model.input_embedding, "inputs"),
             (model.target_embedding, "targets"),
