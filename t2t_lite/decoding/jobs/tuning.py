@@ -23,7 +23,7 @@ _NAMES = ("beam_size", "alpha", "extra_length", "length_penalty")
 
 
 @dataclasses.dataclass(frozen=True)
-class Trial:
+class GridTrial:
     """One row of the table.
 
     Attributes:
@@ -72,7 +72,7 @@ def parse_grid(text, where="--tune"):
 
 
 def tune(translate, score, combinations, warm_up=None):
-    """Yields a `Trial` for each combination as it is done.
+    """Yields a `GridTrial` for each combination as it is done.
 
     Args:
         translate: function of the settings, a dict; returns the argument of `score`.
@@ -86,7 +86,7 @@ def tune(translate, score, combinations, warm_up=None):
         start = time.monotonic()
         outputs = translate(settings)
         seconds = time.monotonic() - start
-        yield Trial(settings, score(outputs), seconds)
+        yield GridTrial(settings, score(outputs), seconds)
 
 
 def tune_search(job, grid, split, source="", reference=""):
@@ -147,7 +147,7 @@ def best_trial(trials, metrics=(scores.METRICS["bleu"], scores.METRICS["chrf"]))
     """Returns the trial with the highest BLEU; on a tie that with the highest chrF, then with the smallest beam.
 
     Args:
-        trials: list of Trial.
+        trials: list of GridTrial.
         metrics: names of scores, in this order.
     """
 

@@ -2,7 +2,7 @@ import pytest
 
 from t2t_lite.decoding.jobs import tuning
 from t2t_lite.decoding.jobs.decode_hparams import DEFAULT_GRID
-from t2t_lite.decoding.jobs.tuning import Trial, parse_grid
+from t2t_lite.decoding.jobs.tuning import GridTrial, parse_grid
 from t2t_lite.errors import UserError
 
 
@@ -37,9 +37,11 @@ def test_the_table_and_the_best():
         )
     )
     assert tuning.best_trial(trials).settings == {"beam_size": 4}  # as good as 8 to two decimals, and quicker
-    constant = [Trial({"beam_size": b}, {"sacreBLEU": 0.0, "chrF2": {1: 9.0, 4: 9.5, 8: 9.5}[b]}, 0.0) for b in scores]
+    constant = [
+        GridTrial({"beam_size": b}, {"sacreBLEU": 0.0, "chrF2": {1: 9.0, 4: 9.5, 8: 9.5}[b]}, 0.0) for b in scores
+    ]
     assert tuning.best_trial(constant).settings == {"beam_size": 4}
-    lines = tuning.table([*trials[:1], Trial({"beam_size": 4, "alpha": 0.6}, trials[1].scores, 12.34)])
+    lines = tuning.table([*trials[:1], GridTrial({"beam_size": 4, "alpha": 0.6}, trials[1].scores, 12.34)])
     assert [line.split() for line in lines] == [
         ["beam_size", "alpha", "sacreBLEU", "BP", "seconds"],
         ["1", "-", "30.00", "1.000", "0.0"],
