@@ -364,10 +364,6 @@ class MultiHeadAttention(Layer):
             results.append(cache)
         return tuple(results) if len(results) > 1 else results[0]
 
-    def compute_output_shape(self, query_shape, value_shape=None, key_shape=None):
-        """Returns the query's shape."""
-        return query_shape
-
 
 def _split(x, size):
     """[..., S] -> the first `size` columns, and the others."""

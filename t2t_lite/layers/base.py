@@ -40,6 +40,10 @@ class Layer(keras.layers.Layer):
         names = {name for base in cls.__mro__ for name in getattr(vars(base).get("__init__"), "recorded", ())}
         return super().from_config({n: _made(value, n) if n in names else value for n, value in config.items()})
 
+    def compute_output_shape(self, input_shape, *others):
+        """Returns the shape of the first input. Override it where that of the output is another."""
+        return input_shape
+
     def compute_output_spec(self, *args, **kwargs):
         """Returns what `call` would, symbolic: found by tracing it where more than the output is asked for.
 

@@ -149,10 +149,6 @@ class Dropout(Layer):
             return dropout(inputs, self.rate, seed=self.seed_generator)
         return inputs
 
-    def compute_output_shape(self, input_shape):
-        """Returns `input_shape`."""
-        return input_shape
-
 
 def _dropout_in_xla(inputs, rate, seed):
     """`keras.random.dropout`, with the mask that it has where XLA does not compile it; TensorFlow only.

@@ -83,7 +83,3 @@ class FeedForward(Layer):
         if self.activation == GATED:
             inner = inner * self.gate(x)
         return ops.reshape(self.outer(self.dropout(inner, training=training)), shape)
-
-    def compute_output_shape(self, input_shape):
-        """Returns `input_shape`."""
-        return input_shape

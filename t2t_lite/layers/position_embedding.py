@@ -65,10 +65,6 @@ class SinusoidalPositionEmbedding(Layer):
             return inputs + ops.expand_dims(self.encode(ops.arange(ops.shape(inputs)[1])), 0)
         return inputs + self.encode(ops.reshape(position, (-1, 1)))
 
-    def compute_output_shape(self, input_shape):
-        """Returns `input_shape`."""
-        return input_shape
-
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class LearnedPositionEmbedding(Layer):
@@ -123,7 +119,3 @@ class LearnedPositionEmbedding(Layer):
             raise ValueError(
                 f"A sequence of {length} positions is longer than the learned table: max_length={self.max_length}."
             )
-
-    def compute_output_shape(self, input_shape):
-        """Returns `input_shape`."""
-        return input_shape

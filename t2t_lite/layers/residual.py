@@ -90,7 +90,3 @@ class Residual(Layer):
         if self.norm == "post":
             output = self.normalization(output)
         return output if rest is None else (output, *rest)
-
-    def compute_output_shape(self, inputs_shape, value_shape=None):
-        """Returns `inputs_shape`."""
-        return inputs_shape

@@ -131,10 +131,6 @@ class TransformerStack(Layer):
 
         return keras.remat(run)(*hidden)
 
-    def compute_output_shape(self, inputs_shape, memory_shape=None):
-        """Returns `inputs_shape`."""
-        return inputs_shape
-
     def get_config(self):
         """Returns the constructor's arguments, layers serialized."""
         distinct = list(dict.fromkeys(self.layers))

@@ -138,10 +138,6 @@ class TransformerEncoderLayer(_TransformerLayer):
             return self.feed_forward(attended, training=training)
         return self.feed_forward(attended[0], training=training), attended[1]
 
-    def compute_output_shape(self, inputs_shape):
-        """Returns `inputs_shape`."""
-        return inputs_shape
-
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class TransformerDecoderLayer(_TransformerLayer):
@@ -258,7 +254,3 @@ class TransformerDecoderLayer(_TransformerLayer):
         x = self.feed_forward(x, training=training)
         results = (x, *([scores] if return_attention_scores else []), *([new_cache] if new_cache is not None else []))
         return results if len(results) > 1 else x
-
-    def compute_output_shape(self, inputs_shape, memory_shape=None):
-        """Returns `inputs_shape`."""
-        return inputs_shape
