@@ -75,7 +75,7 @@ MISTAKES = {
         ({"vocab_from": MODELS, "user_defined_symbols": ["<x>"]}, "--user_defined_symbols together with"),
         ({"vocab_from": MODELS, "vocab_type": "subwords"}, "--vocab_type together with"),
         ({"vocab_from": MODELS, "max_samples_for_vocab": 9}, "--max_samples_for_vocab together with"),
-        ({"vocab_type": "words"}, "--vocab_type=words: expected subwords or byte_level_bpe"),
+        ({"vocab_type": "words"}, "--vocab_type=words: expected one of subwords, byte_level_bpe"),
         (
             {"vocab_type": "byte_level_bpe", "user_defined_symbols": ["<x>"]},
             "together with --vocab_type=byte_level_bpe",
