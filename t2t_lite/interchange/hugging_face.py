@@ -21,7 +21,7 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?", re.ASCII)
 
 
 def export_hugging_face(
-    answerer: Translator | Generator | Predictor,
+    translator: Translator | Generator | Predictor,
     path: str,
     *,
     beam_size: int = SearchOptions.beam_size,
@@ -40,7 +40,7 @@ def export_hugging_face(
     `t2t_lite.interchange.encoders`; beam_size and alpha mean nothing there.
 
     Args:
-        answerer: Translator of one Transformer that one of the two can represent (see the table in docs/conversion.md;
+        translator: Translator of one Transformer that one of the two can represent (see the table in docs/conversion.md;
             `t2t-trainer --describe` tells before training), with one SentencePiece vocabulary, or for Marian two; or a
             Generator or Predictor.
         path: str, a new or empty folder.
@@ -57,16 +57,16 @@ def export_hugging_face(
             another type, or the folder is not empty.
         Failure: writing failed; nothing is left behind.
     """
-    formats.check("hugging_face", answerer)
+    formats.check("hugging_face", translator)
     folders.check_new(path)
-    family = family_of(answerer.model)
+    family = family_of(translator.model)
     if family.model is TransformerLM:
-        folder = language_models.language_model_folder(family, answerer)
+        folder = language_models.language_model_folder(family, translator)
     elif family.model is TransformerEncoder:
-        folder = encoders.encoder_folder(family, answerer)
+        folder = encoders.encoder_folder(family, translator)
     else:
-        folder = translation_models.translation_folder(family, answerer, beam_size, alpha)
-    return folder.write(path, answerer, license, command)
+        folder = translation_models.translation_folder(family, translator, beam_size, alpha)
+    return folder.write(path, translator, license, command)
 
 
 def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] = (), problem: str = "") -> str:
