@@ -40,9 +40,9 @@ def export_hugging_face(
     `t2t_lite.interchange.encoders`; beam_size and alpha mean nothing there.
 
     Args:
-        translator: Translator of one Transformer that one of the two can represent (see the table in docs/conversion.md;
-            `t2t-trainer --describe` tells before training), with one SentencePiece vocabulary, or for Marian two; or a
-            Generator or Predictor.
+        translator: Translator of one Transformer that one of the two can represent (see the table in
+            docs/conversion.md; `t2t-trainer --describe` tells before training), with one SentencePiece vocabulary, or
+            for Marian two; or a Generator or Predictor.
         path: str, a new or empty folder.
         beam_size: int, for `generation_config.json`.
         alpha: float, exponent of the length penalty in Transformers: score = log-probability / length^alpha.
