@@ -56,7 +56,7 @@ class Registry:
     """A named collection filled by decorators; dict-like for reading.
 
     Args:
-        kind: a key of `_BUILT_IN`, whose modules are imported, or another word for messages.
+        kind: a key of `_FOLDERS`, whose modules are imported, or another word for messages.
         check: function of (name, object) that raises `UserError` when the object cannot be registered.
     """
 
