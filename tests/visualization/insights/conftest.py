@@ -14,7 +14,7 @@ from tests.decoding.test_generator import generator_of
 from tests.decoding.test_predictor import Labels
 from tests.export.models import translator_of
 from tests.visualization.insights.test_generations import Letters
-from tests.visualization.insights.test_models import Classes, Classifier
+from tests.visualization.insights.test_models import Classes, Classifier, Shown, spans
 
 
 @pytest.fixture(scope="session")
@@ -27,9 +27,9 @@ def app(translator):
     generator = generator_of(norm="pre", position="learned", max_position=24)
     generator.problem = Letters()
     classifier = Predictor(Classifier(), {"inputs": TextEncoder(50), "targets": Labels()}, Classes())
-    return create_app(
-        Models({"small": translator, "other": translator_of(seed=5), "lm": generator, "classifier": classifier})
-    )
+    questions = Predictor(spans, {"inputs": TextEncoder(50), "targets": Labels()}, Shown("spans"))
+    models = {"lm": generator, "classifier": classifier, "questions": questions}
+    return create_app(Models({"small": translator, "other": translator_of(seed=5), **models}))
 
 
 @pytest.fixture(scope="session")

@@ -206,7 +206,14 @@ def test_language_models_and_classifiers(open_page, ask):
     assert shown_numbers(page.texts(".shares li")) == pytest.approx(
         [100 * one["probability"] for one in found["probabilities"]], rel=0.01
     )
-    assert not page.one("#beam").is_displayed()
+    assert not page.one("#beam").is_displayed() and not page.one("#second").is_displayed()
+
+
+def test_a_question_is_answered_from_its_context(open_page):
+    page = open_page(text="3 4", second="7 8 9", models="questions")
+    assert page.one("#second").is_displayed() and page.one(".translation").text == "8 9"
+    lines = page.texts(".shares li")
+    assert len(lines) == 5 and lines[0].startswith("8 9")
 
 
 def test_the_address_holds_what_is_shown(open_page, ask):

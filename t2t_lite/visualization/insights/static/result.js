@@ -60,10 +60,10 @@ export class Result {
   }
 
   async #show(state) {
-    const { hypotheses, truncated } = this.answer;
+    const { hypotheses, lists, truncated } = this.answer;
     const warning = truncated ? html("p", { class: "warning" }, "The text is too long for the model, and was truncated.") : "";
     this.explorer = null;
-    if (!hypotheses) {
+    if (lists) { // of an encoder
       this.output.replaceChildren(warning, this.#answer());
       await this.#explain(state);
       return;
