@@ -25,7 +25,7 @@ VOCAB, HEAD_SIZE, MASK_RATE, MASK, POSITIONS = 30_522, 64, 0.15, 3, 512
 def our_model(flags):
     """Returns (hparams, model) in the scope of one replica."""
     from t2t_lite import registry
-    from t2t_lite.runs.config import build_model
+    from t2t_lite.runs.run_config import build_model
 
     sizes = {"hidden_size": flags.hidden, "filter_size": 4 * flags.hidden, "num_heads": flags.hidden // HEAD_SIZE}
     hparams = registry.hparams("bert_base").override_from_dict(

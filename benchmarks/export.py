@@ -78,8 +78,8 @@ def make(folder, run, text, size, lines):
 
     from benchmarks.harness.wide_models import widened
     from t2t_lite.files import copy_files
-    from t2t_lite.runs.config import build_model, write_run_config
     from t2t_lite.runs.opening import open_run
+    from t2t_lite.runs.run_config import build_model, write_run_config
     from t2t_lite.runs.weights import named_weights, trackable_weights
 
     opened = open_run(run)

@@ -82,7 +82,7 @@ def our_step(flags):
     import tensorflow as tf
 
     from t2t_lite import registry
-    from t2t_lite.runs.config import build_model
+    from t2t_lite.runs.run_config import build_model
     from t2t_lite.training.feed import StepBatches
     from t2t_lite.training.objectives import objective_sums
 

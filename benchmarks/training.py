@@ -105,7 +105,7 @@ def load(path):
 
 def new_step(hparams, logical_cpus=0, xla_compile=False):
     """Returns the TrainStep of a new model on the CPU."""
-    from t2t_lite.runs.config import build_model
+    from t2t_lite.runs.run_config import build_model
     from t2t_lite.training.distribution import choose_replicas
 
     config = {"model": "transformer", "vocab_size": VOCAB_SIZE, "target_vocab_size": None, "hparams": hparams.values()}

@@ -75,7 +75,7 @@ def run(flags):
 
 
 def _sentence(flags, answerer):
-    from t2t_lite.visualization.attention import attend, draw_attention
+    from t2t_lite.visualization.attention_pictures import attend, draw_attention
 
     found = attend(answerer, flags.text, flags.target)
     kind = flags.kind or next(iter(found))

@@ -93,7 +93,7 @@ def _prepare(flags):
     from t2t_lite import registry
     from t2t_lite.data.encoder_files import encoder_files
     from t2t_lite.files import copy_files, write_json
-    from t2t_lite.runs.config import import_usr_dir, read_run_config, write_run_config
+    from t2t_lite.runs.run_config import import_usr_dir, read_run_config, write_run_config
 
     config = read_run_config(flags.model_dir)
     if config is None:

@@ -86,7 +86,7 @@ def _score_folder(flags, references, how):
 
 
 def _score_file(flags, references, how):
-    from t2t_lite.evaluation import report, score_files
+    from t2t_lite.evaluation import score_files, score_report
 
     paths = {name: flags[name].value for name in ("translation", "baseline", "reference")}
     read = {**paths, "source": flags.source if flags.worst else None, "reference": None}
@@ -96,8 +96,8 @@ def _score_file(flags, references, how):
         if path
     }
     of_parts = {"by_length": flags.by_length, "worst": flags.worst, "worst_by": flags.worst_by}
-    made = report.make_report(paths, references, **texts, **how, **of_parts)
-    print(json.dumps(made, ensure_ascii=False, indent=1) if flags.json else "\n".join(report.as_text(made)))
+    made = score_report.make_report(paths, references, **texts, **how, **of_parts)
+    print(json.dumps(made, ensure_ascii=False, indent=1) if flags.json else "\n".join(score_report.as_text(made)))
 
 
 _MODES = {

@@ -57,8 +57,8 @@ def evaluate(flags, *, once=False, on_train_data=False):
     """
     from t2t_lite.data.problem import DatasetSplit
     from t2t_lite.decoding.jobs.decode_hparams import evaluation_search
-    from t2t_lite.runs.config import read_run_config
     from t2t_lite.runs.directory import check_names, parse_changes
+    from t2t_lite.runs.run_config import read_run_config
     from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
     from t2t_lite.training.distribution import gpus_as_needed, hide_gpus
 

@@ -86,11 +86,11 @@ def run(flags):
     from t2t_lite.serving.http_server import address_of, open_listener, serve
 
     with open_listener(flags.host, flags.port) as listener:  # a taken port is seen before anything is loaded
-        from t2t_lite.serving.batching import Batcher
-        from t2t_lite.serving.metrics import ServerMetrics
         from t2t_lite.serving.model_versions import ModelVersions, watching
+        from t2t_lite.serving.request_batching import Batcher
         from t2t_lite.serving.rest_server import RestServer
         from t2t_lite.serving.sentence_requests import SentenceBatcher
+        from t2t_lite.serving.server_metrics import ServerMetrics
 
         name, metrics = flags.servable_name, ServerMetrics()
         versions = ModelVersions(name, flags.export_dir)

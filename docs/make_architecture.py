@@ -48,7 +48,7 @@ LANES = (
         (
             ("evaluation/score_files.py", "lines beside references"),
             ("evaluation/scores.py", "BLEU, chrF, TER"),
-            ("evaluation/report.py", "significance, worst lines"),
+            ("evaluation/score_report.py", "significance, worst lines"),
         ),
         ("a score", "with its signature"),
     ),

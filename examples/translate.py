@@ -164,7 +164,7 @@ print(f"BLEU of {len(test)} sentences: {bleu}")
 # each column a piece of the source.
 
 # %%
-from t2t_lite.visualization.attention import attend, draw_attention
+from t2t_lite.visualization.attention_pictures import attend, draw_attention
 
 attention = attend(translator, "The old woman buys a green car.")
 draw_attention(attention["memory"], view="heat_map", heads=[1, 2])

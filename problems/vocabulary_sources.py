@@ -64,7 +64,7 @@ def _in_folder(flag, folder, languages):
 
 def _problem_name(flag, folder):
     """Returns the name of the problem that a data_dir or an output_dir is of."""
-    from t2t_lite.runs.config import read_run_config
+    from t2t_lite.runs.run_config import read_run_config
 
     if run := read_run_config(folder):
         return run["problem"]

@@ -48,7 +48,7 @@ def hparams_of(case, **settings):
 
 def new_step(case, hparams, xla_compile=True, replicas=None):
     """Returns a TrainStep of a new model on the card, or on the CPU where there is none."""
-    from t2t_lite.runs.config import build_model
+    from t2t_lite.runs.run_config import build_model
     from t2t_lite.training.distribution import choose_replicas, launch_kernels_one_by_one
 
     if xla_compile:

@@ -24,7 +24,7 @@ def search_hparams(flags, inexact):
     Returns:
         int, the exit status.
     """
-    from t2t_lite.autotune import report
+    from t2t_lite.autotune import search_report
     from t2t_lite.autotune.search import Search
     from t2t_lite.files import write_json
 
@@ -43,21 +43,21 @@ def search_hparams(flags, inexact):
     if not search.run(flags.autotune_max_trials):
         return 0
     trials = study.trials()
-    print("\n".join(report.trials_table(trials, objective)))
+    print("\n".join(search_report.trials_table(trials, objective)))
     if running := [trial.name for trial in trials if trial.state == "running"]:
         print(f"{', '.join(running)}: trained by other processes, of which the last one chooses the best trial")
         return 0
-    order = report.ranked(trials, objective)
-    command = report.as_command("t2t-trainer", _flags_of_run(flags, order[0], objective.metric))
+    order = search_report.ranked(trials, objective)
+    command = search_report.as_command("t2t-trainer", _flags_of_run(flags, order[0], objective.metric))
     print(f"best: {study.folder_of(order[0])}\nto train it anew, or for longer: {command}")
     summary = None
     if flags.autotune_seeds:
         summary = search.train_winner(order[0], flags.autotune_seeds)
         if summary is None:
             return 0
-        print("\n".join(report.spread_text(order, objective, summary)))
-    found = report.as_json(trials, objective, study.facts, folder, summary, command)
-    write_json(os.path.join(folder, report.REPORT), found)
+        print("\n".join(search_report.spread_text(order, objective, summary)))
+    found = search_report.as_json(trials, objective, study.facts, folder, summary, command)
+    write_json(os.path.join(folder, search_report.REPORT), found)
     return 0
 
 

@@ -85,7 +85,7 @@ def prepare_data(flags, trainer):
 
 def earlier_run(flags, output_dir):
     """Returns the `hparams.json` of the run in output_dir, a dict, or {}."""
-    from t2t_lite.runs.config import read_earlier_run
+    from t2t_lite.runs.run_config import read_earlier_run
 
     return read_earlier_run(output_dir, imports=not flags.t2t_usr_dir)  # the flag's is imported already
 

@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import Callable
 
-from t2t_lite.autotune.report import describe
+from t2t_lite.autotune.search_report import describe
 from t2t_lite.autotune.study import Study
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.files.lock import held_lock

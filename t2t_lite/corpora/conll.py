@@ -40,7 +40,7 @@ _HEADER_WORDS = frozenset(
 )
 
 
-class Sentence(NamedTuple):
+class TaggedSentence(NamedTuple):
     """A sentence of a CoNLL file.
 
     Attributes:
@@ -54,7 +54,7 @@ class Sentence(NamedTuple):
 
 
 def read_conll(path, with_tags=True, layout=LAYOUT, on_bad_line=None):
-    """Yields the `Sentence`s of a file.
+    """Yields the `TaggedSentence`s of a file.
 
     Args:
         path: path of the file, which may be compressed.
@@ -133,7 +133,7 @@ class _Form(NamedTuple):
     has_features: bool = False
 
     def sentence(self, block):
-        """Returns the `Sentence` of a list of (number, line), which may be empty. Raises `UserError`."""
+        """Returns the `TaggedSentence` of a list of (number, line), which may be empty. Raises `UserError`."""
         words, tags, place = [], [], ""
         for number, line in block:
             if number == self.header or (not words and line.startswith("#") and self._is_comment(line)):
@@ -146,7 +146,7 @@ class _Form(NamedTuple):
             place = place or where
             words.append(cells[self.word])
             tags.append(cells[self.tag])
-        return Sentence(words, tags, place)
+        return TaggedSentence(words, tags, place)
 
     def _is_comment(self, line):
         """Returns whether a line before the words of a sentence, which begins with #, is not the word # or #hashtag."""

@@ -30,7 +30,7 @@ class Bucket:
 
 
 @dataclasses.dataclass(frozen=True)
-class Sentence:
+class ScoredSentence:
     """One sentence and its score.
 
     Attributes:
@@ -83,7 +83,7 @@ def worst_sentences(hypotheses, references, count, metric="chrf", tokenize=DEFAU
         metric: a name in `METRICS`. Sentence BLEU leaves out n-gram orders that the sentence is too short for.
 
     Returns:
-        list of `Sentence`.
+        list of `ScoredSentence`.
 
     Raises:
         UserError: as `corpus_scores`.
@@ -92,7 +92,7 @@ def worst_sentences(hypotheses, references, count, metric="chrf", tokenize=DEFAU
     scores.check_metrics([metric])
     scorer = scores.make_metric(metric, tokenize, of_sentences=True, ter=ter)
     found = [
-        Sentence(line, scorer.sentence_score(hypothesis, list(of_line)).score)
+        ScoredSentence(line, scorer.sentence_score(hypothesis, list(of_line)).score)
         for line, (hypothesis, *of_line) in enumerate(zip(hypotheses, *references, strict=True), 1)
     ]
     return sorted(found, key=lambda sentence: sentence.score if metric != "ter" else -sentence.score)[:count]

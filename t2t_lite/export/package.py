@@ -5,8 +5,8 @@ import os
 import tensorflow as tf
 
 from t2t_lite.files import copy_files, write_bytes
-from t2t_lite.runs.config import write_run_config
 from t2t_lite.runs.exported import FACTS, FOLDER, facts_json, model_names
+from t2t_lite.runs.run_config import write_run_config
 
 
 def write_package(export, answerer, **facts):

@@ -1,7 +1,7 @@
 """Writes the output_dir of a model that another program has trained."""
 
 from t2t_lite import registry
-from t2t_lite.runs.config import run_config
+from t2t_lite.runs.run_config import run_config
 from t2t_lite.runs.saving import write_run
 
 

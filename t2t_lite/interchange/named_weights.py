@@ -22,7 +22,7 @@ _KINDS = {  # what a layer has -> its weights, and how their names end there
 }
 
 
-class Part(NamedTuple):
+class WeightPart(NamedTuple):
     """One tensor there, some weights here.
 
     Attributes:
@@ -62,7 +62,7 @@ def parts(model, table, is_transposed):
         for number, owner in _found(model, above):
             there = name.replace("*", number)
             if last == "bias":  # a weight, which need not exist here
-                yield Part(there, [(owner, last)], owner in by_id)
+                yield WeightPart(there, [(owner, last)], owner in by_id)
                 continue
             layers = [getattr(owner, attribute) for attribute in last.split("+")]
             if layers[0] is None:
@@ -70,7 +70,9 @@ def parts(model, table, is_transposed):
             for attribute, end in next(found for mark, found in _KINDS.items() if hasattr(layers[0], mark)).items():
                 weights = [(layer, attribute) for layer in layers]
                 is_kernel = attribute == "kernel"
-                yield Part(there + end, weights, layers[0] in by_id, is_transposed and is_kernel, last.endswith(_ADDED))
+                yield WeightPart(
+                    there + end, weights, layers[0] in by_id, is_transposed and is_kernel, last.endswith(_ADDED)
+                )
 
 
 def _found(owner, path):
@@ -89,9 +91,9 @@ def state(parts, published_ids=(), change=None):
     """Returns {their name: float32 array} of Parts.
 
     Args:
-        parts: iterable of Part.
+        parts: iterable of WeightPart.
         published_ids: list of int.
-        change: function of (Part, our array) that returns what is stored; None: as it is.
+        change: function of (WeightPart, our array) that returns what is stored; None: as it is.
     """
     found, order = {}, ours_by_theirs(published_ids)
     for part in parts:
@@ -106,11 +108,11 @@ def fill(parts, take, published_ids=(), num_ids=None, change=None):
     """Sets the weights of Parts; rows of ids that only we have are zero.
 
     Args:
-        parts: iterable of Part.
+        parts: iterable of WeightPart.
         take: function of (name, shape) that returns the tensor of that name, an array of that shape.
         published_ids: list of int.
         num_ids: int, the ids there; those beyond `published_ids` are left out. None: as many.
-        change: function of (Part, array as ours) that returns our array; None: as it is.
+        change: function of (WeightPart, array as ours) that returns our array; None: as it is.
     """
     order = ours_by_theirs(published_ids)
     for part in parts:

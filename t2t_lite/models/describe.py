@@ -29,7 +29,7 @@ _SIDES = {"inputs": "source ", "targets": "target "}
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class ModelPart:
     """Layers of a model that are alike.
 
     Attributes:
@@ -53,7 +53,7 @@ class Description:
     """The answer of `describe`; `text()` prints it.
 
     Attributes:
-        parts: list of Part, in the order of the model.
+        parts: list of ModelPart, in the order of the model.
         parameters: int, all trainable weights.
         embedding_parameters: int, those of token embeddings and softmax.
         lengths: {feature: tokens of a row} that cost is counted for; {} for a model without `stacks`.
@@ -168,15 +168,15 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
 
 
 def _parts(model):
-    """Returns the model's layers with weights; neighbours of the same class and shapes in one Part."""
+    """Returns the model's layers with weights; neighbours of the same class and shapes in one ModelPart."""
     outer = [layer.layers if isinstance(layer, TransformerStack) else [layer] for layer in model.layers]
     calls = collections.Counter(layer for parts in outer for layer in parts if layer.trainable_weights)
     found, inside = [], {id(w) for layer in calls for w in layer.trainable_weights}
     for _, alike in itertools.groupby(calls, key=lambda layer: (type(layer), _weights(layer), calls[layer])):
         alike = list(alike)
-        found.append(Part(tuple(layer.name for layer in alike), _weights(alike[0]), calls[alike[0]]))
+        found.append(ModelPart(tuple(layer.name for layer in alike), _weights(alike[0]), calls[alike[0]]))
     own = tuple((w.name, tuple(w.shape)) for w in model.trainable_weights if id(w) not in inside)
-    return found + ([Part((model.name,), own)] if own else [])
+    return found + ([ModelPart((model.name,), own)] if own else [])
 
 
 def _weights(layer):

@@ -13,8 +13,8 @@ from t2t_lite.files.lock import held_lock
 from t2t_lite.models.arguments import model_settings
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.runs.checkpoint_files import check_can_be_placed
-from t2t_lite.runs.config import hparams_of, read_run_config
 from t2t_lite.runs.log import RunLog
+from t2t_lite.runs.run_config import hparams_of, read_run_config
 from t2t_lite.tensor2tensor_names import without_multistep
 
 _LOGGER = logging.getLogger("t2t_lite")

@@ -17,7 +17,7 @@ from t2t_lite.errors import UserError, first_line, located
 from t2t_lite.files import list_files
 from t2t_lite.runs import exported
 from t2t_lite.runs.checkpoint_files import checkpoint_step, newest_checkpoint, parts_of_checkpoints
-from t2t_lite.runs.config import FILE_NAME, build_model, hparams_of, import_usr_dir, read_run_config
+from t2t_lite.runs.run_config import FILE_NAME, build_model, hparams_of, import_usr_dir, read_run_config
 from t2t_lite.runs.size_check import check_size
 from t2t_lite.runs.weights import assign_saved, check_fits, named_weights
 

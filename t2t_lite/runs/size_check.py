@@ -4,7 +4,7 @@ import math
 
 from t2t_lite import registry
 from t2t_lite.models.describe import shapes_only
-from t2t_lite.runs.config import hparams_of
+from t2t_lite.runs.run_config import hparams_of
 from t2t_lite.runs.weights import check_fits, saved_shapes
 
 _SLACK = 2**22  # numbers, 16 MiB

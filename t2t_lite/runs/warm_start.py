@@ -10,8 +10,8 @@ from t2t_lite.errors import UserError, first_line
 from t2t_lite.models.describe import shapes_only
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.runs import exported
-from t2t_lite.runs.config import hparams_of
 from t2t_lite.runs.opening import encoders_of, find_checkpoint, read_config_of, restore_weights
+from t2t_lite.runs.run_config import hparams_of
 from t2t_lite.runs.weights import check_fits, named_weights, open_checkpoint, saved_shapes, saved_value, shape_text
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 

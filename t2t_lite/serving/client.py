@@ -81,7 +81,7 @@ class Servable:
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
+class ServedAnswer:
     """The translation of one text.
 
     Attributes:
@@ -222,7 +222,7 @@ class Client:
         on_progress=None,
         **others,
     ):
-        """Returns a list of Answer in the order of texts.
+        """Returns a list of ServedAnswer in the order of texts.
 
         Args:
             texts: list of str.
@@ -337,7 +337,7 @@ class Client:
                 time.sleep(wait)
 
     def _checked(self, found, count):
-        """Checks the outputs of a signature and returns a list of Answer."""
+        """Checks the outputs of a signature and returns a list of ServedAnswer."""
         where = f"{self.transport.address}: {self.transport.servable}"
         try:
             check_schema(found, _COLUMNS, where)
@@ -354,7 +354,7 @@ class Client:
         if not all(map(math.isfinite, found["scores"])):
             raise Failure(f"{where}: a score is not finite: the model is damaged. Export it from another checkpoint.")
         texts = map(valid_unicode, found["outputs"])
-        return [Answer(*row) for row in zip(texts, found["scores"], found["truncated"], strict=True)]
+        return [ServedAnswer(*row) for row in zip(texts, found["scores"], found["truncated"], strict=True)]
 
 
 def _batches(texts, batch_size):

@@ -14,9 +14,9 @@ import zlib
 
 import tensorflow as tf
 
-from t2t_lite.serving.batching import PATIENCE
 from t2t_lite.serving.json_tensors import body_of, parse_body, rows_of, tensors_of, to_json
 from t2t_lite.serving.refusals import RETRY_AFTER, Refusal, http_status
+from t2t_lite.serving.request_batching import PATIENCE
 
 _LOGGER = logging.getLogger("t2t_lite")
 _VERSION = r"(?:/versions/(?P<version>\d+))?"

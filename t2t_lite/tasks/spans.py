@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.corpora.plain_text import as_field
-from t2t_lite.corpora.squad import read_squad
+from t2t_lite.corpora.squad_files import read_squad
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.evaluation import answer_files, answer_metrics
 from t2t_lite.evaluation.score_files import read_lines

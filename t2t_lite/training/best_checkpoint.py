@@ -12,8 +12,8 @@ from t2t_lite.evaluation.metrics import lower_is_better
 from t2t_lite.files import copy_files, list_files, remove
 from t2t_lite.runs.checkpoint_files import PREFIX, checkpoint_step, newest_checkpoint, write_list
 from t2t_lite.runs.checkpoints import average_checkpoints
-from t2t_lite.runs.config import write_run_config
 from t2t_lite.runs.log import lineage
+from t2t_lite.runs.run_config import write_run_config
 
 _LOGGER = logging.getLogger("t2t_lite")
 FOLDER = "best"

@@ -19,7 +19,7 @@ from t2t_lite.training.monitor import Monitor
 from t2t_lite.training.optimization.schedules import last_learning_rate
 from t2t_lite.training.optimization.skipped_steps import SkippedSteps
 from t2t_lite.training.profiling import StepProfiler
-from t2t_lite.training.progress import Progress, fetch, sentences_read
+from t2t_lite.training.progress import TrainingProgress, fetch, sentences_read
 from t2t_lite.training.settings import CheckpointSettings, LogSettings
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import TrainingData
@@ -95,7 +95,7 @@ class TrainingLoop:
         feed = Feed(self.iterator, int(self.batches_read), self.train_step, *data)
         read = sentences_read(lineage(self.log.read()), step, int(self.batches_read))
         task = registry.task_of(self.data.problem)
-        self._progress = Progress(self.log, train_steps, feed, self.data.examples, read, task)
+        self._progress = TrainingProgress(self.log, train_steps, feed, self.data.examples, read, task)
         is_due = step >= train_steps or (step > 0 and step % self.when.local_eval_frequency == 0)
         self._metrics, self._why = self.monitor.catch_up(step, is_due), self.monitor.reason_to_stop()
         if step >= train_steps or self._why:

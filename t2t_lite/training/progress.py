@@ -81,7 +81,7 @@ def fetch(results):
     return [tf.nest.pack_sequence_as(results[0], row) for row in values.tolist()]
 
 
-class Progress:
+class TrainingProgress:
     """Collects the metrics of steps and shows them: a bar on a terminal, plain lines in a file.
 
     Args:

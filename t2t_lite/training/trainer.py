@@ -19,9 +19,9 @@ from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.files import copy_files, is_remote, write_bytes
 from t2t_lite.runs import directory as run_directory
 from t2t_lite.runs.checkpoints import RunCheckpoints, holds
-from t2t_lite.runs.config import build_model, read_run_config, run_config, write_run_config
 from t2t_lite.runs.ema import averaged_weights, start_averages
 from t2t_lite.runs.log import RunLog
+from t2t_lite.runs.run_config import build_model, read_run_config, run_config, write_run_config
 from t2t_lite.runs.warm_start import warm_start
 from t2t_lite.runs.weights import trackable
 from t2t_lite.stop_signal import stop_on_signal

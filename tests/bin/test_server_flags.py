@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from t2t_lite.bin import t2t_server
-from t2t_lite.serving import batching, http_server, model_versions
+from t2t_lite.serving import http_server, model_versions, request_batching
 from tests.serving.test_rest_server import MODEL, Versions, asker
 
 
@@ -46,7 +46,7 @@ def test_each_limit_is_that_of_its_flag(served):
 
 def test_the_queue_is_as_long_as_its_flag_says(served, monkeypatch):
     made = []
-    monkeypatch.setattr(batching, "Batcher", lambda *arguments, **options: made.append(options))
+    monkeypatch.setattr(request_batching, "Batcher", lambda *arguments, **options: made.append(options))
     served("--max_enqueued_batches=3", "--max_execution_batch_size=5")
     assert made[0]["most_waiting"] == 15
 

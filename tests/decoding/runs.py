@@ -6,7 +6,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.files import copy_files
-from t2t_lite.runs.config import build_model, write_run_config
+from t2t_lite.runs.run_config import build_model, write_run_config
 from t2t_lite.runs.weights import trackable_weights
 
 TEXT = "the red house is old and a green tree was new der rote Haus ist alt und ein grün Baum war neu"

@@ -26,11 +26,11 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from t2t_lite.serving.batching import Batcher
-from t2t_lite.serving.metrics import ServerMetrics
 from t2t_lite.serving.refusals import Refusal
+from t2t_lite.serving.request_batching import Batcher
 from t2t_lite.serving.rest_server import RestServer
 from t2t_lite.serving.served_export import ServedExport
+from t2t_lite.serving.server_metrics import ServerMetrics
 
 _TEXTS = {"inputs": tf.TensorSpec([None], tf.string)}
 _OPTIONS = {"alpha": tf.TensorSpec(None, tf.float32), "extra_length": tf.TensorSpec(None, tf.int32)}

@@ -14,7 +14,7 @@ import yaml
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model
-from t2t_lite.runs.config import build_model
+from t2t_lite.runs.run_config import build_model
 from t2t_lite.runs.warm_start import warm_start
 from t2t_lite.runs.weights import named_weights
 from t2t_lite.text.subwords import train_sentencepiece

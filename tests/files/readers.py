@@ -14,7 +14,7 @@ import sentencepiece
 from t2t_lite import files
 from t2t_lite.corpora import plain_text, sgml, tables, tmx
 from t2t_lite.corpora.conll import read_conll
-from t2t_lite.corpora.squad import read_squad
+from t2t_lite.corpora.squad_files import read_squad
 from t2t_lite.decoding.jobs import text_files
 from t2t_lite.evaluation import answer_files, score_files
 from t2t_lite.interchange.safetensors_file import read_tensors

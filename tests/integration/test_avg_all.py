@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.runs.config import read_run_config, write_run_config
+from t2t_lite.runs.run_config import read_run_config, write_run_config
 
 CONFIG = {
     "format": 1,

@@ -257,7 +257,7 @@ def test_sigterm_answers_what_has_come(exports, tmp_path):
 LIGHT = """
 import sys
 import numpy as np
-from t2t_lite.serving import batching, http_server, metrics, model_versions, rest_server
+from t2t_lite.serving import request_batching, http_server, server_metrics, model_versions, rest_server
 versions = model_versions.ModelVersions("translate", sys.argv[1])
 versions.refresh()
 _, export = versions.find()
@@ -295,7 +295,7 @@ def test_mistakes(call_command, assert_user_error, exports, tmp_path):
     assert_user_error(call_command(COMMAND, *good, "--servable_name=a/b"), "--servable_name=a/b")
 
 
-@pytest.mark.parametrize("package, module", [("waitress", "http_server"), ("prometheus_client", "metrics")])
+@pytest.mark.parametrize("package, module", [("waitress", "http_server"), ("prometheus_client", "server_metrics")])
 def test_without_a_package(call_command, assert_user_error, exports, monkeypatch, package, module):
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, f"t2t_lite.serving.{module}", raising=False)

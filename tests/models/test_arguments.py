@@ -15,8 +15,8 @@ from t2t_lite.models import Transformer, TransformerLM
 from t2t_lite.models.arguments import constructor_arguments, differing_settings, hparam_of, model_hparams
 from t2t_lite.models.describe import describe, shapes_only
 from t2t_lite.ranges import setting
-from t2t_lite.runs.config import write_run_config
 from t2t_lite.runs.directory import changed_hparams, run_hparams
+from t2t_lite.runs.run_config import write_run_config
 from tests.layers.kinds import MUSIC, RELATIVE, RESTRICTED
 from tests.models.own_model import OwnModel
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.corpora.conll import read_conll
-from t2t_lite.corpora.squad import read_squad
+from t2t_lite.corpora.squad_files import read_squad
 from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit, Text2TagProblem, VocabType
 from t2t_lite.data.records import Records

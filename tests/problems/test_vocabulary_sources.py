@@ -11,7 +11,7 @@ from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model
-from t2t_lite.runs.config import build_model, write_run_config
+from t2t_lite.runs.run_config import build_model, write_run_config
 from t2t_lite.runs.weights import trackable_weights
 from t2t_lite.text import subwords
 from t2t_lite.text.vocabulary import SentencePieceEncoder

@@ -8,7 +8,6 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
-from t2t_lite.runs.config import write_run_config
 from t2t_lite.runs.directory import (
     STREAM,
     accumulation_for,
@@ -17,6 +16,7 @@ from t2t_lite.runs.directory import (
     locked,
     run_hparams,
 )
+from t2t_lite.runs.run_config import write_run_config
 from t2t_lite.tensor2tensor_names import without_multistep
 from tests.models.own_model import OwnModel
 

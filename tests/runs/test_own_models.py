@@ -9,8 +9,8 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
-from t2t_lite.runs.config import build_model
 from t2t_lite.runs.opening import open_run
+from t2t_lite.runs.run_config import build_model
 from t2t_lite.runs.saving import save_run
 from t2t_lite.runs.warm_start import warm_start
 from t2t_lite.runs.weights import named_weights

@@ -9,7 +9,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.data.problem import Text2TextProblem
 from t2t_lite.errors import UserError
-from t2t_lite.runs.config import build_model, write_run_config
+from t2t_lite.runs.run_config import build_model, write_run_config
 from t2t_lite.runs.warm_start import warm_start
 from t2t_lite.runs.weights import named_weights, trackable_weights
 from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder, TokenTextEncoder

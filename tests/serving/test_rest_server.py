@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.serving.batching import Batcher
-from t2t_lite.serving.metrics import ServerMetrics
 from t2t_lite.serving.refusals import Refusal
+from t2t_lite.serving.request_batching import Batcher
 from t2t_lite.serving.rest_server import RestServer
+from t2t_lite.serving.server_metrics import ServerMetrics
 from tests.processes import wait_for
 
 LONGEST_BODY, MOST_ROWS = 2000, 4

@@ -15,7 +15,7 @@ from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.layers import Dropout, dropout_seed
 from t2t_lite.random_numbers import uniform_numbers
-from t2t_lite.runs.config import build_model, read_run_config
+from t2t_lite.runs.run_config import build_model, read_run_config
 from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.training.distribution import choose_replicas, launch_kernels_one_by_one
 from t2t_lite.training.feed import StepBatches

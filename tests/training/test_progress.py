@@ -11,7 +11,7 @@ from t2t_lite import registry
 from t2t_lite.runs.log import RunLog
 from t2t_lite.training import progress as progress_module
 from t2t_lite.training.feed import StepBatches
-from t2t_lite.training.progress import Progress, fetch, sentences_read
+from t2t_lite.training.progress import TrainingProgress, fetch, sentences_read
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def lines(folder):
 
 
 def test_a_squared_error_has_no_perplexity(tmp_path, clock, caplog):
-    progress = Progress(RunLog(str(tmp_path)), 10, feed(), task=registry.task("regression"))
+    progress = TrainingProgress(RunLog(str(tmp_path)), 10, feed(), task=registry.task("regression"))
     clock.now += 2.0
     progress.add(batches((2, 4)), result(2.0, 2.0, 5.0))
     with caplog.at_level("INFO"):
@@ -55,7 +55,7 @@ def test_a_squared_error_has_no_perplexity(tmp_path, clock, caplog):
 
 def test_positions_without_a_mask_are_no_padding(tmp_path):
     ids = np.array([[5, 6, 7, 1], [5, 1, 0, 0]])
-    progress = Progress(RunLog(str(tmp_path)), 10, feed(), task=registry.task("masked_language_model"))
+    progress = TrainingProgress(RunLog(str(tmp_path)), 10, feed(), task=registry.task("masked_language_model"))
     progress.add(StepBatches([{"inputs": ids, "targets": np.where(ids == 6, ids, 0)}], 0), result(2.0, 2.0))
     progress.flush(1, 0.1)
     assert lines(tmp_path)[0]["padding"] == 2 / 8
@@ -63,7 +63,7 @@ def test_positions_without_a_mask_are_no_padding(tmp_path):
 
 def test_a_line_is_of_the_steps_since_the_last_one(tmp_path, clock):
     waiting = feed()
-    progress = Progress(RunLog(str(tmp_path)), 10, waiting, examples=40, sentences=100)
+    progress = TrainingProgress(RunLog(str(tmp_path)), 10, waiting, examples=40, sentences=100)
     steps = [
         (batches((2, 4)), result(20.0, 30.0, 5.0)),
         (batches((3, 2), (1, 1)), result(10.0, 15.0, 7.0, 1.0)),
@@ -93,7 +93,7 @@ def test_a_line_is_of_the_steps_since_the_last_one(tmp_path, clock):
 
 def test_the_first_step_is_no_part_of_the_speed(tmp_path, clock):
     """It is traced, which takes longer than many others."""
-    progress = Progress(RunLog(str(tmp_path)), 9, feed())
+    progress = TrainingProgress(RunLog(str(tmp_path)), 9, feed())
     for seconds in (60.0, 1.0, 3.0):
         clock.now += seconds
         progress.add(batches((2, 4)), result(1.0, 1.0))
@@ -103,7 +103,7 @@ def test_the_first_step_is_no_part_of_the_speed(tmp_path, clock):
 
 
 def test_pauses_are_no_part_of_the_speed(tmp_path, clock):
-    progress = Progress(RunLog(str(tmp_path)), 9, feed())
+    progress = TrainingProgress(RunLog(str(tmp_path)), 9, feed())
     for _ in range(3):
         clock.now += 1.0
         progress.add(batches((1, 4)), result(1.0, 1.0))
@@ -114,7 +114,7 @@ def test_pauses_are_no_part_of_the_speed(tmp_path, clock):
 
 
 def test_no_steps_have_no_line(tmp_path, clock):
-    progress = Progress(RunLog(str(tmp_path)), 3, feed())
+    progress = TrainingProgress(RunLog(str(tmp_path)), 3, feed())
     progress.flush(0, 0.1)
     progress.add(batches((1, 4)), result(1.0, 1.0))
     progress.flush(1, 0.1)
@@ -132,7 +132,7 @@ def test_a_terminal_that_was_closed_ends_no_run(tmp_path, clock, monkeypatch):
             raise OSError(5, "Input/output error")
 
     monkeypatch.setattr("sys.stderr", Closed())
-    progress = Progress(RunLog(str(tmp_path)), 10, feed())
+    progress = TrainingProgress(RunLog(str(tmp_path)), 10, feed())
     progress.draw(1)
     progress._clear()
 

@@ -2,7 +2,7 @@
 
 import numbers
 
-from t2t_lite.corpora.squad import read_squad
+from t2t_lite.corpora.squad_files import read_squad
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 from t2t_lite.errors import UserError, shown
 from t2t_lite.text.position_encoder import PositionEncoder

@@ -17,10 +17,10 @@ from t2t_lite.evaluation.score_files import read_translation
 from t2t_lite.evaluation.tokenizations import tokenization_of_problem
 from t2t_lite.files import step_files
 from t2t_lite.pictures import check_picture
-from t2t_lite.runs.config import hparams_of
 from t2t_lite.runs.directory import check_names
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.opening import encoders_of, read_config_of, restore_weights, run_files
+from t2t_lite.runs.run_config import hparams_of
 from t2t_lite.search_options import SearchOptions
 
 _LOGGER = logging.getLogger("t2t_lite")

@@ -50,7 +50,7 @@ class SearchResult(typing.NamedTuple):
     ended: tf.Tensor
 
 
-class State(typing.NamedTuple):
+class BeamState(typing.NamedTuple):
     """The loop's variables.
 
     Arrays of integers are int64, for int32 TensorFlow keeps in host memory: a GPU would copy them at every step.
@@ -199,7 +199,7 @@ class BeamSearch:
         batch = self.limit.shape[0] or tf.shape(self.limit)[0]
         first = tf.constant([[0.0] + [-float("inf")] * (self.beam_size - 1)])
         nothing = tf.zeros((batch, self.beam_size, self.max_length), tf.int64)
-        return State(
+        return BeamState(
             position=tf.constant(0),
             rows=tf.cast(tf.range(batch), tf.int64),
             ids=tf.zeros((batch, self.beam_size), tf.int64),
@@ -239,7 +239,7 @@ class BeamSearch:
 
         _, best = tf.math.top_k(tf.where(ends, -float("inf"), log_probs), beam)
         parents = pick(parents, best)
-        return State(
+        return BeamState(
             position=state.position + 1,
             rows=state.rows,
             ids=pick(ids, best),
@@ -252,7 +252,7 @@ class BeamSearch:
         )
 
     def ending(self, state, parents, ids):
-        """Returns which continuations [B, 2K] end an output, bool, and their `State.matched`."""
+        """Returns which continuations [B, 2K] end an output, bool, and their `BeamState.matched`."""
         ends = ids == self.end_id
         if self.stops is None:
             return ends, ()
@@ -270,7 +270,7 @@ class BeamSearch:
 
         Args:
             logits: float32 [B*K, V].
-            state: State before the step.
+            state: BeamState before the step.
 
         Returns:
             log-probabilities float32, parents int64 and ids int64, all [B, 2K], best first.

@@ -50,7 +50,7 @@ def sample_step(model, inputs, limit, *, state=None, **settings):
         state: what the last call returned; None at first.
 
     Returns:
-        State, of a batch of one; whether the sample is unfinished, bool [].
+        SamplingState, of a batch of one; whether the sample is unfinished, bool [].
     """
     steps = Sampling(model, inputs, limit, **settings)
     if state is None:
@@ -59,8 +59,8 @@ def sample_step(model, inputs, limit, *, state=None, **settings):
     return state, steps.open(state)[0, 0]
 
 
-class State(typing.NamedTuple):
-    """The loop's variables, R = B * groups rows of K samples; int64 as in `beam_search.State`."""
+class SamplingState(typing.NamedTuple):
+    """The loop's variables, R = B * groups rows of K samples; int64 as in `beam_search.BeamState`."""
 
     position: tf.Tensor  # int32 []
     ids: tf.Tensor  # int64 [R, K], output of the previous step
@@ -138,7 +138,7 @@ class Sampling:
     def start(self, cache):
         """Returns the state before the first step."""
         each = (self.rows, self.together)
-        return State(
+        return SamplingState(
             position=tf.constant(0),
             ids=tf.zeros(each, tf.int64),
             log_probs=tf.zeros(each),
@@ -171,7 +171,7 @@ class Sampling:
             matched, stopped = next_states(self.stops, state.matched, ids)
             ends |= stopped
         here = tf.range(self.max_length) == state.position  # [T]
-        return State(
+        return SamplingState(
             position=state.position + 1,
             ids=ids,
             log_probs=state.log_probs + tf.where(is_open, tf.reshape(chosen, (self.rows, self.together)), 0.0),

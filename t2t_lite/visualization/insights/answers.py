@@ -5,7 +5,7 @@ import numpy as np
 from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.errors import UserError, counted, nearest, shown
 from t2t_lite.files.safe_json import check_schema
-from t2t_lite.visualization.attention import attend
+from t2t_lite.visualization.attention_pictures import attend
 
 _MOST_CHARACTERS = 10_000  # of a text
 

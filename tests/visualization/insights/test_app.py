@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.decoding.search.beam_search import EOS_ID
-from t2t_lite.visualization.attention import attend
+from t2t_lite.visualization.attention_pictures import attend
 from t2t_lite.visualization.insights.app import create_app
 from t2t_lite.visualization.insights.models import Models
 from tests.export.models import translator_of

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from t2t_lite.serving.batching import Batcher
 from t2t_lite.serving.refusals import Refusal
+from t2t_lite.serving.request_batching import Batcher
 from tests.processes import wait_for
 
 

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.runs.config import read_run_config, write_run_config
 from t2t_lite.runs.opening import open_run
+from t2t_lite.runs.run_config import read_run_config, write_run_config
 
 CONFIG = {
     "problem": "algorithmic_identity_decimal40",

@@ -2,7 +2,7 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from t2t_lite.serving.metrics import ServerMetrics
+from t2t_lite.serving.server_metrics import ServerMetrics
 
 
 def samples(metrics):
