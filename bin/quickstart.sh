@@ -37,12 +37,12 @@ step "4. The test set, whose combinations of words training never showed, transl
 import sys
 
 from t2t_lite import HParams, files, registry
-from t2t_lite.data.example_reader import ExampleReader
+from t2t_lite.data.records import Records
 
 data_dir, *paths = sys.argv[1:]
 problem = registry.problem("translate_ende_phrasebook")
 encoders = problem.feature_encoders(data_dir)
-examples = list(ExampleReader(problem, HParams(), "infer", problem.shard_paths(data_dir, "test")).examples())
+examples = list(Records(problem, data_dir, "test").examples(HParams()))
 for side, path in zip(("inputs", "targets"), paths):
     files.write_bytes(path, "".join(encoders[side].decode(example[side]) + "\n" for example in examples).encode())
 PYTHON

@@ -116,7 +116,7 @@ def client(server, timeout=10):
 
 def test_a_good_answer():
     with answering(http_answer({"outputs": GOOD})) as server:
-        assert client(server).translate(["aa", "b"]) == [query.Answer("B", 0, True), query.Answer("A", -1.5, False)]
+        assert client(server).translate(["aa", "b"]) == [query.ServedAnswer("B", 0, True), query.ServedAnswer("A", -1.5, False)]
 
 
 class Sentences:
@@ -141,7 +141,7 @@ class Sentences:
 
 def test_several_sentences_are_sent_one_by_one_if_the_model_wants_that():
     texts, told = ["Ab. Cd xy. Ef", "", "Gh."], []
-    split = [query.Answer("AB CD XY EF", -3.0, True), query.Answer("", -1.0, False), query.Answer("GH", -1.0, False)]
+    split = [query.ServedAnswer("AB CD XY EF", -3.0, True), query.ServedAnswer("", -1.0, False), query.ServedAnswer("GH", -1.0, False)]
     asked = query.Client(Sentences(True), retries=0)
     assert asked.translate(texts, on_progress=told.append) == split and sum(told) == 3
     asked.translate(texts)
@@ -149,7 +149,7 @@ def test_several_sentences_are_sent_one_by_one_if_the_model_wants_that():
     cases = ("always", Sentences(False), split[0]), (None, Sentences(False), None), ("never", Sentences(True), None)
     for choice, transport, expected in cases:
         found = query.Client(transport, retries=0).translate(texts, split_sentences=choice)[0]
-        assert found == (expected or query.Answer("AB", -1.0, True))
+        assert found == (expected or query.ServedAnswer("AB", -1.0, True))
     with pytest.raises(UserError, match="split_sentences='yes': expected one of auto, always, never"):
         asked.translate(texts, split_sentences="yes")
 
