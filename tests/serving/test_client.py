@@ -13,6 +13,7 @@ import pytest
 
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.serving import client as query
+from t2t_lite.serving.client import ServedAnswer
 from t2t_lite.serving.server_errors import ServerError
 
 GOOD = {"outputs": ["A", "B"], "scores": [-1.5, 0], "truncated": [False, True]}
@@ -116,7 +117,7 @@ def client(server, timeout=10):
 
 def test_a_good_answer():
     with answering(http_answer({"outputs": GOOD})) as server:
-        assert client(server).translate(["aa", "b"]) == [query.ServedAnswer("B", 0, True), query.ServedAnswer("A", -1.5, False)]
+        assert client(server).translate(["aa", "b"]) == [ServedAnswer("B", 0, True), ServedAnswer("A", -1.5, False)]
 
 
 class Sentences:
@@ -141,7 +142,7 @@ class Sentences:
 
 def test_several_sentences_are_sent_one_by_one_if_the_model_wants_that():
     texts, told = ["Ab. Cd xy. Ef", "", "Gh."], []
-    split = [query.ServedAnswer("AB CD XY EF", -3.0, True), query.ServedAnswer("", -1.0, False), query.ServedAnswer("GH", -1.0, False)]
+    split = [ServedAnswer("AB CD XY EF", -3.0, True), ServedAnswer("", -1.0, False), ServedAnswer("GH", -1.0, False)]
     asked = query.Client(Sentences(True), retries=0)
     assert asked.translate(texts, on_progress=told.append) == split and sum(told) == 3
     asked.translate(texts)
@@ -149,7 +150,7 @@ def test_several_sentences_are_sent_one_by_one_if_the_model_wants_that():
     cases = ("always", Sentences(False), split[0]), (None, Sentences(False), None), ("never", Sentences(True), None)
     for choice, transport, expected in cases:
         found = query.Client(transport, retries=0).translate(texts, split_sentences=choice)[0]
-        assert found == (expected or query.ServedAnswer("AB", -1.0, True))
+        assert found == (expected or ServedAnswer("AB", -1.0, True))
     with pytest.raises(UserError, match="split_sentences='yes': expected one of auto, always, never"):
         asked.translate(texts, split_sentences="yes")
 
