@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.errors import UserError
-from t2t_lite.tasks.task import check_answered_by
+from t2t_lite.tasks.task import Task, check_answered_by
 
 if TYPE_CHECKING:
     import keras
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Answerer:
-    """A trained model that answers for texts. Subclasses have the name that `Task.answered_by` says.
+    """A trained model that answers for texts. Subclasses have the `task`, or the base of the tasks, that they answer.
 
     Args:
         model: the model.
@@ -26,7 +26,7 @@ class Answerer:
         problem: the Problem, or None.
     """
 
-    answers_as = None
+    task: type[Task]
 
     def __init__(self, model: keras.Model, encoders: dict, problem: Problem | None = None):
         check_tensorflow(type(self).__name__)
@@ -65,7 +65,7 @@ class Answerer:
         if not paths:
             raise UserError("No checkpoint to load: expected one, or several for an ensemble.")
         runs = [run for path in paths for run in open_runs(path, data_dir, dtype)]
-        check_answered_by(runs[0].problem, cls.answers_as, runs[0].path)
+        check_answered_by(runs[0].problem, cls.task.answered_by, runs[0].path)
         answerer = cls.of_runs(runs)
         answerer.runs = runs
         return answerer

@@ -57,7 +57,7 @@ class Generator(TextModel):
         ' a time there was a king.'
     """
 
-    answers_as, task, method = "Generator", LanguageModelTask, "generate"
+    task, method = LanguageModelTask, "generate"
 
     def __init__(self, model, encoders, hparams, problem=None):
         self.max_length = getattr(model, "max_length", None)

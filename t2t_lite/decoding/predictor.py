@@ -16,7 +16,7 @@ from t2t_lite.decoding.translator import MAX_INPUT_LENGTH
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.models.outputs import named_outputs
 from t2t_lite.ranges import DECODE_BATCH, Range, typed_value
-from t2t_lite.tasks.encoder_task import Reading
+from t2t_lite.tasks.encoder_task import EncoderTask, Reading
 from t2t_lite.tasks.masked_language_model import Candidate
 from t2t_lite.tasks.task import check_answered_by
 
@@ -48,11 +48,11 @@ class Predictor(Answerer):
         'positive'
     """
 
-    answers_as = "Predictor"
+    task = EncoderTask
 
     def __init__(self, model, encoders, problem):
         super().__init__(model, encoders, problem)
-        check_answered_by(problem, "Predictor", "Predictor")
+        check_answered_by(problem, EncoderTask.answered_by, "Predictor")
         self.task = registry.task_of(problem)(problem, encoders)
         self.search_history = {}  # no answer depends on what was answered before: see `Searcher.history`
         self.max_input_length = min(getattr(model, "max_length", None) or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)

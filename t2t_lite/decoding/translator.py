@@ -63,7 +63,7 @@ class Translator(TextModel):
         'Hallo Welt.'
     """
 
-    answers_as, task, method = "Translator", SequenceToSequenceTask, "translate"
+    task, method = SequenceToSequenceTask, "translate"
 
     def __init__(self, model, encoders, hparams, problem=None):
         super().__init__(model, encoders, hparams, problem)

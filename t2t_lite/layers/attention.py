@@ -44,6 +44,8 @@ class MultiHeadAttention(Layer):
 
     is_self_attention = False  # whether it takes neither `value` nor `key`
 
+    turned = None  # how positions turn queries and keys; made by `build`, which a subclass may replace
+
     def __init__(
         self,
         num_heads: int,
@@ -133,13 +135,12 @@ class MultiHeadAttention(Layer):
         """Returns what `project` gives for queries, keys and values of the same [B, T, hidden].
 
         Where XLA compiles a training step it is one product with the three kernels side by side, and their gradients
-        are one product each: base's step took 2 % less on an H200. Elsewhere they stay three, as products of a CPU
-        gain nothing by it.
+        are one product each: base's step took 2 % less on an H200. Elsewhere they stay three, whose bits runs rely on.
         """
         roles = "query", "key", "value"
-        layers = [getattr(self, f"{role}_projection") for role in roles]
         if not is_compiled() or type(self).project is not MultiHeadAttention.project:
             return [self.project(x, role) for role in roles]
+        layers = [getattr(self, f"{role}_projection") for role in roles]
         batch, length, hidden_size = ops.shape(x)
         kernel = ops.cast(ops.concatenate([layer.kernel for layer in layers], axis=1), self.compute_dtype)
         joined = ops.matmul(ops.reshape(x, (-1, hidden_size)), kernel)

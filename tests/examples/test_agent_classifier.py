@@ -30,8 +30,8 @@ def run(command, *words):
     return importlib.import_module(f"t2t_lite.bin.{command}").main([str(word) for word in words])
 
 
-def train(flags, folder, steps, *more, every=4):
-    sizes = ("--model=agent_classifier", "--hparams_set=transformer_tiny", f"--hparams={SIZES}")
+def train(flags, folder, steps, *more, model="agent_classifier", every=4):
+    sizes = (f"--model={model}", "--hparams_set=transformer_tiny", f"--hparams={SIZES}")
     when = (f"--local_eval_frequency={every}", f"--log_step_count_steps={every}")
     assert run("t2t_trainer", *flags, *sizes, *when, f"--output_dir={folder}", f"--train_steps={steps}", *more) == 0
     return folder

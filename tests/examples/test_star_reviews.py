@@ -1,5 +1,6 @@
 """A task of a `--t2t_usr_dir`: every command, `t2t_lite.load` and the page know it, and nothing else was told."""
 
+import functools
 import json
 import pathlib
 
@@ -11,7 +12,8 @@ from t2t_lite.bin import t2t_score
 from t2t_lite.registry import import_usr_dir
 from t2t_lite.visualization.insights.app import create_app
 from t2t_lite.visualization.insights.models import Models
-from tests.examples.test_agent_classifier import SIZES, run
+from tests.examples import test_agent_classifier
+from tests.examples.test_agent_classifier import run
 from tests.export.serving_double import ServingDouble
 from tests.training.runs import assert_same, killed_after, log, state
 
@@ -30,11 +32,7 @@ def flags(tmp_path_factory):
     return common
 
 
-def train(flags, folder, steps, *more, every=4):
-    sizes = ("--model=transformer", "--hparams_set=transformer_tiny", f"--hparams={SIZES}")
-    when = (f"--local_eval_frequency={every}", f"--log_step_count_steps={every}")
-    assert run("t2t_trainer", *flags, *sizes, *when, f"--output_dir={folder}", f"--train_steps={steps}", *more) == 0
-    return folder
+train = functools.partial(test_agent_classifier.train, model="transformer")
 
 
 @pytest.fixture(scope="module")

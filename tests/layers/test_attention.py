@@ -320,3 +320,18 @@ def test_a_batch_without_rows():
     layer = layers.MultiHeadAttention(num_heads=2)
     layer.build((None, None, 8))
     assert layer(np.zeros((0, 3, 8), "float32")).shape == (0, 3, 8)
+
+
+def test_a_subclass_may_do_without_the_three_projections():
+    class Unprojected(layers.MultiHeadAttention):
+        def build(self, query_shape, value_shape=None, key_shape=None):
+            self.query_size = self.value_size = query_shape[-1] // self.num_heads
+            self.dropout = keras.layers.Dropout(0.0)
+
+        def project(self, x, role):
+            if role == "output":
+                return ops.reshape(ops.swapaxes(x, 1, 2), (ops.shape(x)[0], ops.shape(x)[2], -1))
+            return ops.swapaxes(ops.reshape(x, (*ops.shape(x)[:2], self.num_heads, self.query_size)), 1, 2)
+
+    x = keras.random.normal((2, 3, 4), seed=1)
+    assert Unprojected(num_heads=2)(x).shape == (2, 3, 4)
