@@ -206,6 +206,7 @@ MODELS = {
 }
 
 
+@pytest.mark.few("transformer_lm")
 @pytest.mark.parametrize("name", MODELS)
 def test_a_deterministic_compiled_step_has_no_scatter(name):
     # XLA takes one row after the other there: base's step was 44 times slower on a GPU.
