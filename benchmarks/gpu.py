@@ -232,6 +232,7 @@ class Card:
             "ours": self.side("ours"),
             "deterministic": self.side("deterministic", T2T_DETERMINISTIC="1"),
             "command_buffers": self.side("buffers", XLA_FLAGS=f"{flags} --xla_gpu_enable_command_buffer=FUSION,CUBLAS"),
+            "triton": self.side("triton", XLA_FLAGS=f"{flags} --xla_gpu_enable_triton_gemm=true"),
             "uncompiled": self.side("uncompiled"),
         }
         for name, side in sides.items():

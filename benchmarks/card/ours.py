@@ -49,10 +49,10 @@ def hparams_of(case, **settings):
 def new_step(case, hparams, xla_compile=True, replicas=None):
     """Returns a TrainStep of a new model on the card, or on the CPU where there is none."""
     from t2t_lite.runs.run_config import build_model
-    from t2t_lite.training.distribution import choose_replicas, launch_kernels_one_by_one
+    from t2t_lite.training.distribution import choose_replicas, set_xla_flags
 
     if xla_compile:
-        launch_kernels_one_by_one()
+        set_xla_flags()
     config = {"model": "transformer_lm" if case.language_model else "transformer", "hparams": hparams.values()}
     config |= {"vocab_size": case.vocab_size, "target_vocab_size": None}
     options = {"xla_compile": xla_compile, "features": features_of(case)}

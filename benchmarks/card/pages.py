@@ -13,6 +13,7 @@ LABELS = {
     "peer": "PyTorch, Hugging Face",
     "deterministic": "t2t_lite, deterministic",
     "command_buffers": "t2t_lite, command buffers",
+    "triton": "t2t_lite, Triton's products",
     "uncompiled": "t2t_lite, without XLA",
     "jax": "t2t_lite's layers, jax.jit",
 }

@@ -151,13 +151,42 @@ class Dropout(Layer):
 
 
 def _dropout_in_xla(inputs, rate, seed):
-    """`keras.random.dropout`, with the mask that it has where XLA does not compile it; TensorFlow only.
+    """`keras.random.dropout`, as a step that XLA compiles computes it best; TensorFlow only.
 
-    The random bits are the same. But XLA makes a float of the upper 23 of 32, and TensorFlow of the lower ones.
+    In float32 the mask is that of a step that is not compiled: XLA makes a float of the upper 23 of 32 random bits, and
+    TensorFlow of the lower ones. In 16 bits, where Keras draws fewer bits anyway, the bits are a hash of each element's
+    place, which XLA computes where they are read. Drawn ones are written to memory and read again.
     """
     import tensorflow as tf
 
     words = tf.cast(seed.next(), tf.int32)
-    bits = tf.random.stateless_uniform(tf.shape(inputs), words, minval=None, maxval=None, dtype=tf.uint32)
-    uniform = tf.bitcast(bits & 0x7FFFFF | 0x3F800000, tf.float32) - 1.0  # the mantissa of a number from 1 to 2
-    return tf.where(uniform >= rate, inputs * (1 / (1 - rate)), tf.zeros([], inputs.dtype))
+    if inputs.dtype.size < 4:
+        is_kept = _hashed_bits(inputs, tf.cast(words, tf.uint32)) >= round(rate * 2**32)
+    else:
+        bits = tf.random.stateless_uniform(tf.shape(inputs), words, minval=None, maxval=None, dtype=tf.uint32)
+        # The mantissa of a number from 1 to 2
+        is_kept = tf.bitcast(bits & 0x7FFFFF | 0x3F800000, tf.float32) - 1.0 >= rate
+    return tf.where(is_kept, inputs * (1 / (1 - rate)), tf.zeros([], inputs.dtype))
+
+
+def _hashed_bits(x, words):
+    """Returns 32 random bits for each element of x, uint32, of its place and a seed of two words alone."""
+    import tensorflow as tf
+
+    key = _mixed(_mixed(words[0] + 0x9E3779B9) + words[1])
+    place = tf.zeros([], tf.uint32)
+    for axis in range(x.shape.rank):
+        size = tf.shape(x)[axis]
+        along = tf.reshape(tf.range(size), [-1] + [1] * (x.shape.rank - 1 - axis))
+        place = place * tf.cast(size, tf.uint32) + tf.cast(along, tf.uint32)
+    # An odd factor of each seed's own: sums alone would make the masks of two seeds the same but for a shift.
+    return _mixed(place * (_mixed(key + 0x85EBCA6B) | 1) + key)
+
+
+def _mixed(x):
+    """Returns a bijective hash of uint32 numbers, with the constants of lowbias32 (C. Wellons, public domain)."""
+    import tensorflow as tf
+
+    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
+        x = tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(shift, tf.uint32))) * factor
+    return tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(16, tf.uint32)))

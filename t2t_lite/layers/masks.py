@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from t2t_lite.layers.checks import is_known
+from t2t_lite.layers.dropout import is_compiled
 
 MASKED = 1e9  # subtracted from scores that must not be seen; finite, so that a row without any visible key is no NaN
 
@@ -67,6 +68,10 @@ def masked_softmax(scores, mask=None):
         ValueError: the mask is of floats: see `check_masks`.
     """
     check_masks(mask=mask)
+    return _softmax_in_xla(scores, mask) if is_compiled() and scores.dtype.size < 4 else _softmax(scores, mask)
+
+
+def _softmax(scores, mask):
     logits = ops.cast(scores, keras.backend.result_type(scores.dtype, "float32"))
     if mask is not None:
         # Subtracted, not added: oneDNN fuses a sum with the product before it into a kernel that may be a hundred times
@@ -75,6 +80,24 @@ def masked_softmax(scores, mask=None):
     # Of one key alone Keras warns. Not `ones_like`: the scores' gradients are zeros, but they exist.
     weights = ops.exp(ops.subtract(logits, logits)) if logits.shape[-1] == 1 else ops.softmax(logits, axis=-1)
     return ops.cast(weights, scores.dtype)
+
+
+def _softmax_in_xla(scores, mask):
+    """`_softmax` of 16 bits in a step that XLA compiles: the gradient reads the weights as they are, not as float32."""
+    import tensorflow as tf
+
+    @tf.custom_gradient
+    def softmax(scores):
+        weights = _softmax(scores, mask)
+
+        def gradient(upstream):
+            wide = tf.cast(weights, tf.float32)
+            inner = wide * tf.cast(upstream, tf.float32)
+            return tf.cast(inner - wide * tf.reduce_sum(inner, axis=-1, keepdims=True), scores.dtype)
+
+        return weights, gradient
+
+    return softmax(scores)
 
 
 def merge_masks(shape, attention_mask, use_causal_mask, *padding_masks):

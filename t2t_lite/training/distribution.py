@@ -233,15 +233,18 @@ def gpus_as_needed():
     return gpus
 
 
-def launch_kernels_one_by_one():
-    """Has XLA launch the kernels of a step one by one, unless the user's XLA_FLAGS say how; before it compiles.
+# How XLA compiles a step for a GPU, unless the user's XLA_FLAGS say otherwise; measured with the paper's base model on
+# an H200. Its command buffers record kernels with their addresses, which TensorFlow changes with each step, so that all
+# have to be updated (12 % of a step). Its own products (Triton's) are chosen by trying them, half of the seconds of
+# compiling; with deterministic operations it does not try, and then a step took 21 times as long as with cuBLAS.
+_XLA_FLAGS = {"xla_gpu_enable_command_buffer": "", "xla_gpu_enable_triton_gemm": "false"}
 
-    By default it records them in command buffers of the GPU. TensorFlow gives a step other addresses each time, for
-    which all of these have to be updated: the paper's base model took 12 % longer on an H200.
-    """
+
+def set_xla_flags():
+    """Says in XLA_FLAGS how to compile a step for a GPU, before XLA compiles the first one."""
     flags = os.environ.get("XLA_FLAGS", "")
-    if "xla_gpu_enable_command_buffer" not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} --xla_gpu_enable_command_buffer=".lstrip()
+    ours = [f"--{name}={value}" for name, value in _XLA_FLAGS.items() if name not in flags]
+    os.environ["XLA_FLAGS"] = " ".join([flags, *ours]).strip()
 
 
 def hide_gpus():

@@ -29,7 +29,7 @@ from t2t_lite.tensor2tensor_names import without_multistep
 from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.compilations import Compilations
-from t2t_lite.training.distribution import choose_replicas, launch_kernels_one_by_one
+from t2t_lite.training.distribution import choose_replicas, set_xla_flags
 from t2t_lite.training.evaluator import Evaluator
 from t2t_lite.training.generators import generator_states, kept_states, layers_that_draw, unsaved_state
 from t2t_lite.training.loop import TrainingLoop
@@ -186,13 +186,15 @@ class Trainer:
         if compiles is None:
             compiles = (before or {}).get("xla_compile", False)
         if compiles:
-            launch_kernels_one_by_one()
+            set_xla_flags()
         self._replicas = choose_replicas(
             self.devices.worker_gpu, self.devices.logical_cpus
         )  # before TensorFlow creates a tensor
         self._is_deterministic_gpu = self.devices.deterministic and bool(tf.config.get_visible_devices("GPU"))
         if self._is_deterministic_gpu:
             tf.config.experimental.enable_op_determinism()
+        if tf.config.get_visible_devices("GPU") and not compiles:
+            _LOGGER.info("On a GPU, --xla_compile may train several times as fast: see docs/training.md.")
         # It seeds the initial weights; the order of the data has its own seed.
         keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
         self._data = data = open_training_data(self.problem, self.hparams, self.data_dir, compiles)

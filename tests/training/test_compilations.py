@@ -17,7 +17,7 @@ from t2t_lite.layers import Dropout, dropout_seed
 from t2t_lite.random_numbers import uniform_numbers
 from t2t_lite.runs.run_config import build_model, read_run_config
 from t2t_lite.text.vocabulary import TextEncoder
-from t2t_lite.training.distribution import choose_replicas, launch_kernels_one_by_one
+from t2t_lite.training.distribution import choose_replicas, set_xla_flags
 from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
@@ -238,14 +238,16 @@ def test_a_deterministic_compiled_step_has_no_scatter(name):
     np.testing.assert_allclose(gradients[True], gradients[False], atol=1e-6 * np.abs(gradients[False]).max())
 
 
-def test_the_kernels_of_a_step_are_launched_one_by_one_unless_xla_flags_say_otherwise(monkeypatch):
+def test_xla_flags_of_the_user_go_first(monkeypatch):
+    buffers, products = "--xla_gpu_enable_command_buffer=", "--xla_gpu_enable_triton_gemm=false"
     for before, after in {
-        "": "--xla_gpu_enable_command_buffer=",
-        "--xla_dump_to=x": "--xla_dump_to=x --xla_gpu_enable_command_buffer=",
-        "--xla_gpu_enable_command_buffer=FUSION": "--xla_gpu_enable_command_buffer=FUSION",
+        "": f"{buffers} {products}",
+        "--xla_dump_to=x": f"--xla_dump_to=x {buffers} {products}",
+        f"{buffers}FUSION": f"{buffers}FUSION {products}",
+        "--xla_gpu_enable_triton_gemm=true": f"--xla_gpu_enable_triton_gemm=true {buffers}",
     }.items():
         monkeypatch.setenv("XLA_FLAGS", before)
-        launch_kernels_one_by_one()
+        set_xla_flags()
         assert os.environ["XLA_FLAGS"] == after
 
 
