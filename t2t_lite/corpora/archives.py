@@ -95,10 +95,7 @@ def matching_members(archive, pattern, url=""):
 
 
 def _plain(file, ending):
-    """Returns `unpacked` for the extension of a compressed file, otherwise the file itself; to be used by `with`.
-
-    See `_Reader` for why it must not be left to the garbage collector.
-    """
+    """Returns a context manager: the file, decompressed if `ending` is that of a compressed one."""
     return unpacked(file, ending) if ending in _DECOMPRESSORS else contextlib.nullcontext(file)
 
 
@@ -156,7 +153,7 @@ class _Unpacker(io.RawIOBase):
                 self._decompressor = self._make_decompressor()
             elif not (packed := self._file.read(_BLOCK // 4)):
                 return None
-        holds_some = not getattr(self._decompressor, "needs_input", True)  # zlib's gives back what it has not read
+        holds_some = not getattr(self._decompressor, "needs_input", True)  # zlib's returns unread input
         if not (packed or holds_some):
             packed = self._file.read(_BLOCK // 4)
         plain = self._decompressor.decompress(packed, _BLOCK)  # a small file may hold more than fits into memory
@@ -175,9 +172,9 @@ class _Unpacker(io.RawIOBase):
         pass  # as in `_Reader`; a pool ends its thread when it is collected
 
 
-def _walk(archive, wanted, url, matches=operator.eq):
+def _walk(archive, pattern, url, matches=operator.eq):
     """Yields the wanted members, opened. Raises `UserError` if there are none."""
-    seen, found = [], False
+    names, has_match = [], False
     for name, is_file, open_file in (_walk_zip if archive.lower().endswith(".zip") else _walk_tar)(archive):
         clean = posixpath.normpath(name)
         if clean.startswith(("/", "../")) or clean == "..":
@@ -185,18 +182,17 @@ def _walk(archive, wanted, url, matches=operator.eq):
                 f"{archive}: its member {name} points outside of the archive. Expected names inside it; nothing was "
                 f"written. {_again(url)}"
             )
-        if matches(clean, wanted):
+        if matches(clean, pattern):
             if not is_file:
                 raise UserError(f"{archive}, member {name}: is a folder or a link. Expected a file. {_again(url)}")
-            found = True
+            has_match = True
             yield OpenMember(archive, name, url, open_file())
         elif is_file:
-            seen.append(clean)
-    if not found:
-        close = (
-            nearest(wanted, seen) or f"It holds {counted(len(seen), 'file')}{'' if not seen else f', first {seen[0]}'}."
-        )
-        raise UserError(f"{archive}: no member {wanted}. {close} {_again(url)}")
+            names.append(clean)
+    if not has_match:
+        first = f", first {names[0]}" if names else ""
+        close = nearest(pattern, names) or f"It holds {counted(len(names), 'file')}{first}."
+        raise UserError(f"{archive}: no member {pattern}. {close} {_again(url)}")
 
 
 def _walk_tar(archive):

@@ -1,4 +1,4 @@
-"""Counts lines of corpora that cannot be read and are left out: t2t-datagen's `--skip_bad_lines`."""
+"""Counts the unreadable lines that t2t-datagen's `--skip_bad_lines` skips."""
 
 import logging
 
@@ -8,7 +8,7 @@ REASON = "bad lines"
 
 
 class BadLines:
-    """What the readers' `on_bad_line` is: counts each line, and logs a warning about the first ones.
+    """The `on_bad_line` of the readers: counts every bad line and logs a warning for the first few.
 
     Args:
         removed: Counter to which the lines are added.

@@ -1,9 +1,9 @@
 """CoNLL's columns: a line for each word, and a blank line after each sentence.
 
 Two forms are read. In the older one (CoNLL-2003 and the like) the word is the first column and its tag the last, with
-tabs or spaces between columns; lines of -DOCSTART- are left out. CoNLL-U has ten columns, of which the first numbers
-the words: the word is FORM and its tag UPOS. Lines that are no words are left out in both: comments, and in CoNLL-U the
-ranges of multiword tokens (`1-2`) and empty words (`1.1`).
+tabs or spaces between columns; -DOCSTART- lines are skipped. CoNLL-U has ten columns, the first of which numbers the
+words: the word is FORM and its tag UPOS. Both skip comments, and CoNLL-U also the ranges of multiword tokens (`1-2`)
+and empty words (`1.1`).
 """
 
 import re
@@ -44,7 +44,7 @@ class TaggedSentence(NamedTuple):
     """A sentence of a CoNLL file.
 
     Attributes:
-        words, tags: list of str, equally many.
+        words, tags: lists of str of the same length.
         place: str, the file and the line of its first word.
     """
 
@@ -58,15 +58,14 @@ def read_conll(path, with_tags=True, layout=LAYOUT, on_bad_line=None):
 
     Args:
         path: path of the file, which may be compressed.
-        with_tags: bool, whether a word needs a tag; without, a column of words is enough.
+        with_tags: bool, whether every word needs a tag; if not, a column of words is enough.
         layout: `tables.Layout`, which may choose the columns of the word and of its tag, by number, or by the names of
             CoNLL-U or of a first line.
-        on_bad_line: None, or a function that gets a message about each line that cannot be read; its sentence is left
-            out.
+        on_bad_line: None, or a function called with a message about each unreadable line, whose sentence is skipped.
 
     Raises:
-        UserError: as `plain_text.read_lines`, or a word has no tag, a line has not as many columns as the first, or the
-            first line looks like a header.
+        UserError: as `plain_text.read_lines`, or a word has no tag, a line has more or fewer columns than the first, or
+            the first line looks like a header.
     """
     form, waiting = None, []
     for block in _blocks(path, on_bad_line):
@@ -75,14 +74,14 @@ def read_conll(path, with_tags=True, layout=LAYOUT, on_bad_line=None):
         if form:
             yield from _sentences(form, waiting, on_bad_line)
             waiting = []
-    if waiting:  # no line but those that begin with #
+    if waiting:  # every line begins with #
         words = [(number, line) for block in waiting for number, line in block if not _METADATA.match(line)]
         if words:
             yield from _sentences(_old_form(path, words, with_tags, layout), waiting, on_bad_line)
 
 
 def _blocks(path, on_bad_line):
-    """Yields lists of (number, line) between blank lines, without -DOCSTART-; none that has a bad line."""
+    """Yields the blocks between blank lines as lists of (number, line), without -DOCSTART- and without bad blocks."""
     block, is_bad = [], False
     for number, line in enumerate(plain_text.read_lines(path, on_bad_line), 1):
         if line is None:
@@ -116,11 +115,11 @@ class _Form(NamedTuple):
     Attributes:
         path: str.
         is_conll_u: bool.
-        is_tabbed: bool, whether tabs divide the columns, not spaces.
+        is_tabbed: bool, whether tabs, not spaces, separate the columns.
         width: int, the number of columns.
         word, tag: ints, indices of columns.
-        header: int, the number of the line that names the columns; 0: there is none.
-        has_features: bool, whether tags have the form of key=value.
+        header: int, the number of the line that names the columns, or 0 if there is none.
+        has_features: bool, whether tags have the form key=value.
     """
 
     path: str
@@ -157,9 +156,9 @@ class _Form(NamedTuple):
 
     def _check(self, cells, where):
         is_complete = len(cells) == self.width
-        chosen = [cells[at] for at in (self.word, self.tag)] if is_complete else []
-        lacks_tag = self.is_conll_u and self.tag != self.word and chosen[1:] == ["_"]
-        if is_complete and all(chosen) and not lacks_tag:
+        word_and_tag = [cells[at] for at in (self.word, self.tag)] if is_complete else []
+        lacks_tag = self.is_conll_u and self.tag != self.word and word_and_tag[1:] == ["_"]
+        if is_complete and all(word_and_tag) and not lacks_tag:
             return
         what = ", the tag is _" if lacks_tag else "" if all(cells) else ", one of them blank"
         expected = "the word first and its tag last, and a blank line after each sentence."
@@ -169,9 +168,10 @@ class _Form(NamedTuple):
 
 
 def _form(path, block, with_tags, layout):
-    """Returns the `_Form` of a file by its first block; None if that has no line but those that begin with #."""
+    """Returns the `_Form` of a file by its first block, or None if every line of the block begins with #."""
     words = [(number, line) for number, line in block if not line.startswith("#")]
-    names = next((found[1].split() for _, line in block if (found := _NAMED_COLUMNS.match(line))), None)
+    headers = filter(None, (_NAMED_COLUMNS.match(line) for _, line in block))
+    names = next((header[1].split() for header in headers), None)
     if not words and not names:
         return None
     number, line = words[0] if words else block[0]
@@ -180,17 +180,13 @@ def _form(path, block, with_tags, layout):
     if not names and not is_conll_u:
         return _old_form(path, words, with_tags, layout)
     names = names or list(CONLL_U)
-    chosen = (layout.columns or ("FORM", "UPOS"))[: 1 + with_tags]
-    places = [tables.column_index(f"{path}, line {number}", names, column) for column in chosen]
+    columns = (layout.columns or ("FORM", "UPOS"))[: 1 + with_tags]
+    places = [tables.column_index(f"{path}, line {number}", names, column) for column in columns]
     return _Form(path, True, True, len(names), places[0], places[with_tags])
 
 
 def _old_form(path, words, with_tags, layout):
-    """Returns the `_Form` of a file that is not CoNLL-U.
-
-    Raises:
-        UserError: the first line looks like a header, or the first column numbers the words.
-    """
+    """Returns the `_Form` of a file that is not CoNLL-U. Raises `UserError` for a header or numbered words."""
     number, line = words[0]
     is_tabbed, where = "\t" in line, f"{path}, line {number}"
     cells = _cells(line, is_tabbed)

@@ -1,7 +1,7 @@
 """Where a problem's corpora are found: in `tmp_dir`, as a prepared tensorflow-datasets set, or on the network.
 
-A download is tensorflow-datasets' work. It ends in `tmp_dir` under the published name of the archive, where a copy that
-the user has put there is found as well; what is there is never fetched again.
+tensorflow-datasets downloads. The archive is stored in `tmp_dir` under its published name, where a copy that the user
+has put there is found as well; existing files are never downloaded again.
 """
 
 import contextlib
@@ -29,11 +29,11 @@ def are_there(sources, tmp_dir):
 
 
 def provide(sources, tmp_dir, checksums=None):
-    """Downloads what `tmp_dir` lacks of a `source_data_files` list, and checks all archives of it.
+    """Downloads the files of a `source_data_files` list that `tmp_dir` lacks, and checks all of its archives.
 
-    An archive is compared with the SHA-256 that is known of it: the one in `<archive>.sha256` beside it, which is
-    written after a download; else the one in `checksums`. A user's archive of another size than the published one
-    is only spoken of, since it may be packed anew or shortened on purpose.
+    An archive is checked against the SHA-256 in `<archive>.sha256` beside it, which is written after a download, or
+    else against the one in `checksums`. If the size of a user's archive differs from the published one, this is only
+    logged, since the archive may have been repacked or shortened on purpose.
 
     Args:
         sources: [[url, members], …].
@@ -41,8 +41,8 @@ def provide(sources, tmp_dir, checksums=None):
         checksums: {url: (bytes, SHA-256 in hex)} of published archives.
 
     Raises:
-        UserError: a download fails (the message says which file to put where), `tmp_dir` is not writable, or a file
-            is not the one it should be.
+        UserError: a download fails (the message says which file to put where), `tmp_dir` is not writable, or an
+            archive has another SHA-256.
     """
     checksums = checksums or {}
     for url, members in sources:
@@ -57,39 +57,39 @@ def provide(sources, tmp_dir, checksums=None):
 def find_prepared(name, splits, tmp_dir):
     """Returns the folder of a prepared tensorflow-datasets set, or None; nothing is downloaded or prepared.
 
-    It is looked for where tensorflow-datasets keeps its sets ($TFDS_DATA_DIR, else ~/tensorflow_datasets), then in
-    `tmp_dir`; of several versions the newest counts.
+    Looks in the data folder of tensorflow-datasets ($TFDS_DATA_DIR, else ~/tensorflow_datasets), then in `tmp_dir`, and
+    prefers the newest version.
 
     Args:
         name: such as "wmt14_translate/de-en".
-        splits: list of str, the names of the splits that it must have.
+        splits: list of str, names of the splits that it must have.
         tmp_dir: the folder.
     """
     for root in (os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets", tmp_dir):
         versions = files.list_files(os.path.join(os.path.expanduser(root), name), ".*")
-        found = [folder for folder in versions if files.exists(os.path.join(folder, "dataset_info.json"))]
-        for folder in sorted(found, key=version_order, reverse=True):
+        folders = [folder for folder in versions if files.exists(os.path.join(folder, "dataset_info.json"))]
+        for folder in sorted(folders, key=version_order, reverse=True):
             if set(splits) <= set(_builder(folder).info.splits):
                 return folder
     return None
 
 
 def version_order(folder):
-    """Returns the numbers of a set's version, such as [1, 10, 0], by which its folders are sorted."""
+    """Returns the version of a set's folder as a sort key, such as [1, 10, 0]."""
     return [int(part) if part.isdigit() else -1 for part in os.path.basename(folder).split(".")]
 
 
 def _builder(folder):
     import tensorflow_datasets as tfds
 
-    # Not `tfds.builder(name)`: it asks the network for facts about sets that are not there.
+    # Not `tfds.builder(name)`: it asks the network about sets that are not on disk.
     with _naming_prepared(folder):
         return tfds.builder_from_directory(folder)
 
 
 @contextlib.contextmanager
 def _naming_prepared(folder):
-    """Turns whatever tensorflow-datasets raises about a folder, whose files may be damaged, into a `UserError`."""
+    """Turns any error that tensorflow-datasets raises about a folder into a `UserError`."""
     try:
         yield
     except (UserError, MemoryError):
@@ -107,7 +107,7 @@ def read_prepared(folder, split, languages):
         languages: the features' names: of inputs, of targets.
 
     Raises:
-        UserError: a side that is not there, or a damaged file.
+        UserError: a language is missing, or a file is damaged.
     """
     import tensorflow_datasets as tfds
 
@@ -134,7 +134,7 @@ def read_prepared(folder, split, languages):
 
 
 def _check(path, url, expected):
-    """Raises `UserError` where a file is not the one that was recorded or published."""
+    """Raises `UserError` if a file is not the one that was recorded or published."""
     import tensorflow as tf
 
     length = tf.io.gfile.stat(path).length
@@ -148,16 +148,16 @@ def _check(path, url, expected):
         return
     else:
         sha256, origin = expected[1], f"the one published at {url}"
-    if (found := file_sha256(path, length, tf.io.gfile.stat(path).mtime_nsec)) != sha256:
+    if (digest := file_sha256(path, length, tf.io.gfile.stat(path).mtime_nsec)) != sha256:
         what = "Delete both" if origin == recorded else "Delete it"
         raise UserError(
-            f"{path}: its SHA-256 is {found[:12]}…, expected {sha256[:12]}… ({origin}). {what} and run again: it is "
+            f"{path}: its SHA-256 is {digest[:12]}…, expected {sha256[:12]}… ({origin}). {what} and run again: it is "
             "downloaded anew."
         )
 
 
 def _download(url, tmp_dir, expected):
-    """Brings the file behind a URL to `tmp_dir`; it appears there when it is whole and has been checked."""
+    """Downloads a URL to `tmp_dir`, where the file appears once it is complete and has been checked."""
     import tensorflow as tf
 
     name = source_files.archive_name(url)
@@ -187,13 +187,13 @@ def _fetch(url, folder):
     """Downloads with tensorflow-datasets; returns the path in `folder`."""
     import tensorflow_datasets as tfds
 
-    tfds.disable_progress_bar()  # ours is shown
+    tfds.disable_progress_bar()  # in favour of ours
     try:
         host = urllib.parse.urlsplit(url).hostname
         if host and not urllib.request.getproxies():
-            socket.getaddrinfo(host, None)  # without a network: the answer at once, not after minutes of trying again
+            socket.getaddrinfo(host, None)  # fails at once without a network, not after minutes of retries
         return os.fspath(tfds.download.DownloadManager(download_dir=folder).download(url))
-    except Exception as error:  # what the many transports raise has no common class
+    except Exception as error:  # the errors of the many transports have no common class
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
         name = source_files.archive_name(url)
@@ -205,12 +205,12 @@ def _fetch(url, folder):
 
 @contextlib.contextmanager
 def _showing_growth(name, folder, expected):
-    """Shows how much of a download has come, from the sizes of the files in its folder."""
+    """Shows the progress of a download by the sizes of the files in its folder."""
     progress = Progress(f"downloading {name}", "MB", expected and round(expected[0] / _MEGABYTE))
-    done = threading.Event()
+    is_over = threading.Event()
 
     def watch():
-        while not done.wait(1):
+        while not is_over.wait(1):
             progress.add(round(_folder_size(folder) / _MEGABYTE) - progress.count)
 
     thread = threading.Thread(target=watch, daemon=True)
@@ -218,7 +218,7 @@ def _showing_growth(name, folder, expected):
     try:
         yield
     finally:
-        done.set()
+        is_over.set()
         thread.join()
     progress.add(round(_folder_size(folder) / _MEGABYTE) - progress.count)
     progress.done()

@@ -1,4 +1,4 @@
-"""What the bytes of a text file say: how it is packed, its encoding, and the advice where it is not UTF-8."""
+"""Detects how a text file is compressed and encoded by its bytes, and gives advice if it is not UTF-8."""
 
 import codecs
 import itertools
@@ -8,8 +8,8 @@ import unicodedata
 from t2t_lite.errors import UserError
 from t2t_lite.files import PACKERS
 
-HEAD = 2**16  # bytes at the beginning of a file that are looked at
-_PACKED = {  # by the endings of `files.PACKERS`; none of these bytes begin a UTF-8 text
+HEAD = 2**16  # bytes at the beginning of a file that are examined
+_PACKED = {  # by the endings of `files.PACKERS`; no UTF-8 text begins with these bytes
     ".gz": re.compile(rb"\x1f\x8b\x08"),
     ".bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
     ".xz": re.compile(rb"\xfd7zXZ\0"),
@@ -33,29 +33,29 @@ _MARKS = (  # of byte order; that of UTF-32 begins with that of UTF-16
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
 _WIDE = ("UTF-16LE", "UTF-16BE", "UTF-32LE", "UTF-32BE")
-_NO_TEXT = {"Cc", "Cn", "Co", "Cs"}  # categories of characters that no text has, but for its white space
+_NO_TEXT = {"Cc", "Cn", "Co", "Cs"}  # categories of characters that text lacks, except for white space
 _LINES_COUNTED = 10_000
 _BAD_PER_VALID = 20  # a line of another encoding is seldom UTF-8 by chance
 
 
 def packing(head):
-    """Returns ".gz", ".bz2" or ".xz" for the first bytes of such data, "" for others."""
+    """Returns the compression, ".gz", ".bz2" or ".xz", of data with these first bytes, or ""."""
     return next((ending for ending, magic in _PACKED.items() if magic.match(head)), "")
 
 
 def check_head(name, head, has_lines=True):
     """Raises `UserError` for bytes at the beginning of a file that are not UTF-8 text with line ends.
 
-    Such are archives and packed data of other kinds, UTF-16 and UTF-32, with a mark of the byte order or without, and
-    lines that end in CR alone. Read as UTF-8, some of these would be accepted: UTF-16 of Latin or Cyrillic letters is
-    UTF-8 with a NUL or another control character beside each letter.
+    This refuses archives and other compressed data, UTF-16 and UTF-32 with or without a byte order mark, and lines that
+    end in CR alone. Some of these would pass as UTF-8: UTF-16 of Latin or Cyrillic letters is UTF-8 with a NUL or
+    another control character beside each letter.
 
     Args:
-        name: what is read, for messages.
+        name: the source, for messages.
         head: bytes, about `HEAD` of them.
-        has_lines: bool, whether line ends divide the text.
+        has_lines: bool, whether the text consists of lines.
     """
-    if ending := packing(head):  # in a pipe, or packed twice
+    if ending := packing(head):  # from a pipe, or compressed twice
         raise UserError(
             f"{name}: this is {PACKERS[ending]} data. Expected UTF-8 text. Unpack it: {PACKERS[ending]} -dc."
         )
@@ -84,23 +84,23 @@ def not_utf8(name, number, error, begin=0):
 def advice(valid, following):
     """Returns what to do about the first line that is not UTF-8.
 
-    Whether a text has another encoding, or is UTF-8 with a few damaged lines, is seen from its lines that are not
-    ASCII. To convert a text of the second kind would damage all of its good lines.
+    The lines that are not ASCII show whether the text has another encoding, or is UTF-8 with a few damaged lines.
+    Converting the latter would damage all of its good lines.
 
     Args:
-        valid: int, the lines before it that are UTF-8 and not ASCII.
-        following: iterable of bytes, the lines after it, of which the first ones are read.
+        valid: int, the number of lines before it that are UTF-8 and not ASCII.
+        following: iterable of bytes, the lines after it; only the first ones are read.
     """
     bad = 1
     for raw in itertools.islice(following, _LINES_COUNTED):
         if not raw.isascii():
             is_valid = _is_utf8(raw)
             valid, bad = valid + is_valid, bad + (not is_valid)
-    seen = f"Of the lines seen that are not ASCII, {valid:,} of {valid + bad:,} are UTF-8"
+    ratio = f"Of the lines seen that are not ASCII, {valid:,} of {valid + bad:,} are UTF-8"
     leave_out = "leave such lines out (t2t-datagen --skip_bad_lines, t2t-decoder --on_error=skip)."
     if valid * _BAD_PER_VALID >= bad:
-        return f"{seen}, which a conversion would damage. Correct the line, or {leave_out}"
-    return f"{seen}. Find out the encoding and convert the text, iconv -f ENCODING -t UTF-8, or {leave_out}"
+        return f"{ratio}, which a conversion would damage. Correct the line, or {leave_out}"
+    return f"{ratio}. Find out the encoding and convert the text, iconv -f ENCODING -t UTF-8, or {leave_out}"
 
 
 def _is_utf8(raw):
@@ -112,22 +112,21 @@ def _is_utf8(raw):
 
 
 def wide_encoding(head):
-    """Returns the name of the UTF-16 or UTF-32 in which a text is written, for iconv, or "" for another encoding."""
+    """Returns iconv's name of the UTF-16 or UTF-32 encoding of a text, or "" for other encodings."""
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return encoding
     if b"\0" not in head:  # the line ends and spaces of a text in UTF-16 have one each
         return ""
-    texts = {encoding: text for encoding in _WIDE if (text := _text_in(head[:HEAD], encoding))}
-    # Latin letters in the other order of bytes are Chinese ones.
+    texts = {encoding: _text_in(head[:HEAD], encoding) for encoding in _WIDE}
+    texts = {encoding: text for encoding, text in texts.items() if text}
+    # Latin letters read in the other byte order are Chinese ones.
     return max(texts, key=lambda encoding: sum(map(str.isascii, texts[encoding])), default="")
 
 
 def _text_in(head, encoding):
-    """Returns the text of bytes without a mark in UTF-16 or UTF-32, or "" if it is another encoding.
-
-    The bytes of a UTF-8 text with a NUL here and there are valid UTF-16 as well, of characters without white space.
-    """
+    """Returns the text of UTF-16 or UTF-32 bytes without a mark, or "" if they are in another encoding."""
+    # UTF-8 text with a few NULs is valid UTF-16 as well, but its characters include no white space.
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(head)  # the last character may be cut off
     except UnicodeDecodeError:

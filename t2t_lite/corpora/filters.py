@@ -26,9 +26,9 @@ def parse_filters(words):
     """Returns {name: threshold, or True} in the order of `ORDER`, from "length_ratio=3", "duplicate", "all" etc.
 
     Raises:
-        UserError: a name is unknown or occurs twice, or a threshold is invalid or out of range.
+        UserError: a name is unknown or repeated, or a threshold is invalid or out of range.
     """
-    flag, found = f"--filters={','.join(words)}", {}
+    flag, thresholds = f"--filters={','.join(words)}", {}
     for word in words:
         name, equals, number = word.strip().partition("=")
         if name not in (*ORDER, "all"):
@@ -38,12 +38,13 @@ def parse_filters(words):
             )
         if equals and name not in _DEFAULTS:
             raise UserError(f"{flag}: {name} takes no number. Expected --filters={name}.")
-        if name in found:
+        if name in thresholds:
             raise UserError(f"{flag}: {name} comes twice. Leave one out.")
-        found[name] = _number(flag, name, number) if equals else _DEFAULTS.get(name, True)
-    if found.pop("all", False):
-        found = {**dict.fromkeys(ORDER, True), **_DEFAULTS, **found}
-    return {name: found[name] for name in ORDER if name in found and name != "empty"}  # which is always on
+        thresholds[name] = _number(flag, name, number) if equals else _DEFAULTS.get(name, True)
+    if thresholds.pop("all", False):
+        for name in ORDER:
+            thresholds.setdefault(name, _DEFAULTS.get(name, True))
+    return {name: thresholds[name] for name in ORDER if name in thresholds and name != "empty"}  # which is always on
 
 
 def _number(flag, name, text):
@@ -78,10 +79,10 @@ class PairFilter:
         UserError: the scripts of a language are not known.
     """
 
-    def __init__(self, wanted, languages, removed):
-        self._tests = [(name, test) for name, test in _tests(wanted, languages) if test]
-        removed.update(dict.fromkeys(wanted, 0))  # filters that remove nothing are reported, too
-        self._seen = SeenHashes() if wanted.get("duplicate") else None
+    def __init__(self, thresholds, languages, removed):
+        self._tests = [(name, test) for name, test in _tests(thresholds, languages) if test]
+        removed.update(dict.fromkeys(thresholds, 0))  # filters that remove nothing are reported, too
+        self._seen = SeenHashes() if thresholds.get("duplicate") else None
         self._removed = removed
 
     def __call__(self, pairs):
@@ -114,21 +115,22 @@ def pair_hash(pair, purpose=""):
     return hash64(f"{pair['inputs']}\n{pair['targets']}", purpose)
 
 
-def _tests(wanted, languages):
-    """Yields (name, function of (inputs, targets) that returns whether to remove them; None if not wanted)."""
-    longest, ratio = wanted.get("too_long"), wanted.get("length_ratio")
+def _tests(thresholds, languages):
+    """Yields (name, function of (inputs, targets) that returns whether to remove them, or None if it is off)."""
+    longest, ratio = thresholds.get("too_long"), thresholds.get("length_ratio")
     yield "empty", lambda inputs, targets: not inputs or not targets or inputs.isspace() or targets.isspace()
     yield "too_long", longest and (lambda inputs, targets: len(inputs) > longest or len(targets) > longest)
     yield "length_ratio", ratio and (lambda inputs, targets: _is_unequal(len(inputs), len(targets), ratio))
-    yield "copied", wanted.get("copied") and _is_copied
-    if wanted.get("wrong_script"):
+    yield "copied", thresholds.get("copied") and _is_copied
+    if thresholds.get("wrong_script"):
         of_inputs, of_targets = map(_WrongScript, languages)
         yield "wrong_script", lambda inputs, targets: of_inputs(inputs) or of_targets(targets)
-    yield "mojibake", wanted.get("mojibake") and (lambda inputs, targets: is_mojibake(inputs) or is_mojibake(targets))
+    if thresholds.get("mojibake"):
+        yield "mojibake", lambda inputs, targets: is_mojibake(inputs) or is_mojibake(targets)
 
 
-def _is_unequal(one, other, ratio):
-    return one > ratio * other + _ALLOWANCE or other > ratio * one + _ALLOWANCE
+def _is_unequal(length, other_length, ratio):
+    return length > ratio * other_length + _ALLOWANCE or other_length > ratio * length + _ALLOWANCE
 
 
 def _is_copied(inputs, targets):
@@ -149,16 +151,16 @@ class _WrongScript:
 
 
 class _Votes(dict):
-    """Character -> 1 for a letter of one of the scripts, -1 of another, 0 for no letter; `harmless`: not -1."""
+    """Character -> 1 for a letter of these scripts, -1 of another, 0 for other characters; `harmless`: not -1."""
 
-    def __init__(self, own):
+    def __init__(self, names):
         super().__init__()
-        self._own = own
+        self._names = names
         self.harmless = set()
 
     def __missing__(self, character):
         script = scripts.script_of(character)
-        vote = self[character] = 0 if not script else 1 if script in self._own else -1
+        vote = self[character] = 0 if not script else 1 if script in self._names else -1
         if vote >= 0:
             self.harmless.add(character)
         return vote

@@ -30,7 +30,7 @@ def find_bound(pairs, count, seed):
         count: int, 1 or more.
         seed: int that determines the selection.
     """
-    groups, largest, held, bound = {}, [], 0, _ALL  # hash of a sentence -> hashes of its pairs
+    groups, largest, size, bound = {}, [], 0, _ALL  # hash of a sentence -> hashes of its pairs
     for pair in pairs:
         group = _group(pair, seed)
         if group >= bound:
@@ -38,18 +38,18 @@ def find_bound(pairs, count, seed):
         if group not in groups:
             groups[group] = set()
             heapq.heappush(largest, -group)
-        held -= len(groups[group])
+        size -= len(groups[group])
         groups[group].add(pair_hash(pair))
-        held += len(groups[group])
-        while held - len(groups[-largest[0]]) >= 10 * count:  # enough to know whether `count` is a tenth
+        size += len(groups[group])
+        while size - len(groups[-largest[0]]) >= 10 * count:  # enough to know whether `count` is a tenth
             bound = -heapq.heappop(largest)
-            held -= len(groups.pop(bound))
-    wanted, held = min(count, held // 10), 0
+            size -= len(groups.pop(bound))
+    target, size = min(count, size // 10), 0
     for group in sorted(groups):
-        if held and held + len(groups[group]) - wanted > wanted - held:
-            return group, held
-        held += len(groups[group])
-    return bound, held
+        if size and size + len(groups[group]) - target > target - size:
+            return group, size
+        size += len(groups[group])
+    return bound, size
 
 
 def _group(pair, seed):

@@ -5,8 +5,8 @@ import re
 from t2t_lite.corpora.scripts import script_of
 
 _REPLACEMENT = "\ufffd"  # stands for bytes that a program could not read
-# Other encodings in which whole texts are read, and the fewest sequences in one. By chance two letters of most may
-# stand side by side, as in `—École`; those of DOS have lines of boxes.
+# Other encodings in which whole texts are misread, and the fewest sequences that count. In most, two letters may be
+# adjacent by chance, as in `—École`; those of DOS have lines of boxes.
 _OTHERS = {"cp1250": 2, "cp1251": 2, "cp1253": 2, "cp1254": 2, "mac_roman": 2, "cp437": 1, "cp850": 1, "cp866": 2}
 _PAIR = re.compile(r"[^\x00-\x7f]{2}")
 _ALONE = re.compile(r"(?<![^\x00-\x7f])[^\x00-\x7f](?![^\x00-\x7f])")
@@ -32,16 +32,16 @@ _SEQUENCE = re.compile(f"{_among(0xC2, 0xDF)}{_NEXT}|{_among(0xE0, 0xEF)}{_NEXT}
 
 
 def is_mojibake(text):
-    """Returns whether a text is mojibake, as a whole or in part, or has U+FFFD in place of what could not be read.
+    """Returns whether a text is mojibake, in whole or in part, or contains U+FFFD in place of unreadable bytes.
 
-    Correct text may hold such sequences by chance: `CAFÉ™`, `«IRMÃ»`, `è…”`. So a sequence counts only if the character
-    that it stands for suits the letters beside it.
+    Correct text may contain such sequences by chance: `CAFÉ™`, `«IRMÃ»`, `è…”`. So a sequence counts only if the
+    character that it stands for fits the letters beside it.
     """
     if text.isascii():
         return False
     if _REPLACEMENT in text:
         return True
-    if not _PAIR.search(text):  # a character has two bytes at least
+    if not _PAIR.search(text):  # a character has at least two bytes
         return False
     return _has_sequences(text) or (
         not _ALONE.search(text) and any(_is_read_as(text, *other) for other in _OTHERS.items())
@@ -55,20 +55,20 @@ def _has_sequences(text):
             character = bytes(_BYTES[ord(c)] for c in match[0]).decode("utf-8")
         except UnicodeDecodeError:
             continue
-        before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
+        left, right = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
         if not (character.isprintable() or character in "\u00a0\u00ad\ufeff\ufffd"):
             continue
-        if before.isupper() and not after.isalpha():  # a capital letter, and the punctuation behind it
+        if left.isupper() and not right.isalpha():  # a capital letter, and the punctuation behind it
             continue
         if not character.isalpha() or script_of(character) in ("LATIN", ""):
             return True
-        is_glued = (before.isascii() and before.isalpha()) or (after.isascii() and after.isalpha())
+        is_glued = (left.isascii() and left.isalpha()) or (right.isascii() and right.isalpha())
         foreign += not is_glued
-    return foreign > 1  # one may be there by chance
+    return foreign > 1  # one may occur by chance
 
 
 def _is_read_as(text, encoding, fewest):
-    """Returns whether all of a text is UTF-8 that was read in an encoding, of `fewest` characters beside ASCII's."""
+    """Returns whether a whole text is UTF-8 misread in an encoding, with at least `fewest` non-ASCII characters."""
     try:
         original = text.encode(encoding).decode("utf-8")
     except UnicodeError:

@@ -1,8 +1,8 @@
 """Plain text with one sentence per line, in two parallel files or in one file of two columns.
 
 A line ends at LF (or CR LF) and nowhere else, so U+2028 and the like do not split lines. Control characters become
-spaces. Data of gzip, bzip2 and xz are decompressed while reading, whatever the name. Every path goes through
-`tf.io.gfile`. A source is the path of a file, or a member of an archive (`archives.Member`).
+spaces. Files compressed by gzip, bzip2 or xz are decompressed while reading, whatever their name. Every path goes
+through `tf.io.gfile`. A source is the path of a file, or a member of an archive (`archives.Member`).
 """
 
 import codecs
@@ -30,10 +30,10 @@ def read_lines(path, on_bad_line=None, errors="strict", has_lines=True):
 
     Args:
         path: path of the file, or another source with an `open()` like that of `archives.Member`.
-        on_bad_line: None, or a function that gets a message about each line that is not UTF-8; such a line is yielded
+        on_bad_line: None, or a function called with a message about each line that is not UTF-8; such a line is yielded
             as None.
-        errors: "strict", or "replace" to have U+FFFD in the place of bytes that are not UTF-8, without a message.
-        has_lines: bool, whether line ends divide the text; something else may, such as CR.
+        errors: "strict", or "replace" to replace bytes that are not UTF-8 by U+FFFD without a message.
+        has_lines: bool, whether the text consists of lines; something else may divide it, such as CR.
 
     Raises:
         UserError: the file does not exist, is unreadable, empty or damaged, or is not UTF-8 (the message names the
@@ -59,27 +59,27 @@ def read_lines(path, on_bad_line=None, errors="strict", has_lines=True):
 
 
 def read_text(path, on_bad_line=None, errors="strict"):
-    """Yields the text of a file: its lines with their ends, very long ones in parts; CR LF becomes LF.
+    """Yields the lines of a file with their line ends, very long ones in parts; CR LF becomes LF.
 
     Args:
         path: see `read_lines`.
-        on_bad_line: None, or a function that gets a message about each line that is not UTF-8. Such a line is left
-            out, a very long one from the part on that is not UTF-8.
+        on_bad_line: None, or a function called with a message about each line that is not UTF-8. Such a line is
+            skipped, a very long one from the first bad part on.
         errors: see `read_lines`.
 
     Raises:
         UserError: as `read_lines`, but a line may have any length.
     """
-    number, decoder, text, held = 1, codecs.getincrementaldecoder("utf-8")(errors), "", b""
+    number, decoder, text, carriage_return = 1, codecs.getincrementaldecoder("utf-8")(errors), "", b""
     valid = bad = 0
-    begin, rest = 0, None  # of the part, in bytes of its line; what stands for the rest of a line that is left out
+    begin, rest = 0, None  # offset of the part in its line; replacement for the rest of a skipped line
     with naming_errors(path), open_binary(path) as file:
         encodings.check_head(path, file.peek(encodings.HEAD))
         for raw in itertools.chain(iter(lambda: file.readline(_PART), b""), [b""]):
-            part = held + raw
-            held = b"\r" if raw.endswith(b"\r") else b""  # the LF may be in the next part
-            part = part.removesuffix(held)
-            first = begin - len(decoder.getstate()[0])  # with what there is of a character
+            part = carriage_return + raw
+            carriage_return = b"\r" if raw.endswith(b"\r") else b""  # the LF may be in the next part
+            part = part.removesuffix(carriage_return)
+            first = begin - len(decoder.getstate()[0])  # with the bytes of an incomplete character
             line = ""
             try:
                 if rest is None:
@@ -102,13 +102,7 @@ def read_text(path, on_bad_line=None, errors="strict"):
 
 
 def _answer_bad_line(on_bad_line, message, bad, valid, file):
-    """Raises or tells a message about a line that is not UTF-8, for the first one with `encodings.advice`.
-
-    Args:
-        on_bad_line, message: function and its argument; None: raises.
-        bad, valid: ints, the lines before it that are not UTF-8, and that are and not ASCII.
-        file: the buffered file, of which the lines that it holds are looked at.
-    """
+    """Reports a line that is not UTF-8, the first one with `encodings.advice`; raises if `on_bad_line` is None."""
     if not bad:
         following = file.peek(1).split(b"\n")[:-1]  # the last one may be cut off
         message = f"{message} {encodings.advice(valid, following)}"
@@ -133,7 +127,7 @@ def read_pairs(inputs_path, targets_path, on_bad_line=None):
 
     Args:
         inputs_path, targets_path: see `read_lines`.
-        on_bad_line: None, or a function that gets a message about each line that is not UTF-8; its pair is left out.
+        on_bad_line: None, or a function called with a message about each line that is not UTF-8; its pair is skipped.
 
     Raises:
         UserError: as `read_lines`, or if one file has more lines; the message gives both counts.
@@ -147,7 +141,7 @@ def read_pairs(inputs_path, targets_path, on_bad_line=None):
 
 
 def unequal(inputs_path, targets_path, is_inputs_shorter, number, sides, unit="lines"):
-    """Returns the error for two files of which one ends before line `number`; counts the rest of the other."""
+    """Returns the error for two files, one of which ends before line `number`; counts the rest of the other."""
     longer, shorter = (targets_path, inputs_path) if is_inputs_shorter else (inputs_path, targets_path)
     count = number + sum(1 for _ in sides[is_inputs_shorter])
     return UserError(
@@ -157,15 +151,15 @@ def unequal(inputs_path, targets_path, is_inputs_shorter, number, sides, unit="l
 
 
 def without_packing(path):
-    """Returns the path without `.gz`, `.bz2` or `.xz`, in letters of any case."""
+    """Returns the path without `.gz`, `.bz2` or `.xz`, ignoring case."""
     base, extension = os.path.splitext(path)
     return base if extension.lower() in files.PACKERS else path
 
 
 def open_binary(source):
-    """Returns a buffered binary file, a context manager, that reads a source decompressed.
+    """Returns a buffered binary file, a context manager, that decompresses a source.
 
-    The file's first bytes say whether and how it is packed; its name need not.
+    The first bytes show whether and how it is compressed, whatever its name.
     """
     return archives.unpacked_if_packed(files.open_stream(source), source) if isinstance(source, str) else source.open()
 
@@ -180,13 +174,13 @@ def naming_errors(path):
         if isinstance(error, OSError) and error.errno:
             raise
         packing = os.path.splitext(str(path))[1].lower()
-        what = f" or not {packing[1:]}" if packing in files.PACKERS else ""  # the first bytes said that it is packed
+        what = f" or not {packing[1:]}" if packing in files.PACKERS else ""  # by its first bytes it is compressed
         raise UserError(f"{path}: damaged{what} ({error}). Copy it again.") from None
 
 
 def as_field(text):
-    """Returns an output with control characters and line separators replaced by spaces, to be a field of a line.
+    """Returns an output as a field of a line, with control characters and line separators replaced by spaces.
 
-    A byte piece of the vocabulary may be a tab or a line end; some programs treat U+2028 and similar as line ends.
+    A byte piece of the vocabulary may be a tab or a line end, and some programs treat U+2028 and similar as line ends.
     """
     return CONTROL.sub(" ", text)

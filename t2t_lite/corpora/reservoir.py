@@ -26,9 +26,9 @@ class Reservoir:
         seen: number of pairs in the stream so far.
 
     Example:
-        >>> with Reservoir(2, seed=1) as drawn:
-        ...     drawn.fill((str(number), "") for number in range(100))
-        ...     print(len(drawn), drawn.seen)
+        >>> with Reservoir(2, seed=1) as sample:
+        ...     sample.fill((str(number), "") for number in range(100))
+        ...     print(len(sample), sample.seen)
         2 100
     """
 
@@ -77,8 +77,8 @@ class Reservoir:
         if self._most is None:
             return numbers.tolist()
         # Pair number i is sampled with probability most / (i + 1).
-        drawn = np.where(numbers < self._most, numbers, self._draw.integers(0, numbers + 1))
-        return [place if place < self._most else None for place in drawn.tolist()]
+        places = np.where(numbers < self._most, numbers, self._draw.integers(0, numbers + 1))
+        return [place if place < self._most else None for place in places.tolist()]
 
     def __iter__(self):
         """Yields the sampled pairs in the order of the stream."""

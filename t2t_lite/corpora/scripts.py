@@ -1,4 +1,4 @@
-"""The script of a letter, the scripts in which a language is written, and which of them do without spaces.
+"""The script of a letter, the scripts in which a language is written, and those without spaces between words.
 
 A script is named by the first word of its letters' Unicode names: LATIN, CYRILLIC, CJK (Han), DEVANAGARI …
 """
@@ -10,7 +10,7 @@ import unicodedata
 from t2t_lite.errors import UserError
 
 # ISO 639 language codes: those of two letters, and frequent ones of three, also in place of two (jpn, zho, chi). cn, jp
-# and jap are none, but files and models are named so. Any of several scripts is accepted.
+# and jap are not codes, but files and models use them. Any of several scripts is accepted.
 _LANGUAGES = {
     "LATIN": """
         aa af ak an ast ay bar bi bm br ca ceb ch co cs csb cy da de dsb ee en eo es et eu ff fi fil fj fo fr fur fy ga
@@ -66,7 +66,7 @@ _SUBTAGS = {
     "jpan": "CJK HIRAGANA KATAKANA", "kore": "HANGUL CJK", "hang": "HANGUL", "cans": "CANADIAN", "mong": "MONGOLIAN",
     "nkoo": "NKO", "syrc": "SYRIAC", "java": "JAVANESE",
 }  # fmt: skip
-# Scripts whose words have no space between them. Korean, in Hangul with some Han characters, has.
+# Scripts without spaces between words. Korean, in Hangul with some Han characters, has them.
 _WITHOUT_SPACES = {"CJK", "BOPOMOFO", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"}
 # A character of these scripts, with their punctuation and digits.
 WITHOUT_SPACES = re.compile(
@@ -74,7 +74,7 @@ WITHOUT_SPACES = re.compile(
     "\uaa60-\uaa7f\uf900-\ufaff\uff00-\uff9f\U00020000-\U0003ffff]"
 )
 _SAMPLE = 1000  # lines by which a text is judged
-_LONG = 40  # characters, of a line that has several words in any language
+_LONG = 40  # characters; a line of this length has several words in any language
 _WIDTHS = {"FULLWIDTH", "HALFWIDTH"}
 # First words of letters' names that are not a script, or of letters that occur in any text: ª º µ Ω ℝ ⁿ ʼ.
 _ANYWHERE = {
@@ -116,13 +116,13 @@ def scripts_without_spaces(language):
 
 
 def lacks_spaces(lines):
-    """Returns whether lines, perhaps tokenized ones, hold next to no spaces, so that a line passes for one word.
+    """Returns whether lines contain hardly any spaces, so that each would be taken for one word.
 
     In languages with spaces every 4th to 12th character is one. Lines of a few letters, such as the words of a list,
     are only judged if they are in a script without spaces.
 
     Args:
-        lines: list of str, of which the first thousand are looked at.
+        lines: list of str, tokenized or not; only the first thousand are examined.
     """
     lines = lines[:_SAMPLE]
     words = [line.split() for line in lines]
@@ -133,7 +133,7 @@ def lacks_spaces(lines):
 
 
 def is_language(code):
-    """Returns whether a code is that of a language, without a script or region, whose scripts are known."""
+    """Returns whether a code, without script or region, is that of a language whose scripts are known."""
     return code in _scripts_by_language()
 
 
@@ -150,8 +150,8 @@ def script_of(character):
 
 def _known_scripts(language):
     base, *subtags = _subtags(language)
-    named = [_SUBTAGS[subtag] for subtag in subtags if subtag in _SUBTAGS]
-    return set((named[0] if named else _scripts_by_language().get(base, "")).split())
+    scripts = [_SUBTAGS[subtag] for subtag in subtags if subtag in _SUBTAGS]
+    return set((scripts[0] if scripts else _scripts_by_language().get(base, "")).split())
 
 
 def _subtags(language):

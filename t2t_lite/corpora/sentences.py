@@ -1,4 +1,4 @@
-"""Splits texts into sentences, and what is too long for the model where it does least harm; joins the translations."""
+"""Splits texts into sentences, and sentences that are too long where it does least harm; joins the translations."""
 
 import re
 
@@ -6,7 +6,7 @@ from t2t_lite.corpora.scripts import WITHOUT_SPACES, scripts_without_spaces
 from t2t_lite.errors import UserError, shown
 from t2t_lite.ranges import SPLIT_SENTENCES
 
-# A pattern begins only where a run of full stops does, and gives none of it back: it reads each character once.
+# A pattern matches only at the start of a run of full stops, possessively, so that each character is read once.
 # End punctuation, then quotes or brackets, then spaces; in scripts without spaces the full stop is enough.
 _SENTENCE = re.compile(
     r"""(?<![.?!…؟۔])[.?!…؟۔]++["'”“’»›)\]]*+\s+|(?<![。？！।॥።။។])[。？！।॥።။។]++["'”’」』）]*+\s*"""
@@ -14,8 +14,8 @@ _SENTENCE = re.compile(
 _CLAUSE = re.compile(r"[;:,]\s+|[；：，、]\s*")
 _BLANKS = re.compile(r"\s+")
 _WORD = re.compile(r"\w")
-_WORD_BEFORE = re.compile(r"(?:^|[\s.(\[\"'“„«])(\w{1,6})\Z")  # what stands before a full stop
-# Words with a full stop that ends no sentence, and those of which this holds before a number.
+_WORD_BEFORE = re.compile(r"(?:^|[\s.(\[\"'“„«])(\w{1,6})\Z")  # the word before a full stop
+# Words whose full stop does not end a sentence, and those for which this holds only before a number.
 _ABBREVIATIONS = {
     "Adm", "Bd", "Capt", "Co", "Col", "Dec", "Dez", "Dhr", "Dipl", "Dott", "Dr", "Dra", "Exma", "Exmo", "Feb", "Fr",
     "Frl", "Ft", "Gen", "Gov", "Hon", "Hr", "Hrn", "Inc", "Ing", "Jan", "Jr", "Lt", "Ltd", "Mag", "Maj", "Messrs",
@@ -28,32 +28,33 @@ _BEFORE_NUMBERS = {
     "nr", "pp", "sec", "vol", "рис", "стр",
 }  # fmt: skip
 _ENDS = frozenset(".?!…؟۔")
-_CHARACTERS_OF_AN_ID = 16  # of a text without any boundary, so many are looked at for each id that a part may have
-SENTENCES = "sentences"  # the signature that only exports of models have that want single sentences
+_CHARACTERS_OF_AN_ID = 16  # how many are examined per id that a part may have, in a text without boundaries
+SENTENCES = "sentences"  # a signature of exported models that expect single sentences
 
 
 def sentences(text):
     """Returns a text's sentences, a list of str without leading or trailing spaces; none is blank.
 
-    No sentence is without a letter or digit, or ends before a lower-case letter (unless the text has no others), after
-    an initial, after a number of one or two digits, which may be an ordinal, or after a usual abbreviation. The time is
-    linear in the text's length.
+    Every sentence contains a letter or digit. None ends before a lower-case letter (unless the text has no others),
+    after an initial, after a number of one or two digits, which may be an ordinal, or after a common abbreviation. The
+    time is linear in the length of the text.
     """
-    found, start, seen, has_word, has_capitals = [], 0, 0, False, text != text.lower()
+    parts, start, position, has_word, has_capitals = [], 0, 0, False, text != text.lower()
     for match in _SENTENCE.finditer(text):
-        has_word = has_word or _WORD.search(text, seen, match.start()) is not None
-        seen = match.end()
+        has_word = has_word or _WORD.search(text, position, match.start()) is not None
+        position = match.end()
         if has_word and _ends_sentence(text, start, match, has_capitals):
-            found.append(text[start : match.end()].strip())
+            parts.append(text[start : match.end()].strip())
             start, has_word = match.end(), False
     if rest := text[start:].strip():
-        found.append(rest)
-    return found
+        parts.append(rest)
+    return parts
 
 
 def sentence_parts(text):
-    """Returns a text's `sentences`; of a text of one sentence, or a blank one, the text as it is."""
-    return found if len(found := sentences(text)) > 1 else [text]
+    """Returns a text's `sentences`; a text of one sentence, or a blank one, is returned as it is."""
+    parts = sentences(text)
+    return parts if len(parts) > 1 else [text]
 
 
 def _ends_sentence(text, start, match, has_capitals):
@@ -62,10 +63,10 @@ def _ends_sentence(text, start, match, has_capitals):
         return False
     if match[0].rstrip() != ".":
         return True
-    before = _WORD_BEFORE.search(text[max(start, match.start() - 8) : match.start()])
-    if before is None:
+    match_before = _WORD_BEFORE.search(text[max(start, match.start() - 8) : match.start()])
+    if match_before is None:
         return True
-    word = before[1]
+    word = match_before[1]
     is_initial = len(word) == 1 or (len(word) == 2 and word.isdecimal())
     is_numbered = following.isdecimal() and word in _BEFORE_NUMBERS
     is_abbreviation = not {word, word if has_capitals else word.capitalize()}.isdisjoint(_ABBREVIATIONS)
@@ -100,7 +101,7 @@ def split_text(text, length_of, limit):
 
 
 def starts_of(parts, text):
-    """Returns where each of the parts of a text, between which there are only spaces, begins in it."""
+    """Returns the offset of each of a text's parts, which only spaces separate."""
     starts, at = [], 0
     for part in parts:
         at = text.index(part, at)
@@ -114,10 +115,10 @@ def join_texts(texts, language=None):
 
     Args:
         texts: list of str.
-        language: str such as "de", of the translations; if None or unknown, the characters at the joint decide.
+        language: str such as "de", of the translations; if None or unknown, the adjoining characters decide.
 
     Returns:
-        (str, list of int: where each of the texts begins in it).
+        (str, list of int: the offset of each text in it).
     """
     pieces, starts, length = [], [], 0
     for text in texts:
@@ -132,14 +133,14 @@ def join_texts(texts, language=None):
 
 
 def progress_in_wholes(on_progress, num_wholes, num_parts):
-    """Returns a function of a number of parts that calls `on_progress` with the wholes they amount to."""
-    done = told = 0
+    """Returns a function that takes a number of parts and calls `on_progress` with the wholes that they complete."""
+    parts = wholes = 0
 
     def add(count):
-        nonlocal done, told
-        done += count
-        on_progress(done * num_wholes // num_parts - told)
-        told = done * num_wholes // num_parts
+        nonlocal parts, wholes
+        parts += count
+        on_progress(parts * num_wholes // num_parts - wholes)
+        wholes = parts * num_wholes // num_parts
 
     return add
 

@@ -37,9 +37,9 @@ def read_segments(source, errors="strict"):
         source, errors: as for `plain_text.read_lines`.
 
     Raises:
-        UserError: as `plain_text.read_lines`, or if a segment is not closed or there is none.
+        UserError: as `plain_text.read_lines`, or a segment is not closed, or the file has none.
     """
-    document, found, number = "", False, 0
+    document, has_segment, number = "", False, 0
     lines = enumerate(plain_text.read_lines(source, errors=errors), 1)
     for number, line in lines:
         position = 0
@@ -56,18 +56,18 @@ def read_segments(source, errors="strict"):
                 line = f"{line[position:]} {more}"
                 position = 0
             yield (_attribute("docid", document), _attribute("id", tag[1])), unescape(line[position : end.start()])
-            found, position = True, end.end()
+            has_segment, position = True, end.end()
         for around in _DOC.finditer(line, position):
             document = around[1]
-    if not found:
+    if not has_segment:
         raise UserError(
             f'{source}: no segment in {counted(number, "line")}. Expected lines such as <seg id="1">…</seg>.'
         )
 
 
 def _attribute(name, text):
-    found = _ID[name].search(text)
-    return found[1] if found else ""
+    match = _ID[name].search(text)
+    return match[1] if match else ""
 
 
 def read_segment_pairs(inputs_source, targets_source, on_bad_line=None):
@@ -75,7 +75,8 @@ def read_segment_pairs(inputs_source, targets_source, on_bad_line=None):
 
     Args:
         inputs_source, targets_source: as for `plain_text.read_lines`.
-        on_bad_line: None, or a function that gets a message about each segment that is not UTF-8; its pair is left out.
+        on_bad_line: None, or a function called with a message about each segment that is not UTF-8, whose pair is
+            skipped.
 
     Raises:
         UserError: as `read_segments`, or if ids or numbers of segments differ; the message names the first difference.

@@ -19,16 +19,16 @@ def read_members(folder, members, url="", languages=None, removed=None, on_bad_l
             If both files end in `.sgm`, they contain segments (`sgml.read_segments`).
         url: URL of the archive.
         languages, removed: see `tmx.read_pairs`.
-        on_bad_line: None, or a function that gets a message about each line that cannot be read, which is left out.
+        on_bad_line: None, or a function called with a message about each unreadable line, which is skipped.
 
     Raises:
         UserError: a file does not exist; or as `plain_text.read_pairs`, `tables.read_pairs`,
             `sgml.read_segment_pairs`, `tmx.read_pairs` and `archives.Member`.
     """
-    sources = _found(folder, members, url)
+    sources = _members(folder, members, url)
     if members[0] == "tsv":
         columns = tuple(str(int(column) + 1) for column in members[1:3])
-        for source in _each(sources):
+        for source in _files(sources):
             yield from tables.read_pairs(source, tables.Layout(("inputs", "targets"), columns, False), on_bad_line)
     elif members[0] == "tmx":
         yield from tmx.read_pairs(*sources, languages, removed, on_bad_line)
@@ -46,12 +46,12 @@ def find_texts(folder, pattern, url=""):
         pattern: str, of names below the folder or in the archive.
 
     Raises:
-        UserError: there is none.
+        UserError: no file matches.
     """
-    return _each(_found(folder, ("text", pattern), url))
+    return _files(_members(folder, ("text", pattern), url))
 
 
-def _found(folder, members, url):
+def _members(folder, members, url):
     sources = find_members(folder, members, url)
     if sources is None:
         archive = archive_name(url)
@@ -83,18 +83,18 @@ def find_members(folder, members, url):
     return [archives.Member(archive, name, url) for name in names]
 
 
-def _each(sources):
+def _files(sources):
     return archives.matching_members(*sources) if isinstance(sources, tuple) else sources
 
 
 def archive_name(url):
     """Returns the name under which a URL's file is stored: the last part of its path, without query and fragment.
 
-    Where that is no archive, but a program that sends one, `download.php?f=v2/en-ro.zip`, it is that archive's name.
+    If it is a script that sends an archive, `download.php?f=v2/en-ro.zip`, the name is that of the archive.
     """
     if "://" not in url:
         return os.path.basename(url).partition("?")[0]
     parts = urllib.parse.urlsplit(url)
     name = os.path.basename(parts.path.rstrip("/")) or parts.netloc
-    asked = [os.path.basename(value) for _, value in urllib.parse.parse_qsl(parts.query)]
-    return next(filter(archives.is_archive, [name, *asked]), name)
+    values = [os.path.basename(value) for _, value in urllib.parse.parse_qsl(parts.query)]
+    return next(filter(archives.is_archive, [name, *values]), name)

@@ -1,4 +1,4 @@
-"""The format of SQuAD (Rajpurkar et al. 2016, 2018): questions on texts, of which a part is the answer."""
+"""The format of SQuAD (Rajpurkar et al. 2016, 2018): questions on texts, whose answers are spans of the text."""
 
 import re
 from typing import NamedTuple
@@ -16,8 +16,8 @@ class Question(NamedTuple):
     Attributes:
         id: str.
         question, context: str.
-        answers: list of (start, end), the characters of the context that are a right answer, without surrounding space.
-            [] in SQuAD 2.0: the context does not answer it.
+        answers: list of (start, end), the character spans of correct answers in the context, without surrounding
+            space; [] in SQuAD 2.0 if the context does not answer the question.
         place: str, the file and the id.
     """
 
@@ -29,7 +29,7 @@ class Question(NamedTuple):
 
     @property
     def answer(self):
-        """The one of the answers that is given most often, the first of several."""
+        """The most frequent answer, or the first of several."""
         texts = [self.context[start:end] for start, end in self.answers]
         return self.answers[texts.index(max(texts, key=texts.count))]
 
@@ -39,13 +39,13 @@ def read_squad(path, with_answers=True, on_bad_line=None):
 
     Args:
         path: path of the file, which may be compressed.
-        with_answers: bool, whether answers are read; without, there need not be any.
-        on_bad_line: None, or a function that gets a message about each question that cannot be read, which is left out:
-            it has no answer, one is not in the context at the place given, or its text has bytes that are not UTF-8.
+        with_answers: bool, whether answers are read; otherwise they may be missing.
+        on_bad_line: None, or a function called with a message about each unreadable question, which is skipped: it has
+            no answer, an answer is not at its offset in the context, or its text has bytes that are not UTF-8.
 
     Raises:
-        UserError: as `plain_text.read_text`, or it is no such JSON, a question has no answer that SQuAD 2.0 does not
-            mark as impossible, or an answer is not in its context at the place given; the message says where it is.
+        UserError: as `plain_text.read_text`, or the file is not such JSON, a question has no answer and is not marked
+            as impossible (SQuAD 2.0), or an answer is not at its offset in the context; the message says where it is.
     """
     errors = "strict" if on_bad_line is None else "replace"
     try:
@@ -81,7 +81,7 @@ def read_squad(path, with_answers=True, on_bad_line=None):
 
 
 def _question(entry, context, place, with_answers, errors):
-    """Returns the `Question` of an entry of "qas". Raises `UserError` for its answers or its encoding."""
+    """Returns the `Question` of an entry of "qas". Raises `UserError` for bad answers or bytes."""
     question, is_impossible = _text(entry["question"]), entry.get("is_impossible") is True
     answers = entry["answers"] if with_answers and not is_impossible else ()
     if errors == "replace" and "\ufffd" in context + question:
@@ -96,7 +96,7 @@ def _question(entry, context, place, with_answers, errors):
 
 
 def _text(value):
-    """Returns a text of JSON, with U+FFFD for half a surrogate pair. Raises `TypeError` for what is no text."""
+    """Returns a JSON string, with U+FFFD for half a surrogate pair. Raises `TypeError` for other values."""
     return _HALVES.sub("\ufffd", value)
 
 
@@ -116,10 +116,10 @@ def _span(context, start, text, place):
 
 
 def _where(context, start, text):
-    """Returns a sentence about where an answer is."""
+    """Returns a sentence that says where an answer is."""
     if not text.strip():
         return "It is blank."
-    places = [found.start() for found in re.finditer(re.escape(text), context)]
+    places = [match.start() for match in re.finditer(re.escape(text), context)]
     if not places:
         return "It is nowhere in it."
     nearest = min(places, key=lambda place: abs(place - start)) if type(start) is int else places[0]

@@ -1,7 +1,7 @@
-"""Tables: lines of cells divided by tabs. Their columns are chosen by number, or by the names in a header.
+"""Tables: lines of tab-separated cells. Their columns are chosen by number, or by the names in a header.
 
-A header that is taken for data becomes a class or a sentence pair, so a first line that looks like one is refused until
-the user has said what it is.
+A header that is mistaken for data would become a class or a sentence pair, so a first line that looks like one is
+refused until the user has said what it is.
 """
 
 import re
@@ -29,11 +29,11 @@ class Layout(NamedTuple):
     """How the columns of tables are found.
 
     Attributes:
-        names: tuple of str, what is read, such as ("label", "text").
-        columns: tuple of str, for each of these a number from 1 or a name in the header; (): the table has these
-            columns alone, in this order.
-        header: bool, whether the first line names the columns; None: not known, so one that looks like it is refused.
-        languages: codes that a header may name, as of pairs of sentences.
+        names: tuple of str, the fields to read, such as ("label", "text").
+        columns: tuple of str, the column of each field: a number from 1 or a name in the header; (): the table has
+            exactly these columns, in this order.
+        header: bool, whether the first line names the columns; None: unknown, so a line that looks like one is refused.
+        languages: language codes that a header may name, as for sentence pairs.
     """
 
     names: tuple
@@ -42,7 +42,7 @@ class Layout(NamedTuple):
     languages: tuple = ()
 
     def check(self):
-        """Returns self. Raises `UserError` for columns that cannot be those of `names`."""
+        """Returns self. Raises `UserError` if `columns` do not fit `names`."""
         flag = f"--columns={','.join(self.columns)}"
         if self.columns and len(self.columns) != len(self.names):
             raise UserError(
@@ -60,7 +60,7 @@ class Layout(NamedTuple):
 
     @property
     def has_header(self):
-        """Whether the first line names the columns; None: not known."""
+        """Whether the first line names the columns; None: unknown."""
         return True if not all(map(is_number, self.columns)) else self.header
 
 
@@ -70,17 +70,17 @@ def is_number(column):
 
 
 def read_table(path, layout, on_bad_line=None, allows_blank=False):
-    """Yields (list of str, place for messages) for every line of a table; blank lines are left out.
+    """Yields (list of str, place for messages) for every line of a table; blank lines are skipped.
 
     Args:
         path: path of the file, or another source that `plain_text.read_lines` takes.
         layout: `Layout`.
-        on_bad_line: None, or a function that gets a message about each line that cannot be read, which is left out.
+        on_bad_line: None, or a function called with a message about each unreadable line, which is skipped.
         allows_blank: bool, whether a cell may be blank.
 
     Raises:
-        UserError: as `plain_text.read_lines`; the first line looks like a header, or lacks a chosen name; or a line
-            has too few columns, a blank one, or, where no columns were chosen, too many.
+        UserError: as `plain_text.read_lines`; the first line looks like a header, or lacks a chosen name; or a line has
+            too few columns, a blank one, or, if no columns were chosen, too many.
     """
     numbers, width, is_first = None, None, True
     for number, line in enumerate(plain_text.read_lines(path, on_bad_line), 1):
@@ -95,10 +95,10 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
             numbers, width = _places(where, cells, layout)
             if layout.has_header:
                 continue
-        chosen = [plain_text.clean(cells[at]) for at in numbers if at < len(cells)]
-        is_right = len(chosen) == len(numbers) and len(cells) == (width or len(cells))
-        if is_right and (allows_blank or all(chosen)):
-            yield chosen, where
+        texts = [plain_text.clean(cells[at]) for at in numbers if at < len(cells)]
+        is_right = len(texts) == len(numbers) and len(cells) == (width or len(cells))
+        if is_right and (allows_blank or all(texts)):
+            yield texts, where
             continue
         blank = ", one of them blank" if is_right else ""
         expected = f"at least {max(numbers) + 1}" if width is None else f"{width}: {'<TAB>'.join(layout.names)}"
@@ -114,9 +114,9 @@ def looks_like_header(cells, layout):
     if len(names) < len(layout.names) or not all(map(_NAME.fullmatch, names)):
         return False
     words = {*_HEADER_WORDS.split(), *(code.casefold() for code in layout.languages)}
-    known = [_is_known(name, words) for name in names]
+    are_known = [_is_known(name, words) for name in names]
     # A line of a dictionary may be `text<TAB>Text`; a label or text is seldom one of these words.
-    return all(known) if layout.languages else known[0] or (len(known) > 1 and all(known[1:]))
+    return all(are_known) if layout.languages else are_known[0] or (len(are_known) > 1 and all(are_known[1:]))
 
 
 def _is_known(name, words):
@@ -126,7 +126,7 @@ def _is_known(name, words):
 
 
 def is_name(cell):
-    """Returns whether a cell is one word, as a header has them."""
+    """Returns whether a cell is a single word, as in a header."""
     return bool(_NAME.fullmatch(cell)) and " " not in cell
 
 
@@ -140,25 +140,25 @@ def header_question(where, cells, layout):
 
 
 def _places(where, cells, layout):
-    """Returns (the indices of the chosen columns, the number of columns that a line must have; None: any)."""
+    """Returns (indices of the chosen columns, the number of columns that a line must have, or None for any)."""
     if not layout.columns:
         return range(len(layout.names)), len(layout.names)
     return [column_index(where, [plain_text.clean(cell) for cell in cells], column) for column in layout.columns], None
 
 
 def column_index(where, names, column):
-    """Returns the index of a chosen column, a number from 1 or one of the names. Raises `UserError` for other names."""
+    """Returns the index of a column, given as a number from 1 or one of the names. Raises `UserError` if unknown."""
     if is_number(column):
         return int(column) - 1
     folded = [name.casefold() for name in names]
-    found = [at for at, name in enumerate(names) if name == column]
-    found = found or [at for at, name in enumerate(folded) if name == column.casefold()]
-    if len(found) != 1:
+    indices = [at for at, name in enumerate(names) if name == column]
+    indices = indices or [at for at, name in enumerate(folded) if name == column.casefold()]
+    if len(indices) != 1:
         raise UserError(
-            f"{where}: {'no column' if not found else f'{len(found)} columns'} {shown(column)} in the header "
+            f"{where}: {'no column' if not indices else f'{len(indices)} columns'} {shown(column)} in the header "
             f"{shown('<TAB>'.join(names))}. {nearest(column, names, end=' ')}Expected one, or a number from 1."
         )
-    return found[0]
+    return indices[0]
 
 
 def read_pairs(path, layout, on_bad_line=None):

@@ -1,7 +1,7 @@
 """Reads translation memories (`.tmx`): units `<tu>` with a variant `<tuv>` for each language.
 
-The parser is expat, the standard library's. It holds one unit at a time, so that memory does not grow with the file. A
-file that declares entities is refused, since a few lines of them can stand for gigabytes; a document type that the file
+The parser is expat, of the standard library. It holds one unit at a time, so that memory does not grow with the file. A
+file that declares entities is refused, since a few lines of them can expand to gigabytes; a document type that the file
 merely names is not looked up.
 """
 
@@ -18,19 +18,19 @@ from t2t_lite.errors import UserError, shown
 
 _BLOCK = 2**16
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:\-]+)["']""")
-# What XML 1.0 has no place for, as characters and as numbers; programs write it nevertheless.
+# Characters, and numeric references to them, that XML 1.0 does not allow; programs write them nevertheless.
 _NOT_XML = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|&#(?:x0*(?:[0-8bcef]|1[0-9a-f])|0*(?:[0-8]|1[1245-9]|2[0-9]|3[01]));",
     re.IGNORECASE,
 )
-# Elements within a segment that hold codes of its format, and texts beside it; `hi` and others hold text.
+# Elements of a segment that hold formatting codes or secondary text; `hi` and others hold text of the segment.
 _CODES = frozenset(("bpt", "ept", "it", "ph", "ut", "sub"))
 _LANGUAGES_SHOWN = 20
 EMPTY, UNTRANSLATED, OTHER = "empty", "units without both languages", "segments of other languages"
 
 
 class _Variant(NamedTuple):
-    """A segment; `language` is "" if the file does not say it."""
+    """A segment; `language` is "" if the file does not name it."""
 
     language: str
     text: str
@@ -39,80 +39,81 @@ class _Variant(NamedTuple):
 def read_pairs(source, languages=None, removed=None, on_bad_line=None):
     """Yields {"inputs": str, "targets": str} for every unit that has a segment in each of two languages.
 
-    The segments are found by their languages, in any order. `en` finds `en-US`, too, and `en-US` finds `en`; where a
-    unit has several, the one that is the same is taken, then the first one.
+    The segments are matched by language, in any order. `en` matches `en-US`, too, and `en-US` matches `en`; if several
+    segments match, an exact match is preferred, then the first one.
 
     Args:
         source: as for `plain_text.read_lines`.
         languages: (of inputs, of targets); None: those of the first unit with two, in its order. Segments of a file
-            that says no languages are taken by their order.
-        removed: None, or a Counter to which what is left out is added: units without both languages or with an empty
+            without language codes are taken in order.
+        removed: None, or a Counter to which the omissions are added: units without both languages or with an empty
             segment, and segments of other languages.
-        on_bad_line: None, or a function that gets a message about each unit with bytes of another encoding than the
-            file's, which is left out.
+        on_bad_line: None, or a function called with a message about each unit with bytes that are not in the file's
+            encoding, which is skipped.
 
     Raises:
-        UserError: the file is missing or damaged, in an encoding that Python does not know, no XML, declares entities,
+        UserError: the file is missing or damaged, in an encoding that Python does not know, not XML, declares entities,
             or has no unit in the two languages.
     """
     removed = collections.Counter() if removed is None else removed
-    count, found = 0, {}  # languages in the order of the file
+    count, languages_of_file = 0, {}  # in order
     for _, variants in _units(source, on_bad_line):
         of_unit = dict.fromkeys(variant.language for variant in variants)
-        found |= of_unit if len(found) < _LANGUAGES_SHOWN else {}
+        languages_of_file |= of_unit if len(languages_of_file) < _LANGUAGES_SHOWN else {}
         if languages is None and len(of_unit) > 1:
             languages = [*of_unit][:2]
-        chosen = _chosen(variants, languages)
-        if chosen is None:
+        pair = _pair(variants, languages)
+        if pair is None:
             removed[UNTRANSLATED] += 1
             continue
         count += 1
         if others := sum(not any(_rank(code, language) for language in languages or ()) for code in of_unit if code):
             removed[OTHER] += others
-        texts = [_joined_lines(variant.text) for variant in chosen]
+        texts = [_joined_lines(variant.text) for variant in pair]
         if all(texts):
             yield {"inputs": texts[0], "targets": texts[1]}
         else:
             removed[EMPTY] += 1
     if not count:
-        wanted = f"with {' and '.join(map(shown, languages))}" if languages else "with two segments"
-        has = f"It has the languages {shown(', '.join(filter(None, found)))}. " if any(found) else ""
+        segments = f"with {' and '.join(map(shown, languages))}" if languages else "with two segments"
+        codes = ", ".join(filter(None, languages_of_file))
+        of_file = f"It has the languages {shown(codes)}. " if codes else ""
         raise UserError(
-            f'{source}: no unit {wanted}. {has}Expected units such as <tu><tuv xml:lang="en"><seg>…</seg></tuv>'
+            f'{source}: no unit {segments}. {of_file}Expected units such as <tu><tuv xml:lang="en"><seg>…</seg></tuv>'
             '<tuv xml:lang="de"><seg>…</seg></tuv></tu>.'
         )
 
 
 def _joined_lines(text):
-    """Returns a text as one line, without the white space by which its lines are indented."""
+    """Returns a text as one line, without the indentation of its lines."""
     if text.isprintable():  # most are
         return text.strip()
     return plain_text.clean(" ".join(filter(None, map(str.strip, re.split("[\r\n]", text)))))
 
 
-def _chosen(variants, languages):
+def _pair(variants, languages):
     """Returns the variants of inputs and of targets, or None."""
     if not any(variant.language for variant in variants):
         return variants if len(variants) == 2 else None
-    found = []
+    pair = []
     for language in languages or ():
         ranks = [(_rank(variant.language, language), -at) for at, variant in enumerate(variants)]
         rank, at = max(ranks)
         if not rank:
             return None
-        found.append(variants[-at])
-    return found if len(found) == 2 and found[0] is not found[1] else None
+        pair.append(variants[-at])
+    return pair if len(pair) == 2 and pair[0] is not pair[1] else None
 
 
 @functools.lru_cache(maxsize=1024)
-def _rank(found, wanted):
-    """Returns how well a language is the wanted one: 0 not at all, up to 3 if the codes are the same."""
-    found, wanted = (code.replace("_", "-").casefold() for code in (found, wanted))
-    if found == wanted:
+def _rank(language, target):
+    """Returns how well a language matches the target: from 0, not at all, to 3, the same code."""
+    language, target = (code.replace("_", "-").casefold() for code in (language, target))
+    if language == target:
         return 3
-    if found.startswith(f"{wanted}-") or wanted.startswith(f"{found}-"):
-        return 2 if found else 0
-    return 1 if found and found.partition("-")[0] == wanted.partition("-")[0] else 0
+    if language.startswith(f"{target}-") or target.startswith(f"{language}-"):
+        return 2 if language else 0
+    return 1 if language and language.partition("-")[0] == target.partition("-")[0] else 0
 
 
 def _units(source, on_bad_line):
@@ -131,7 +132,7 @@ class _Units:
     def __init__(self, source, errors):
         self._source, self._errors, self.encoding = source, errors, ""
         self._codes, self._text, self._size = 0, None, 0
-        self._language, self._variants, self._done, self._count = "", None, [], 0
+        self._language, self._variants, self._finished, self._count = "", None, [], 0
         self._parser = parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
@@ -144,21 +145,21 @@ class _Units:
             try:
                 for part in self._decoded(file):
                     self._parser.Parse(part, False)
-                    yield from self._taken()
+                    yield from self._finished_units()
                 self._parser.Parse("", True)
-                yield from self._taken()
+                yield from self._finished_units()
             except expat.ExpatError as error:
                 raise UserError(
                     f"{self._source}, line {error.lineno}, column {error.offset + 1}: not XML: "
                     f"{expat.ErrorString(error.code)}. Expected a translation memory, <tmx>."
                 ) from None
 
-    def _taken(self):
-        done, self._done = self._done, []
-        return done
+    def _finished_units(self):
+        units, self._finished = self._finished, []
+        return units
 
     def _decoded(self, file):
-        """Yields the text in parts, none of which ends within a tag or a reference to a character."""
+        """Yields the text in parts, none of which ends within a tag or a character reference."""
         head = file.peek(encodings.HEAD)
         self.encoding = _encoding(head)
         try:
@@ -182,7 +183,7 @@ class _Units:
                     "out: t2t-datagen --skip_bad_lines."
                 ) from None
             if not position:
-                text = text.removeprefix("\ufeff").lstrip()  # expat refuses what is before the declaration
+                text = text.removeprefix("\ufeff").lstrip()  # expat refuses text before the declaration
             position += len(data)
             if not data:
                 yield _NOT_XML.sub(" ", text)
@@ -194,7 +195,7 @@ class _Units:
             if end:
                 yield _NOT_XML.sub(" ", text[:end])
 
-    # What expat calls.
+    # Called by expat.
 
     def _start(self, name, attributes):
         name = _local(name)
@@ -217,7 +218,7 @@ class _Units:
         elif name == "tuv":
             self._language = ""
         elif name == "tu" and self._variants is not None:
-            self._done.append((self._count, self._variants))
+            self._finished.append((self._count, self._variants))
             self._variants = None
 
     def _characters(self, text):
@@ -228,7 +229,7 @@ class _Units:
             self._text.append(text)
 
     def _entity(self, name, is_parameter):
-        """Takes the names of HTML, which a document type that is not looked up may define."""
+        """Accepts HTML's entities, which a document type that is not looked up may define."""
         if is_parameter:
             return
         if name not in html.entities.name2codepoint:
@@ -247,15 +248,15 @@ class _Units:
 
 @functools.lru_cache(maxsize=1024)
 def _local(name):
-    """Returns the name of an element or attribute in small letters, without the prefix of its namespace."""
+    """Returns the name of an element or attribute in lower case, without its namespace prefix."""
     return name.rpartition(":")[2].lower()
 
 
 def _encoding(head):
-    """Returns the encoding of an XML file by its first bytes: a mark, UTF-16 without one, or what it declares."""
+    """Returns the encoding of an XML file by its first bytes: a mark, UTF-16 without one, or its declaration."""
     if encoding := encodings.wide_encoding(head):
         return encoding
-    found = _DECLARED.match(head.removeprefix(codecs.BOM_UTF8))
-    declared = found[1].decode("ascii") if found else "UTF-8"
+    match = _DECLARED.match(head.removeprefix(codecs.BOM_UTF8))
+    declared = match[1].decode("ascii") if match else "UTF-8"
     # Some programs declare UTF-16 and write UTF-8, or the declaration could not have been read.
     return "UTF-8" if declared.upper().startswith(("UTF-16", "UTF-32", "UCS-")) else declared
