@@ -32,17 +32,17 @@ class Problem:
 
     Attributes:
         name: the registered name, without suffixes; set by the registry.
-        features: {feature: rank} of what a batch holds, in this order: int32 ids, 0 is padding and not scored. Rank 2:
+        features: {feature: rank} of a batch, in this order: int32 ids, 0 is padding and not scored. Rank 2:
             [rows, length]. Rank 1: [rows], stored in a record as a list of one id.
-        smallest_corpus: what a split needs for one example, as an error says it after "Expected".
+        smallest_corpus: what a split needs for one example; an error message quotes it after "Expected".
         random_seed: seed of generation; the same seed gives the same files.
         max_cases: maximum number of examples per split, 0: no limit.
         num_workers: number of processes that encode; it does not affect the files.
-        targets_are_places: whether targets belong to positions of the inputs, which so may not be segmented anew.
-        keeps_pieces: whether texts may not be segmented anew for another reason: new pieces tell what is to be learned.
-        rows_are_windows: whether a record is any part of a longer text, so that its ends may be cut off.
-        cuts_rows: whether `preprocess_example` cuts examples to `max_length`, so that none is left out.
-        skip_bad_lines: whether lines of corpora that cannot be read are left out and counted, instead of an error.
+        targets_are_places: whether targets belong to positions of the inputs, which therefore may not be resegmented.
+        keeps_pieces: whether texts may not be resegmented for another reason: new pieces would give the answer away.
+        rows_are_windows: whether a record is an arbitrary part of a longer text, so that its ends may be cut off.
+        cuts_rows: whether `preprocess_example` truncates examples to `max_length`, so that none is dropped.
+        skip_bad_lines: whether unreadable lines of corpora are skipped and counted instead of raising an error.
         beam_options: options {"runner": …} of an Apache Beam pipeline for generation; None: generate on this machine.
     """
 
@@ -62,11 +62,11 @@ class Problem:
         self.was_reversed = was_reversed
         self.was_copy = was_copy
         self._encoders = {}
-        self.removed = collections.Counter()  # reason -> samples that the last pass over a split left out
+        self.removed = collections.Counter()  # reason -> samples that the last pass over a split skipped
         self._bad_lines = BadLines(self.removed)
         self.text_counts = collections.Counter()  # words, characters and bytes of a language model's text in that pass
 
-    # What a subclass says.
+    # Set by subclasses.
 
     task = SequenceToSequenceTask.name  # see `t2t_lite.tasks`
     answered_by = None  # a class with a `load(path, …)` that `t2t_lite.load` returns; None: the task's
@@ -75,8 +75,10 @@ class Problem:
     ordered_splits = ()  # names of splits whose records keep the order of the samples; each has one shard
     language_pair = None
     eval_decode_metric = "exact_sequence_accuracy"
-    decode_defaults = types.MappingProxyType({})  # what of `SearchOptions` differs, such as {"beam_size": 21}
-    chooses_output = False  # whether `choose_output` is asked; the search is longer, as all of the beam must be final
+    decode_defaults = types.MappingProxyType({})  # overrides of `SearchOptions`, such as {"beam_size": 21}
+    chooses_output = (
+        False  # whether `choose_output` is called; the search takes longer, as all of the beam must be final
+    )
 
     @property
     def record_features(self):
@@ -114,7 +116,7 @@ class Problem:
     def vocabulary_files(self, data_dir):
         """Returns the paths of the files that `feature_encoders` reads; copies in another folder also work.
 
-        By default those that the encoders were read from (their `path`). What is read beside these, such as a list of
+        By default these are the files that the encoders were read from (their `path`). Other files, such as a list of
         labels, need not be named: see `encoder_files`.
 
         Raises:
@@ -124,7 +126,7 @@ class Problem:
         return list(dict.fromkeys(path for encoder in encoders for path in vocabulary_files.read_by(encoder)))
 
     def learned_files(self, data_dir):
-        """Returns the paths of the vocabulary files that generation makes and may overwrite."""
+        """Returns the paths of the vocabulary files that generation writes and may overwrite."""
         return []
 
     def configuration_files(self, data_dir):
@@ -136,24 +138,24 @@ class Problem:
         return {}
 
     def generation_settings(self):
-        """Returns settings that the generated files depend on, as JSON; finished files refuse a change of these."""
+        """Returns settings that the generated files depend on, as JSON; changing them is an error once data exist."""
         return {}
 
     def eval_metrics(self) -> list[str]:
         """Returns the names of the metrics of teacher-forced batches, see `registry.register_metric`.
 
-        By default those of the task. Outputs are made and scored, too, if `eval_decode_metric` is not None.
+        By default these are the task's. Outputs are decoded and scored, too, if `eval_decode_metric` is not None.
         """
         return list(registry.task_of(self).eval_metrics)
 
     def model_hparams(self, hparams):
-        """Returns hyperparameters with what this problem says of a model, such as which head it needs.
+        """Returns hyperparameters completed by what this problem requires of a model, such as its head.
 
         Args:
             hparams: HParams with the settings of the model (`HParams.of_model`).
 
         Raises:
-            UserError: label smoothing of what are no ids of a vocabulary; the heads have no logit for id 0.
+            UserError: label smoothing with targets that are not ids of a vocabulary, whose heads have no logit for 0.
         """
         task = registry.task_of(self)
         if not task.head or "head" not in hparams:
@@ -181,11 +183,11 @@ class Problem:
 
     @property
     def on_bad_line(self):
-        """For readers of files: None, or with `skip_bad_lines` a function that counts a line that is left out."""
+        """For readers of files: None, or with `skip_bad_lines` a function that counts a skipped line."""
         return self._bad_lines if self.skip_bad_lines else None
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Checks input files and makes the vocabulary before anything else is written. Override it to add to it."""
+        """Checks input files and makes the vocabulary before anything else is written. Subclasses may extend it."""
 
     # Names of files.
 
@@ -220,7 +222,7 @@ class Problem:
         number = "" if shard is None else f"-{shard:05d}"
         return os.path.join(data_dir, f"{self.dataset_filename()}-{tag}{number}*")
 
-    # What training and decoding read.
+    # Read by training and decoding.
 
     @property
     def full_name(self):
@@ -243,7 +245,7 @@ class Problem:
         return self._encoders[data_dir]
 
     def open_encoders(self, data_dir):
-        """Returns `feature_encoders`, whose errors about files become `UserError`, such as `MissingFile`."""
+        """Returns `feature_encoders`; errors about files become `UserError`, such as `MissingFile`."""
         try:
             return self.feature_encoders(data_dir)
         except Exception as error:
@@ -268,11 +270,11 @@ class Problem:
         return {**example, "inputs": inputs, "targets": inputs if self.was_copy else targets}
 
     def preprocess_example(self, example, mode, hparams):
-        """Changes an example when it is read; by default returns it unchanged. In tensor2tensor's sense, to override.
+        """Transforms an example when it is read, as in tensor2tensor; by default returns it unchanged.
 
         Training, evaluation, `dataset` and the decoding of records call it in a graph, before `maybe_reverse_and_copy`.
-        `max_length` and `min_length` apply to the result. Random numbers belong into `corrupt`, because an iterator
-        with random state cannot be saved.
+        `max_length` and `min_length` apply to the result. Random numbers belong in `corrupt`, because an iterator with
+        random state cannot be saved.
 
         Args:
             example: {feature: int64 [length]} of `record_features`.

@@ -24,7 +24,7 @@ class BatchShapes:
 
     @property
     def fill(self):
-        """Share of cells that are not padding, from 0 to 1, in each feature and in all."""
+        """Share of cells that are not padding, from 0 to 1: of each feature, then of all."""
         cells = self.shapes[:, :1] * self.shapes[:, 1:]
         return [*(self.tokens.sum(0) / cells.sum(0)), self.tokens.sum() / cells.sum()]
 
@@ -44,10 +44,10 @@ def measure_batches(problem, hparams, paths, encoders, examples=None):
 
     Args:
         problem, hparams, paths, encoders: see `batching.training_batches`.
-        examples: int, those of a pass; after as many the reading ends, and after 500 batches.
+        examples: int, the number of examples in a pass; reading stops after as many, or after 500 batches.
 
     Raises:
-        UserError: a file is damaged, or no example is within the limits of length.
+        UserError: a file is damaged, or no example is within the length limits.
     """
     batches = batching.training_batches(problem, hparams, paths, encoders)
     shapes, tokens, rows = [], [], 0

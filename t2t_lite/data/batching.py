@@ -1,18 +1,18 @@
 """Batches from records: one ordered, endless, resumable stream for training, one fixed pass for evaluation.
 
 A pool of examples is sorted by length and split into batches within a token budget. Each feature is padded to its own
-longest row. This is length bucketing without buckets that wait to be filled. It uses only plain `tf.data` on the
-host, so `tf.train.Checkpoint(iterator=iter(dataset))` saves the position exactly.
+longest row. This is length bucketing without buckets waiting to be filled. It uses only plain `tf.data` on the host, so
+`tf.train.Checkpoint(iterator=iter(dataset))` saves the position exactly.
 
 Batches have the size for one replica, and the stream does not depend on the number of replicas; a step takes as many
 batches as it needs. The order depends only on the files, the arguments and the seed.
 
 A pool is a dict {feature: ragged int32 [n, (length)]}. The length of a row is that of its longest feature.
 
-Its functions branch on no tensor in Python, so AutoGraph is told not to rewrite them: that takes seconds of each start.
+Its functions do not branch on tensors in Python, so AutoGraph is disabled for them, which saves seconds at each start.
 
-Only `_walk` and `_cut` assume that a row is one example. To pack several examples into rows of fixed length, as for
-decoder-only models, it would suffice to replace these two.
+Only `_walk` and `_pool_batches` assume that a row is one example. To pack several examples into rows of fixed length,
+as for decoder-only models, it would suffice to replace these two.
 """
 
 import functools
@@ -50,28 +50,28 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
         problem: Problem; its `preprocess_example`, `_rev`, `_copy` and `corrupt` are applied.
         hparams: HParams, of which these are used:
             batch_size: tokens per batch: the largest value of rows x the longest feature, padding included.
-            max_length: examples with more ids (EOS included) in a feature are left out, as `Problem.max_length` says.
-            min_length: examples shorter than this in all features are left out.
-            random_seed: decides the order.
+            max_length: examples with more ids (EOS included) in a feature are dropped; see `Problem.max_length`.
+            min_length: examples shorter than this in all features are dropped.
+            random_seed: determines the order.
             bpe_dropout: probability of skipping a merge (`BpeDropout`); 0: the records' ids are not changed. Samples
                 depend only on `random_seed` and the pool's number. The records decide which examples are too long or
-                too short; an example that dropout would make too long keeps its own ids that time, or, if
-                `Problem.rows_are_windows`, is cut to a part that is drawn each time.
+                too short; an example that dropout would make too long keeps its stored ids that time, or, if
+                `Problem.rows_are_windows`, is cut to a random part.
         paths: paths of the record files.
         encoders: {feature: encoder}, as `Problem.get_feature_encoders` returns them; needed for `bpe_dropout`. An id
             outside of a feature's vocabulary makes the iterator raise `tf.errors.InvalidArgumentError`.
         ladder: `WidthLadder`, the only shapes that batches may have; an example that fits into none makes the iterator
             raise `tf.errors.InvalidArgumentError`. None: each batch has the shape that its examples need.
-        pool_size: examples in a pool; None: about 100 batches, but no more examples than the data has, or than keep the
-            iterator's state below 50 MB.
+        pool_size: examples in a pool; None: about 100 batches, but at most as many examples as the data has, and as
+            keep the iterator's state below 50 MB.
         shuffle: False keeps the order of the files and of the sorted pools.
 
     Returns:
         A `tf.data.Dataset` of {feature: int32 [rows, longest of the feature], or [rows]}, padded with 0.
 
     Raises:
-        UserError: a file is damaged or missing, no example has a length within the limits, the vocabulary has no merges
-            to skip, or a feature of the problem is missing.
+        UserError: a file is damaged or missing, no example is within the length limits, the vocabulary has no merges to
+            skip, or a feature of the problem is missing.
     """
     seed, longest = hparams.random_seed, longest_row(problem, hparams)
     reader = ExampleReader(problem, hparams, "train", paths, encoders)
@@ -81,7 +81,7 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
         resample = _resampler(problem, hparams, encoders, ladder.widest if ladder else dict.fromkeys(encoders, longest))
 
     @tf.autograph.experimental.do_not_convert
-    def read(number, batch):
+    def parse(number, batch):
         pool = resample(number, _within(reader.parse(batch), hparams.min_length, longest))
         return number, ladder.checked(pool) if ladder else pool
 
@@ -93,11 +93,11 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
         return reader.batched(_shuffled(_interleaved(files), pool_size, seed, 2 * number + 1), pool_size)
 
     passes = tf.data.Dataset.counter()
-    pools = passes.flat_map(one_pass).enumerate().map(read, num_parallel_calls=2)
+    pools = passes.flat_map(one_pass).enumerate().map(parse, num_parallel_calls=2)
     none = {name: (tf.zeros([0], tf.int32), tf.zeros([0], tf.int64)) for name in pools.element_spec[1]}
     plan = _planner(tuple(none), hparams.batch_size, ladder, shuffle)
-    planned = pools.scan(none, tf.autograph.experimental.do_not_convert(lambda left, pool: plan(left, *pool, seed)))
-    batches = planned.flat_map(functools.partial(_cut, problem, pad=ladder.pad if ladder else _padded))
+    plans = pools.scan(none, tf.autograph.experimental.do_not_convert(lambda carried, pool: plan(carried, *pool, seed)))
+    batches = plans.flat_map(functools.partial(_pool_batches, problem, pad=ladder.pad if ladder else _padded))
     return ahead(corrupted(problem, batches, seed, is_stream=True))
 
 
@@ -112,16 +112,16 @@ def evaluation_batches(problem, hparams, paths, encoders=None):
     @tf.autograph.experimental.do_not_convert
     def sort_and_cut(pool):
         order, bounds = _walk(pool, hparams.batch_size, descending=True)
-        return _cut(problem, pool, order, bounds[:-1], bounds[1:], pad=_padded)
+        return _pool_batches(problem, pool, order, bounds[:-1], bounds[1:], pad=_padded)
 
     return ahead(corrupted(problem, pools.flat_map(sort_and_cut), hparams.random_seed))
 
 
 def ahead(batches):
-    """Returns a dataset that makes batches while others are used.
+    """Returns a dataset that prepares batches while others are used.
 
-    Nothing is left to tf.data to tune, and the thread that would is a fault: it sleeps for up to a minute, and who
-    deletes an iterator waits for it (`Model::OptimizeLoop`, tensorflow/core/framework/model.cc, TensorFlow 2.21).
+    Autotuning is off: its thread sleeps for up to a minute and blocks whoever deletes the iterator
+    (`Model::OptimizeLoop`, tensorflow/core/framework/model.cc, TensorFlow 2.21).
     """
     options = tf.data.Options()
     options.autotune.enabled = False
@@ -162,17 +162,15 @@ def problem_ladder(problem, hparams, paths, encoders, facts):
 
 @tf.autograph.experimental.do_not_convert
 def _interleaved(files):
-    """Returns the serialized examples of a dataset of paths, some files at a time, in a fixed order."""
+    """Returns the serialized examples of a dataset of paths, several files at a time, in a fixed order."""
     return files.interleave(tf.data.TFRecordDataset, cycle_length=_FILES_AT_ONCE, block_length=_RECORDS_IN_TURN)
 
 
 @tf.autograph.experimental.do_not_convert
 def _shuffled(dataset, buffer_size, seed, number):
-    """Returns `dataset.shuffle(buffer_size)`, of strings, in an order that depends only on `seed` and `number`.
-
-    `Dataset.shuffle` mixes TensorFlow's global seed into the order, counts its iterations, and loses this count in a
-    checkpoint between two passes; inside a function it cannot be saved at all. Its older kernel has no such problems.
-    """
+    """Returns `dataset.shuffle(buffer_size)`, of strings, in an order that depends only on `seed` and `number`."""
+    # `Dataset.shuffle` mixes TensorFlow's global seed into the order, counts its iterations, and loses this count in a
+    # checkpoint between two passes; inside a function it cannot be saved at all. Its older kernel has no such problems.
     shuffled = tf.raw_ops.ShuffleDataset(
         input_dataset=tf.data.experimental.to_variant(dataset),
         buffer_size=tf.constant(buffer_size, tf.int64),
@@ -189,7 +187,7 @@ def usual_pool_size(reader, hparams, longest):
     """Returns the number of examples in a pool, estimated from the first records of some files."""
     sample = _interleaved(tf.data.Dataset.from_tensor_slices(reader.paths))
     with reader.naming_damage():
-        # As stored: a saved position depends on the pool's size, which has never taken account of `_copy`.
+        # As stored: a saved position depends on the pool's size, which has never taken `_copy` into account.
         first = next(iter(reader.batched(sample.take(_SAMPLE), _SAMPLE)), None)
         if first is None:
             raise UserError(f"{reader.paths[0]}: no record in it. Run t2t-datagen again.")
@@ -203,26 +201,26 @@ def usual_pool_size(reader, hparams, longest):
             "Raise max_length or batch_size."
         )
     mean_length = length[fits].mean() if fits.any() else longest
-    wanted = max(_SMALLEST_POOL, _BATCHES_IN_POOL * hparams.batch_size / mean_length)
+    pool_size = max(_SMALLEST_POOL, _BATCHES_IN_POOL * hparams.batch_size / mean_length)
     # A checkpoint holds the shuffle buffer (about 2 bytes per id and 50 per example), and up to four pools of int32 ids
     # and int64 lengths inside the pipeline.
     ids = sum(lengths).mean()
-    wanted = min(wanted, _STATE_BYTES / ((2 * ids + 50) + 4 * (4 * ids + 8 * len(lengths))))
+    pool_size = min(pool_size, _STATE_BYTES / ((2 * ids + 50) + 4 * (4 * ids + 8 * len(lengths))))
     if len(length) < _SAMPLE:
         # A pool larger than the data would put copies of one sentence next to each other.
-        wanted = min(wanted, fits.sum())
+        pool_size = min(pool_size, fits.sum())
     else:
-        wanted = min(wanted, sum(int(tf.size(records)) for records in sample.take(int(wanted)).batch(_SAMPLE)))
-    return max(1, int(wanted))
+        pool_size = min(pool_size, sum(int(tf.size(records)) for records in sample.take(int(pool_size)).batch(_SAMPLE)))
+    return max(1, int(pool_size))
 
 
 def _resampled(encoders):
-    """Returns the names of the features that BPE-dropout samples, if any can be: those whose vocabulary has merges."""
+    """Returns the names of the features that BPE-dropout can sample: those whose vocabulary has merges."""
     return [name for name, encoder in encoders.items() if isinstance(encoder, SentencePieceEncoder)] or list(encoders)
 
 
 def _resampler(problem, hparams, encoders, limits):
-    """Returns a function of (number, pool) that segments a pool anew, into at most `limits` ids by feature."""
+    """Returns a function of (number, pool) that resegments a pool, into at most `limits` ids per feature."""
     if problem.targets_are_places:
         raise UserError(
             f"bpe_dropout={hparams.bpe_dropout}: the targets of {problem.full_name} belong to the pieces of records. "
@@ -238,8 +236,8 @@ def _resampler(problem, hparams, encoders, limits):
     def sample(name, pool_number, ids, lengths):
         key = [hparams.random_seed % 2**64, int(pool_number), [*problem.features, *encoders].index(name)]
         draw = np.random.default_rng(key)
-        found = dropouts[name](ids, lengths, draw)
-        return _windows(*found, limits[name], draw) if problem.rows_are_windows else found
+        sampled = dropouts[name](ids, lengths, draw)
+        return _windows(*sampled, limits[name], draw) if problem.rows_are_windows else sampled
 
     def resample(name, number, ragged):
         arguments = number, ragged.flat_values, ragged.row_lengths()
@@ -260,17 +258,7 @@ def _resampler(problem, hparams, encoders, limits):
 
 
 def _windows(ids, lengths, limit, draw):
-    """Cuts rows to `limit` ids, at a place drawn for each, so that no part of a text is always left out.
-
-    Args:
-        ids: int [n], the ids of all rows, concatenated.
-        lengths: int [rows].
-        limit: int.
-        draw: `numpy.random.Generator`.
-
-    Returns:
-        (ids, lengths) of what is left.
-    """
+    """Cuts rows, concatenated `ids` and their `lengths`, to `limit` ids at random offsets; returns (ids, lengths)."""
     first = draw.integers(0, np.maximum(lengths - limit, 0) + 1)
     place = np.arange(ids.size) - np.repeat(np.cumsum(lengths) - lengths + first, lengths)
     return ids[(place >= 0) & (place < limit)], np.minimum(lengths, limit)
@@ -278,13 +266,11 @@ def _windows(ids, lengths, limit, draw):
 
 @functools.lru_cache(maxsize=16)
 def _planner(features, batch_size, ladder, shuffle):
-    """Returns the function of `Dataset.scan` that plans the batches of a pool and carries its last batch over.
-
-    It takes the carried examples as {feature: (flat ids, lengths)}, the pool's number, the pool and the seed. It is
-    traced once: tracing it takes half of the time in which a stream is made, and `scan` would do so twice, since its
-    state changes from no examples to some. Nothing in it may raise an error, for TensorFlow would call it stateful, and
-    not save the iterator.
-    """
+    """Returns the function of `Dataset.scan` that plans the batches of a pool and carries its last batch over."""
+    # It takes the carried examples as {feature: (flat ids, lengths)}, the pool's number, the pool and the seed. It is
+    # traced once: tracing takes half of the time needed to make a stream, and `scan` would trace twice, since its state
+    # changes from no examples to some. Nothing in it may raise an error: TensorFlow would regard it as stateful and not
+    # save the iterator.
     walk = ladder.walk if ladder else functools.partial(_walk, batch_size=batch_size)
     left_over = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int64)
     rows, scalar = tf.RaggedTensorSpec([None, None], tf.int32), tf.TensorSpec([], tf.int64)
@@ -292,9 +278,9 @@ def _planner(features, batch_size, ladder, shuffle):
 
     @functools.partial(tf.function, input_signature=signature, autograph=False)
     def plan(carried, number, new, seed):
-        before = {name: tf.RaggedTensor.from_row_lengths(*parts, validate=False) for name, parts in carried.items()}
-        pool = {name: tf.concat([before[name], new[name]], 0) for name in features}
-        # Descending order leaves the shortest examples over, ascending the longest: alternate, so none waits long.
+        ragged = {name: tf.RaggedTensor.from_row_lengths(*parts, validate=False) for name, parts in carried.items()}
+        pool = {name: tf.concat([ragged[name], new[name]], 0) for name in features}
+        # Descending order leaves over the shortest examples, ascending the longest: alternate, so that none waits long.
         order, bounds, *shapes = walk(
             pool, descending=number % 2 == 0, carried=tf.size(next(iter(carried.values()))[1])
         )
@@ -304,14 +290,14 @@ def _planner(features, batch_size, ladder, shuffle):
         if shuffle:
             turn = tf.random.experimental.stateless_shuffle(tf.range(tf.size(batches[0])), [seed, number])
             batches = [tf.gather(of_batch, turn) for of_batch in batches]
-        left = _gather(pool, tf.boolean_mask(order, tf.repeat(~is_full, ends - starts)))
-        return {name: (ids.flat_values, ids.row_lengths()) for name, ids in left.items()}, (pool, order, *batches)
+        rest = _gather(pool, tf.boolean_mask(order, tf.repeat(~is_full, ends - starts)))
+        return {name: (ids.flat_values, ids.row_lengths()) for name, ids in rest.items()}, (pool, order, *batches)
 
     return plan
 
 
 @tf.autograph.experimental.do_not_convert
-def _cut(problem, pool, order, *batches, pad):
+def _pool_batches(problem, pool, order, *batches, pad):
     """Returns the dataset of a pool's batches, each given by its start and end in `order`, and optionally a shape."""
 
     def batch(start, end, *shape):
@@ -342,18 +328,7 @@ def _within(pool, shortest, longest):
 
 
 def _walk(pool, batch_size, descending, carried=None):
-    """Sorts a pool and splits it into batches, each as large as the budget allows.
-
-    Args:
-        pool: {feature: ragged [n, (length)]}.
-        batch_size: the budget of rows x longest; a single row may exceed it.
-        descending: bool, the direction.
-        carried: not used; see `WidthLadder.walk`.
-
-    Returns:
-        order: int32 [n], indices of the examples, sorted.
-        bounds: int32 [batches + 1], index in `order` at which each batch begins, and the end.
-    """
+    """Sorts a pool and splits it into batches as large as `batch_size`, rows x longest; see `WidthLadder.walk`."""
     length = _lengths(pool)
     # Examples of one length are sorted by the difference of their first two features, alternately up and down from one
     # length to the next. Thus the shorter ones in a batch are similar, too (fill on Multi30k: 0.963; by the shorter

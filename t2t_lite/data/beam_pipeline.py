@@ -23,10 +23,10 @@ def write_shards(source, paths, *, seed, groups, features, options, is_ordered=F
     Args:
         source: `generation.Source`; opened on a worker.
         paths, seed, groups, features, is_ordered: see `sharding.write_shards`.
-        options: Beam's options, {"runner": "DirectRunner", …}; True stands for a switch.
+        options: Beam's options, {"runner": "DirectRunner", …}; the value of a switch is True.
 
     Returns:
-        (facts of each group, what `Source.noted` returned there).
+        (facts of each group, the result of `Source.noted` on the worker).
 
     Raises:
         UserError: as `sharding.write_shards`, or if Apache Beam is not installed or has no such runner.
@@ -37,14 +37,16 @@ def write_shards(source, paths, *, seed, groups, features, options, is_ordered=F
     with sharding.removed_on_failure(paths):
         _LOGGER.info(f"{options['runner']}: reading and encoding")
         _run(options, lambda beam: [beam.Create([None]), beam.FlatMap(_tasks, source, paths, chunks)])
-        read = files.read_json(_read_path(paths), {"chunks": int, "noted": {"removed": {str: int}, "text": {str: int}}})
-        for number in range(read["chunks"]):
+        index = files.read_json(
+            _read_path(paths), {"chunks": int, "noted": {"removed": {str: int}, "text": {str: int}}}
+        )
+        for number in range(index["chunks"]):
             chunks.add(sharding.read_index(sharding.chunk_path(paths, number), len(paths), len(groups), features))
         _LOGGER.info(
-            f"{options['runner']}: {counted(read['chunks'], 'chunk')} put together to {counted(len(paths), 'shard')}"
+            f"{options['runner']}: {counted(index['chunks'], 'chunk')} put together to {counted(len(paths), 'shard')}"
         )
         _run(options, lambda beam: [beam.Create(list(chunks.shard_tasks()))])
-    return chunks.facts(), read["noted"]
+    return chunks.facts(), index["noted"]
 
 
 def import_beam():
@@ -57,11 +59,11 @@ def import_beam():
 
 
 def parse_options(runner, text):
-    """Returns the dict for `Problem.beam_options`; logs which options Beam's Python package does not know.
+    """Returns the dict for `Problem.beam_options`; logs the options that Beam's Python package does not know.
 
     Args:
         runner: str, its name.
-        text: str, Beam's own options, `name=value,…`; a name alone for a switch.
+        text: str, Beam's own options, `name=value,…`; a switch is a name alone.
 
     Raises:
         UserError: Beam has no such runner.
@@ -78,15 +80,15 @@ def parse_options(runner, text):
             f"--runner={options['runner']}: Apache Beam has no such runner ({str(error).splitlines()[0]}). Expected "
             "DirectRunner, FlinkRunner, SparkRunner, DataflowRunner, or another one of its own."
         ) from None
-    known = beam.options.pipeline_options.PipelineOptions([]).get_all_options()
-    unknown = [name for name in options if name not in known]
+    options_of_beam = beam.options.pipeline_options.PipelineOptions([]).get_all_options()
+    unknown = [name for name in options if name not in options_of_beam]
     if unknown:
         _LOGGER.info(f"passed on to {options['runner']}, not known to Beam's Python package: {', '.join(unknown)}")
     return options
 
 
 def _tasks(_, source, paths, chunks):
-    """Yields the tasks of all chunks, then records their number and what was noted."""
+    """Yields the tasks of all chunks, then records their number and the result of `Source.noted`."""
     count = 0
     samples, encode = source.open()
     for task in chunks.tasks(samples, encode):
@@ -117,7 +119,7 @@ def _run(options, sources):
 
 @contextlib.contextmanager
 def _users_errors():
-    """Finds the user's mistake, or a full disk, in the exception that a runner raises for one on a worker."""
+    """Raises the user's mistake, or a full disk, in place of the exception that a runner raises for it."""
     try:
         yield
     except Exception as error:

@@ -24,8 +24,8 @@ def corrupted(problem, batches, seed, is_stream=False):
     """
 
     def corrupt(index, batch):
-        found = problem.corrupt(batch, row_seeds(batch, seed, index))
-        return {name: tf.cast(found[name], tf.int32) for name in problem.features if name in found}
+        features = problem.corrupt(batch, row_seeds(batch, seed, index))
+        return {name: tf.cast(features[name], tf.int32) for name in problem.features if name in features}
 
     if problem.overrides("corrupt") and is_stream:
         batches = batches.enumerate().map(corrupt)
@@ -43,7 +43,7 @@ def corrupted(problem, batches, seed, is_stream=False):
 
 @tf.autograph.experimental.do_not_convert
 def row_seeds(batch, seed, index):
-    """Returns int32 [rows, 2], a seed for each row: a function of the arguments and the row's own ids, not of padding.
+    """Returns int32 [rows, 2], a seed for each row that depends on the arguments and the row's ids, not on padding.
 
     Args:
         batch: {feature: int32 [rows, length] or [rows]}, padded with 0.
@@ -60,8 +60,8 @@ def row_seeds(batch, seed, index):
         visible = [tf.where(ids != 0, tf.bitcast(word, tf.int32), 0) for word in words]
         hashes = [total + tf.reduce_sum(word, 1) for total, word in zip(hashes, visible, strict=True)]
     key = threefry(_words(tf.constant(seed % 2**63, tf.int64)), _words(index))
-    found = threefry(key, [tf.bitcast(word, tf.uint32) for word in hashes])
-    return tf.stack([tf.bitcast(word, tf.int32) for word in found], 1)
+    words_of_seeds = threefry(key, [tf.bitcast(word, tf.uint32) for word in hashes])
+    return tf.stack([tf.bitcast(word, tf.int32) for word in words_of_seeds], 1)
 
 
 def _words(number):

@@ -15,9 +15,9 @@ _LOGGER = logging.getLogger("t2t_lite")
 def encoder_files(problem, folder):
     """Returns the files of a folder that a problem's encoders read.
 
-    `Problem.vocabulary_files` names those that the encoders know. What `feature_encoders` reads beside them, such as a
-    list of labels, is found by giving it a folder that holds the named ones alone. A file elsewhere cannot be copied;
-    the log says so.
+    `Problem.vocabulary_files` names those that the encoders know. Other files that `feature_encoders` reads, such as a
+    list of labels, are found by calling it with a folder that contains only the known ones. A file elsewhere cannot be
+    copied, which is logged.
 
     Args:
         problem: Problem.
@@ -27,7 +27,7 @@ def encoder_files(problem, folder):
         {path relative to the folder: path}.
 
     Raises:
-        UserError: a file is missing, or copies of all these do not give the same encoders.
+        UserError: a file is missing, or copies of all these files do not give the same encoders.
     """
     paths = {}
     for path in problem.vocabulary_files(folder):
@@ -44,7 +44,7 @@ def encoder_files(problem, folder):
             files.copy_files(paths, copies)
             try:
                 encoders = copy.copy(problem).open_encoders(copies)  # a copy, as a problem may remember the folder
-            except Exception as error:  # raised by the user's code, it can be anything
+            except Exception as error:  # the user's code may raise anything
                 name = _named_in(str(error), copies)
                 if name is None or name in paths or not files.exists(os.path.join(folder, name)):
                     reason = first_line(error).replace(copies, folder)

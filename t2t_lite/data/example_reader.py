@@ -34,7 +34,7 @@ class ExampleReader:
         return record_format.naming_damage(*self.paths, features=self.problem.record_features)
 
     def batched(self, serialized, count):
-        """Returns a dataset of serialized examples as one of `count` at a time, for `parse`.
+        """Returns a dataset of serialized examples, `count` at a time, for `parse`.
 
         Raises:
             UserError: `preprocess_example` could not be resumed: see `check_stateless`.
@@ -49,8 +49,8 @@ class ExampleReader:
 
     def _preprocess(self, serialized):
         example = record_format.parse_one(serialized, self.problem.record_features)
-        found = self.problem.preprocess_example(example, *self._arguments)
-        return found if isinstance(found, tf.data.Dataset) else _as_ids(found)
+        examples = self.problem.preprocess_example(example, *self._arguments)
+        return examples if isinstance(examples, tf.data.Dataset) else _as_ids(examples)
 
     @tf.autograph.experimental.do_not_convert
     def stored(self, batch):
@@ -64,10 +64,10 @@ class ExampleReader:
     def parse(self, batch):
         """In a graph: as `stored`, as a model sees it; the problem's features are first, and ids are checked."""
         example = self.problem.maybe_reverse_and_copy(self.stored(batch))
-        wanted = [name for name in self.problem.features if name in example]
+        names = [name for name in self.problem.features if name in example]
         if self.problem.overrides("corrupt"):
-            wanted += [name for name in example if name not in wanted]
-        return {name: self._checked(name, example[name]) for name in wanted}
+            names += [name for name in example if name not in names]
+        return {name: self._checked(name, example[name]) for name in names}
 
     def _checked(self, name, ids):
         if name not in self._sizes:
@@ -82,7 +82,7 @@ class ExampleReader:
         """Yields {feature: list of ids} of all examples, file after file.
 
         Raises:
-            UserError: a file is missing or damaged, or has other contents; the message names it.
+            UserError: a file is missing, damaged or not of this format; the message names it.
         """
         with self.naming_damage():
             for pool in self.batched(tf.data.TFRecordDataset(self.paths), 1024).map(self.parse):

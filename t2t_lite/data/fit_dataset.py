@@ -12,9 +12,9 @@ from t2t_lite.errors import UserError
 def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
     """Returns a `tf.data.Dataset` of ({feature: ids}, labels), int32 [rows, length], padded with 0.
 
-    The labels are the targets; of numbers float32 [rows], their places between the lowest, 0, and the highest, 1; of
-    masked ids int32 [n], those to be guessed, row by row, for the logits of `TransformerEncoder` have no others. A
-    problem of masked ids that has further tasks has a dict of labels, {feature: ids}.
+    The labels are the targets. Numbers become float32 [rows], scaled from 0, the lowest, to 1, the highest. Masked ids
+    become int32 [n], the masked positions row by row, since `TransformerEncoder` has logits for these alone. A masked
+    problem with further tasks has a dict of labels, {feature: ids}.
 
     Args:
         problem: Problem; its `preprocess_example`, `_rev`, `_copy` and `corrupt` are applied.
@@ -25,14 +25,14 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
             and what `preprocess_example` reads; None: the paper's.
 
     Raises:
-        UserError: the split does not exist, data are missing or damaged, or no example has a length within the limits;
-            or masked ids under a `tf.distribute` strategy of several replicas.
+        UserError: the split does not exist, data are missing or damaged, no example is within the length limits, or the
+            problem has masked ids and a `tf.distribute` strategy of several replicas is active.
     """
     hparams = HParams() if hparams is None else hparams
     split = named_split(split)
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     if registry.task_of(problem).labels_are_of_all_rows and replicas > 1:
-        raise UserError(  # Keras would share out rows and labels each for itself
+        raise UserError(  # Keras would split rows and labels independently
             f"{problem.full_name}: `fit` cannot share out masked ids to {replicas} replicas. Expected one, or the "
             "Trainer."
         )

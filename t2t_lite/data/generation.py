@@ -25,7 +25,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.files.lock import held_lock
 
 _LOGGER = logging.getLogger("t2t_lite")
-_FORMAT = 2  # to be increased when the same request gives different files
+_FORMAT = 2  # increase it when the same request gives different files
 
 
 def generate(problem, data_dir, tmp_dir):
@@ -117,12 +117,12 @@ def find_finished(problem, data_dir, request):
     manifest = find_manifest(problem, data_dir)
     if not manifest:
         return None
-    there = manifest.get("request", {})
-    for key, wanted in request.items():
-        if there.get(key) != wanted:
+    settings = manifest.get("request", {})
+    for key, value in request.items():
+        if settings.get(key) != value:
             raise UserError(
-                f"{data_dir} contains {problem.name} with {key} = {_shown(there.get(key))}, but you requested {key} = "
-                f"{_shown(wanted)}. Choose another --data_dir, or delete its files."
+                f"{data_dir} contains {problem.name} with {key} = {_value_text(settings.get(key))}, but you requested "
+                f"{key} = {_value_text(value)}. Choose another --data_dir, or delete its files."
             )
     for split, facts in manifest["splits"].items():
         paths = problem.data_filepaths(split, data_dir, facts["shards"], shuffled=True)
@@ -130,40 +130,36 @@ def find_finished(problem, data_dir, request):
             return None
         if "bytes" in facts:
             split_facts.check_sizes(paths, facts["bytes"], "the same command again")
-    read = [os.path.join(data_dir, name) for name in manifest.get("vocabulary_files", ())]
-    return manifest if all(map(tf.io.gfile.exists, read or problem.learned_files(data_dir))) else None
+    vocabularies = [os.path.join(data_dir, name) for name in manifest.get("vocabulary_files", ())]
+    return manifest if all(map(tf.io.gfile.exists, vocabularies or problem.learned_files(data_dir))) else None
 
 
-def _shown(value):
+def _value_text(value):
     if isinstance(value, dict):
-        parts = {key: f"{part[:12]}…" if key == "sha256" else _shown(part) for key, part in value.items()}
+        parts = {key: f"{part[:12]}…" if key == "sha256" else _value_text(part) for key, part in value.items()}
         return ", ".join(f"{key}: {part}" for key, part in parts.items())
-    return " and ".join(map(_shown, value)) if isinstance(value, list) else str(value)
+    return " and ".join(map(_value_text, value)) if isinstance(value, list) else str(value)
 
 
 def _begin(problem, data_dir, request):
-    """Writes the request down and removes the unfinished output of another request.
-
-    Raises:
-        UserError: there are records that t2t-datagen did not write.
-    """
+    """Records the request; removes another's unfinished output. Raises `UserError` for records of another program."""
     _, stale = _leftovers(problem, data_dir)
     begun = {"request": request, "chunks": sharding.CHUNK_FORMAT, "source": _source(problem)}
     if tf.io.gfile.exists(_begun_path(problem, data_dir)):
-        before = read_begun(_begun_path(problem, data_dir))
-        made = before.pop("to_learn")
-        if before == begun:
+        earlier = read_begun(_begun_path(problem, data_dir))
+        names = earlier.pop("to_learn")
+        if earlier == begun:
             return
         _LOGGER.info(f"{problem.name}: replacing the unfinished output of another request in {data_dir}")
-        stale += filter(tf.io.gfile.exists, (os.path.join(data_dir, name) for name in made))
+        stale += filter(tf.io.gfile.exists, (os.path.join(data_dir, name) for name in names))
     elif not find_manifest(problem, data_dir) and (records := [path for path in stale if ".chunk-" not in path]):
         raise UserError(
             f"{records[0]}: t2t-datagen did not write these records. Choose another --data_dir, or delete them."
         )
     for path in stale:
         tf.io.gfile.remove(path)
-    learned = [path for path in problem.learned_files(data_dir) if not tf.io.gfile.exists(path)]
-    begun["to_learn"] = list(map(os.path.basename, learned))
+    vocabularies = [path for path in problem.learned_files(data_dir) if not tf.io.gfile.exists(path)]
+    begun["to_learn"] = list(map(os.path.basename, vocabularies))
     files.write_json(_begun_path(problem, data_dir), begun)
 
 
@@ -184,7 +180,7 @@ def _begun_path(problem, data_dir):
 
 
 def _source(problem):
-    """Returns the SHA-256 of the problem's module: output that other code began must not be continued."""
+    """Returns the SHA-256 of the problem's module, since output of other code must not be continued."""
     try:
         return hashlib.sha256(inspect.getsource(inspect.getmodule(type(problem))).encode()).hexdigest()
     except (OSError, TypeError):
@@ -193,16 +189,18 @@ def _source(problem):
 
 def _leftovers(problem, data_dir):
     """Returns the existing vocabulary files, and the existing shards and chunks."""
-    learned = [path for path in problem.learned_files(data_dir) if tf.io.gfile.exists(path)]
+    vocabularies = [path for path in problem.learned_files(data_dir) if tf.io.gfile.exists(path)]
     name, tags = re.escape(problem.dataset_filename()), "|".join(FILE_TAGS.values())
     shard = rf"{name}-(unshuffled-)?({tags})-\d{{5}}-of-\d{{5}}"
-    return learned, files.list_files(data_dir, rf"{shard}(\.chunk-.*)?(\.incomplete|{re.escape(files.INCOMPLETE)})?")
+    return vocabularies, files.list_files(
+        data_dir, rf"{shard}(\.chunk-.*)?(\.incomplete|{re.escape(files.INCOMPLETE)})?"
+    )
 
 
 def _outputs(problem, data_dir):
     """Returns the paths that generation writes or removes."""
-    learned, leftovers = _leftovers(problem, data_dir)
-    paths = [manifest_path(problem, data_dir), _begun_path(problem, data_dir), *leftovers, *learned]
+    vocabularies, leftovers = _leftovers(problem, data_dir)
+    paths = [manifest_path(problem, data_dir), _begun_path(problem, data_dir), *leftovers, *vocabularies]
     paths += [*problem.learned_files(data_dir), *problem.configuration_files(data_dir)]
     return list(dict.fromkeys([*paths, *itertools.chain.from_iterable(_shards(problem, data_dir).values())]))
 
@@ -238,26 +236,26 @@ def _write(problem, data_dir, tmp_dir, shards):
     if problem.beam_options:
         from t2t_lite.data import beam_pipeline
 
-        written, noted = beam_pipeline.write_shards(source, paths, options=problem.beam_options, **layout)
+        facts_of_splits, noted = beam_pipeline.write_shards(source, paths, options=problem.beam_options, **layout)
     else:
         samples, encode = source.open()
-        written = sharding.write_shards(
+        facts_of_splits = sharding.write_shards(
             progress.watch(samples), paths, encode=encode, num_workers=problem.num_workers, **layout
         )
         noted = source.noted()
         progress.done()
-    for name, counted in zip(shards, written, strict=True):
-        if not counted["examples"]:
+    for name, counts in zip(shards, facts_of_splits, strict=True):
+        if not counts["examples"]:
             sharding.remove_chunks(paths)
             for path in paths:
                 files.remove(path)
-            raise no_example(problem, name) if len(shards) == 1 else _too_few(problem, name, written)
+            raise no_example(problem, name) if len(shards) == 1 else _too_few(problem, name, facts_of_splits)
     for reason, count in noted["removed"].items():
         if count:
             _LOGGER.info(f"{progress.title}: {count:,} left out ({reason})")
     facts = {
-        name: {"shards": len(split_paths), **counted}
-        for (name, split_paths), counted in zip(shards.items(), written, strict=True)
+        name: {"shards": len(split_paths), **counts}
+        for (name, split_paths), counts in zip(shards.items(), facts_of_splits, strict=True)
     }
     facts[split]["removed"] = noted["removed"]
     if problem.is_generate_per_split and noted["text"]:
@@ -266,7 +264,7 @@ def _write(problem, data_dir, tmp_dir, shards):
 
 
 class Source:
-    """The samples of one stream, which are opened where they are read: here or on another machine.
+    """The samples of one stream, opened by their reader: here or on another machine.
 
     Args:
         problem: Problem.
@@ -290,7 +288,7 @@ class Source:
         return self._some(itertools.islice(samples, self._problem.max_cases or None)), encode
 
     def noted(self):
-        """Returns {"removed": {reason: samples left out}, "text": {what: its count}}, once all have been read."""
+        """Returns {"removed": {reason: skipped samples}, "text": {unit: count}}, once all have been read."""
         return {"removed": dict(sorted(self._problem.removed.items())), "text": dict(self._problem.text_counts)}
 
     def _some(self, samples):
@@ -303,12 +301,12 @@ class Source:
 
 
 def no_example(problem, split):
-    """Returns the error for a split without any."""
+    """Returns the error for a split without examples."""
     return UserError(f"{problem.name}: no example for the {FILE_TAGS[split]} set. Expected {problem.smallest_corpus}.")
 
 
-def _too_few(problem, split, written):
-    count = sum(counted["examples"] for counted in written)
+def _too_few(problem, split, facts_of_splits):
+    count = sum(facts["examples"] for facts in facts_of_splits)
     return UserError(
         f"{problem.name}: {count:,} examples, dealt over the shards of dataset_splits, leave none for the "
         f"{FILE_TAGS[split]} set. Expected more (--max_cases), or a larger share of the shards."

@@ -1,4 +1,4 @@
-"""How data are generated, whatever the problem."""
+"""Settings of generation that all problems share."""
 
 import dataclasses
 import os

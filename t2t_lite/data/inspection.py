@@ -1,7 +1,7 @@
 """Describes the data that t2t-datagen has written, and the batches that a set of hyperparameters makes of them.
 
-Counts come from the manifest and everything that needs ids from a sample, so the time does not depend on the corpus's
-size.
+Counts come from the manifest, and everything that needs ids comes from a sample, so the time does not depend on the
+size of the corpus.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 
 _LOGGER = logging.getLogger("t2t_lite")
 _EXAMPLES, _WITH_PIECES = 10, 2
-_LONGEST_TEXT = 400  # characters that are shown of a text
+_LONGEST_TEXT = 400  # characters of a text that are shown
 _PERCENTILES = (50, 90, 99, 100)
 
 
@@ -54,8 +54,8 @@ class Side:
 
     def share_of(self, is_wanted):
         """Returns the share of ids, from 0 to 1, for which a function of the id is true."""
-        found, counts = np.unique(np.concatenate([*self.ids, np.zeros(0, int)]), return_counts=True)
-        return sum(count for i, count in zip(found, counts, strict=True) if is_wanted(int(i))) / max(1, counts.sum())
+        values, counts = np.unique(np.concatenate([*self.ids, np.zeros(0, int)]), return_counts=True)
+        return sum(count for i, count in zip(values, counts, strict=True) if is_wanted(int(i))) / max(1, counts.sum())
 
 
 def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", sample_size=20_000):
@@ -66,11 +66,11 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
         data_dir: str.
         hparams: HParams whose batches are shown.
         set_name: str, the name of the hyperparameters.
-        sample_size: int, number of examples that are looked into.
+        sample_size: int, number of examples to read.
 
     Raises:
         UserError: there are no finished data (the message gives the command that makes them), a shard is missing,
-            damaged or has changed in size, or records and vocabulary do not belong together.
+            damaged or has changed in size, or records and vocabulary do not match.
     """
     in_files = problem.open_encoders(data_dir)
     Records(problem, data_dir, DatasetSplit.TRAIN).check_vocabulary(in_files)
@@ -91,32 +91,34 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
     yield _examples_text(sides)
     yield _sample_text(sides, facts["examples"] if is_exact else None, len(paths))
     longest = split_facts.longest_row(problem, hparams)
-    kept, lost = split_facts.count_kept(facts["lengths"], longest, hparams.min_length)
-    yield _lengths_text(sides, kept, lost, hparams, longest, set_name, is_exact)
-    if kept:
-        found = batch_shapes.measure_batches(problem, hparams, paths, encoders, kept if is_exact else None)
+    examples, dropped = split_facts.count_kept(facts["lengths"], longest, hparams.min_length)
+    yield _lengths_text(sides, examples, dropped, hparams, longest, set_name, is_exact)
+    if examples:
+        statistics = batch_shapes.measure_batches(problem, hparams, paths, encoders, examples if is_exact else None)
         titles = {side.name: side.title for side in sides}
         titles = [titles.get(name, name) for name in problem.features]
-        yield _batches_text(titles, found, kept if is_exact else None, hparams, set_name)
+        yield _batches_text(titles, statistics, examples if is_exact else None, hparams, set_name)
     path = os.path.join(data_dir, f"{problem.full_name}-lengths.png")
     of_what = f"{'' if is_exact else 'a sample of '}{facts['examples']:,} training examples"
     lengths = {side.title: side.lengths for side in sides}
     try:
         length_histogram.write_histogram(path, lengths, longest, f"{problem.full_name}: {of_what}")
-    except (UserError, Failure) as error:  # such as data of others, which can only be read
+    except (UserError, Failure) as error:  # such as a read-only folder
         _LOGGER.warning(f"{error} The lengths are not drawn.")
         return
     yield f"lengths as a picture: {path}"
 
 
-# What is there.
+# Reading.
 
 
 def _find_splits(problem, data_dir):
     """Returns {split: Records} of all existing splits, which must include training."""
-    known = find_manifest(problem, data_dir).get("splits", {})
+    names = find_manifest(problem, data_dir).get("splits", {})
     splits = [Records(problem, data_dir, split) for split in FILE_TAGS]
-    return {found.split: found for found in splits if found.split in (DatasetSplit.TRAIN, *known) or found.exist()}
+    return {
+        records.split: records for records in splits if records.split in (DatasetSplit.TRAIN, *names) or records.exist()
+    }
 
 
 def _read_sample(reader, size):
@@ -186,9 +188,9 @@ def _described(encoder):
 
 def _examples_text(sides):
     count = len(sides[0].ids)
-    chosen = [at * count // _EXAMPLES for at in range(_EXAMPLES)] if count > _EXAMPLES else range(count)
+    indices = [at * count // _EXAMPLES for at in range(_EXAMPLES)] if count > _EXAMPLES else range(count)
     lines = ["examples"]
-    for number, at in enumerate(chosen, 1):
+    for number, at in enumerate(indices, 1):
         for place, side in enumerate(sides):
             text = side.texts[at]
             pieces = " ".join(side.encoder.pieces(side.ids[at])) if side.encoder else text
@@ -226,7 +228,7 @@ def _ratio(count, of):
 
 
 def _byte_share(side):
-    """Of SentencePiece's byte fallback; encoders of other kinds have none."""
+    """Returns the share of SentencePiece's byte fallback, which other encoders lack."""
     if not isinstance(side.encoder, SentencePieceEncoder):
         return "-"
     share = side.share_of(lambda i: re.fullmatch("<0x[0-9A-F]{2}>", side.encoder.pieces([i])[0]))
@@ -238,31 +240,34 @@ def _unknown_share(side):
     return "-" if unknown is None else f"{side.share_of(lambda i: i == unknown):.2%}"
 
 
-def _lengths_text(sides, kept, lost, hparams, longest, set_name, is_exact):
+def _lengths_text(sides, examples, dropped, hparams, longest, set_name, is_exact):
     rows = [("ids per example, EOS included", *(side.title for side in sides))]
     for percent in _PERCENTILES:
         name = "longest" if percent == 100 else f"{percent} % have at most"
         rows.append((name, *(f"{percentile(side.lengths, percent):,}" for side in sides)))
     limits = f"max_length={longest}" + (f", min_length={hparams.min_length}" if hparams.min_length else "")
-    of = f"{kept + lost:,} examples" + ("" if is_exact else " of the sample")
-    return f"{table(rows)}\n{limits} ({set_name}): {lost:,} of {of} are left out ({lost / (kept + lost):.2%})"
+    of = f"{examples + dropped:,} examples" + ("" if is_exact else " of the sample")
+    return (
+        f"{table(rows)}\n{limits} ({set_name}): {dropped:,} of {of} are left out ({dropped / (examples + dropped):.2%})"
+    )
 
 
-def _batches_text(titles, found, examples, hparams, set_name):
+def _batches_text(titles, statistics, examples, hparams, set_name):
     """Describes `BatchShapes`; `examples` is the number of examples per pass, or None if unknown."""
-    rows = [(f"of {len(found.shapes):,} batches", *titles, "both" if len(titles) == 2 else "all")]
-    rows.append(("fill", *(f"{share:.1%}" for share in found.fill)))
-    tokens = found.tokens.mean(0)
+    rows = [(f"of {len(statistics.shapes):,} batches", *titles, "both" if len(titles) == 2 else "all")]
+    rows.append(("fill", *(f"{share:.1%}" for share in statistics.fill)))
+    tokens = statistics.tokens.mean(0)
     rows.append(("tokens per batch", *(f"{count:,.0f}" for count in (*tokens, tokens.sum()))))
     for name, extreme in (("smallest width", np.min), ("largest width", np.max)):
-        rows.append((name, *(f"{width:,}" for width in extreme(found.shapes[:, 1:], axis=0)), ""))
+        rows.append((name, *(f"{width:,}" for width in extreme(statistics.shapes[:, 1:], axis=0)), ""))
     lines = [f"batches of {set_name}: batch_size={hparams.batch_size:,} ids a side, on one replica", table(rows)]
-    few, many = found.shapes[:, 0].min(), found.shapes[:, 0].max()
+    few, many = statistics.shapes[:, 0].min(), statistics.shapes[:, 0].max()
     lines.append(
-        f"rows per batch: {found.mean_rows:,.0f} ({few:,} to {many:,}); shapes that differ: {found.distinct:,}"
+        f"rows per batch: {statistics.mean_rows:,.0f} ({few:,} to {many:,}); "
+        f"shapes that differ: {statistics.distinct:,}"
     )
     if examples:
-        batches = math.ceil(examples / found.mean_rows)
+        batches = math.ceil(examples / statistics.mean_rows)
         accumulation = hparams.gradient_accumulation_steps
         of = f" of {accumulation} batches" if accumulation > 1 else ""
         lines.append(f"a pass over the data: about {batches:,} batches, {-(-batches // accumulation):,} steps{of}")

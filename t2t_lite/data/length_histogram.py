@@ -5,7 +5,7 @@ import numpy as np
 from t2t_lite import pictures
 
 _MOST_BARS = 150
-_SHOWN = 0.999  # share of the examples that the axis reaches; single long ones would press the rest together
+_SHOWN = 0.999  # share of the examples within the axis; a few long ones would compress the rest
 
 
 def write_histogram(path, lengths, max_length, title):
@@ -14,7 +14,7 @@ def write_histogram(path, lengths, max_length, title):
     Args:
         path: path of the picture, on any file system that `tf.io.gfile` supports.
         lengths: {name of a side: {ids with EOS: examples}}.
-        max_length: int, marked by a line if it is within the axis, otherwise mentioned in text.
+        max_length: int, marked by a line if it is within the axis, otherwise given in the text.
         title: str.
     """
     end = max(_reach(of_side) for of_side in lengths.values())
@@ -57,5 +57,5 @@ def _mark(axes, max_length, end):
 
 
 def _beyond_text(beyond):
-    found = ", ".join(f"{count:,} of {name}" for name, count in beyond.items() if count)
-    return f"\nlonger, not shown: {found}" if found else ""
+    numbers = ", ".join(f"{count:,} of {name}" for name, count in beyond.items() if count)
+    return f"\nlonger, not shown: {numbers}" if numbers else ""

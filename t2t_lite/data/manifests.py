@@ -44,21 +44,21 @@ def read_manifest(path, features):
     facts = {"shards": int, **_first_counts(features), **newer, "bytes?": [int], "removed?": _COUNTS, "text?": _COUNTS}
     vocabulary = {str: {"size": int, "sha256": str}}
     schema = {"request": {"problem?": str}, "splits": {str: facts}, "vocabulary": vocabulary}
-    found = files.read_json(path, {**schema, "vocabulary_files?": [str]})
-    for split, facts in found["splits"].items():
+    manifest = files.read_json(path, {**schema, "vocabulary_files?": [str]})
+    for split, facts in manifest["splits"].items():
         where = f"{path}: splits: {shown(split)}"
         if split not in FILE_TAGS:
             raise UserError(f"{where}: no such split. Expected {', '.join(FILE_TAGS)}.")
         if not 1 <= facts["shards"] <= _MOST_SHARDS:
             raise UserError(f"{where}: {shown(facts['shards'])} shards. Expected 1 to {_MOST_SHARDS:,}.")
         check_counts(facts, where)
-    return found
+    return manifest
 
 
 def read_begun(path):
     """Returns the dict that was written when generation began. Raises `UserError` for a damaged file.
 
-    "to_learn" are the names of the vocabulary files that were not there, without any that could be something else.
+    "to_learn" lists the vocabulary files that did not exist, without names that could be those of other files.
     """
     begun = files.read_json(path, _BEGUN)
     return begun | {"to_learn": [name for name in begun.get("to_learn", []) if _VOCABULARY.fullmatch(name)]}
@@ -83,10 +83,10 @@ def _newer_counts(features):
 def check_counts(facts, where):
     """Raises `UserError` if a number is negative or a length is not a number."""
     lengths = [facts.get("lengths", {}), *facts.get("side_lengths", {}).values()]
-    for name in {name for counted in lengths for name in counted}:
+    for name in {name for counts in lengths for name in counts}:
         if not re.fullmatch(r"[0-9]{1,9}", name):
             raise UserError(f"{where}: {shown(name)} is no length. Expected a number of ids.")
     groups = [*lengths, facts["tokens"], facts.get("largest_id", {}), facts.get("removed", {}), facts.get("text", {})]
-    numbers = [facts["examples"], *facts.get("bytes", []), *(n for counted in groups for n in counted.values())]
+    numbers = [facts["examples"], *facts.get("bytes", []), *(n for counts in groups for n in counts.values())]
     if wrong := [number for number in numbers if not 0 <= number < 2**63]:
         raise UserError(f"{where}: the number {shown(wrong[0])} is out of range. Expected counts from 0.")

@@ -1,4 +1,4 @@
-"""Generates the data of problems that are given by name."""
+"""Generates the data of problems by name."""
 
 import fnmatch
 import inspect
@@ -15,69 +15,69 @@ from t2t_lite.errors import UserError, nearest
 _LOGGER = logging.getLogger("t2t_lite")
 
 
-def select_problems(wanted, excluded=(), keeps_suffix=False):
+def select_problems(patterns, excluded=(), keeps_suffix=False):
     """Returns the full names of problems, a list of str.
 
     Args:
-        wanted: str, comma-separated names, or prefixes ending in *.
-        excluded: list of str; problems whose names contain one of them are left out.
+        patterns: str, comma-separated names, or prefixes ending in *.
+        excluded: list of str; problems whose names contain one of them are excluded.
         keeps_suffix: bool, whether to keep `_rev` and `_copy`, which use the records of the base problem.
 
     Raises:
         UserError: a problem does not exist, or none is left.
     """
-    known, names = registry.list_problems(), []
-    for word in filter(None, (word.strip() for word in wanted.split(","))):
+    registered, names = registry.list_problems(), []
+    for word in filter(None, (word.strip() for word in patterns.split(","))):
         if keeps_suffix and not word.endswith("*"):
             names.append(registry.problem(word).full_name)
             continue
         base = registry.problem(word).name if not word.endswith("*") else word
         if base != word and base == base.rstrip("*"):
             _LOGGER.info(f"{word}: its records are those of {base}; training reads them as {word[len(base) :]} says")
-        found = fnmatch.filter(known, base)
-        if not found:
+        matches = fnmatch.filter(registered, base)
+        if not matches:
             raise UserError(
-                f"--problem={word}: no problem begins like this. {nearest(word.rstrip('*'), known)}".strip()
+                f"--problem={word}: no problem begins like this. {nearest(word.rstrip('*'), registered)}".strip()
             )
-        names += [name for name in found if name not in names]
+        names += [name for name in matches if name not in names]
     if not names:
-        raise UserError(f"--problem={wanted}: names no problem. Expected one or several, with commas between them.")
+        raise UserError(f"--problem={patterns}: names no problem. Expected one or several, with commas between them.")
     names = [name for name in names if not any(part in name for part in excluded)]
     if not names:
-        raise UserError(f"--problem={wanted}: --exclude_problems={','.join(excluded)} leaves none of them.")
+        raise UserError(f"--problem={patterns}: --exclude_problems={','.join(excluded)} leaves none of them.")
     return names
 
 
-def generate_problems(names, data_dir, tmp_dir, own=None, settings=None, beam=None):
+def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, beam=None):
     """Generates the data of problems, one after the other.
 
     Args:
         names: list of str.
         data_dir, tmp_dir: paths of the folders for records and downloads.
-        own: dict of arguments for the problems' `configure`, such as the user's files; {} or None: no call.
+        arguments: dict of arguments for the problems' `configure`, such as the user's files; {} or None: no call.
         settings: GenerationSettings; None: the defaults.
         beam: `Problem.beam_options`.
 
     Raises:
         UserError: a problem does not accept the arguments, or its generation raises it.
     """
-    for name in names:  # a mistake shows before any work
+    for name in names:  # so that mistakes are reported before any work
         problem = registry.problem(name)
         accepted = getattr(problem, "flags", ())
         if not accepted and hasattr(problem, "configure"):
             accepted = inspect.signature(problem.configure).parameters
-        if wrong := [f"--{argument}" for argument in own or () if argument not in accepted]:
+        if wrong := [f"--{argument}" for argument in arguments or () if argument not in accepted]:
             only = f"Expected {', '.join(f'--{name}' for name in accepted)}." if accepted else "It brings its own data."
             raise UserError(f"{', '.join(wrong)}: not for --problem={problem.name}. {only}")
     settings = settings or GenerationSettings()
     for name in names:
-        # For problems of users that draw from the global generators; anew for each, so that the order does not matter.
+        # For user problems that use the global generators; reseeded for each, so that the order does not matter.
         random.seed(settings.random_seed)
         np.random.seed(settings.random_seed % 2**32)
         problem = registry.problem(name)
         vars(problem).update(vars(settings), beam_options=beam)
         problem.num_workers = settings.num_workers or os.cpu_count() or 1
-        if own:
-            problem.configure(**own)
+        if arguments:
+            problem.configure(**arguments)
         files.make_folder(tmp_dir)
         problem.generate_data(data_dir, tmp_dir)

@@ -1,4 +1,4 @@
-"""The user's own files that records are made of: which they are, and whether they have changed."""
+"""The user's files from which records are generated: which they are, and whether they have changed."""
 
 import os
 
@@ -10,29 +10,29 @@ from t2t_lite.files.hashes import file_sha256
 FLAGS = {DatasetSplit.TRAIN: "train_files", DatasetSplit.EVAL: "dev_files", DatasetSplit.TEST: "test_files"}
 
 
-def with_content(facts, before):
+def with_content(facts, recorded):
     """Returns {"path", "bytes", "sha256", "changed"} of a corpus as it is now.
 
-    The file is read only if its size or times differ from those in `before`, so an edit that changes neither is not
+    The file is read only if its size or times differ from those in `recorded`, so an edit that changes neither is not
     detected. Data of earlier versions have no SHA-256; for these only the size is compared.
     """
     path = facts["path"]
-    if not files.exists(path):  # finished data are of use without it
+    if not files.exists(path):  # finished data can be used without it
         return facts
     if files.is_remote(path):
         import tensorflow as tf
 
-        size, changed = files.size(path), [tf.io.gfile.stat(path).mtime_nsec]
+        size, times = files.size(path), [tf.io.gfile.stat(path).mtime_nsec]
     else:
         stat = os.stat(path)
-        size, changed = stat.st_size, [stat.st_mtime_ns, stat.st_ctime_ns]
-    if before.get("bytes") == size and before.get("changed", changed) == changed:
-        return before
-    return {"path": path, "bytes": size, "sha256": file_sha256(path, size, *changed), "changed": changed}
+        size, times = stat.st_size, [stat.st_mtime_ns, stat.st_ctime_ns]
+    if recorded.get("bytes") == size and recorded.get("changed", times) == times:
+        return recorded
+    return {"path": path, "bytes": size, "sha256": file_sha256(path, size, *times), "changed": times}
 
 
 def describe_files(split, paths):
-    """Returns [{"path", "bytes"}, …] for the files that a flag names. Raises `UserError` unless each is a file."""
+    """Returns [{"path", "bytes"}, …] for the files that a flag names. Raises `UserError` if one is not a file."""
     import tensorflow as tf
 
     flag = f"--{FLAGS[split]}={','.join(paths)}"

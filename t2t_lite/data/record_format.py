@@ -12,7 +12,7 @@ from t2t_lite.errors import Failure, UserError, first_line, shown
 SIDES = ("inputs", "targets")  # the features of most problems
 LARGEST_ID = 2**31 - 1  # batches are int32
 OUTSIDE = "an id is outside the vocabulary"
-# The last one: a message of TensorFlow quotes bytes that are no UTF-8.
+# The last one: a message of TensorFlow quotes bytes that are not UTF-8.
 _DAMAGE = (tf.errors.DataLossError, tf.errors.InvalidArgumentError, UnicodeDecodeError)
 _NOT_READABLE = (
     tf.errors.NotFoundError, tf.errors.PermissionDeniedError, tf.errors.FailedPreconditionError, tf.errors.UnknownError,
@@ -64,7 +64,7 @@ def find_fault(record, names=SIDES):
     """
     try:
         features = tf.train.Example.FromString(record).features.feature
-    except Exception as error:  # protobuf's own class has moved from version to version
+    except Exception as error:  # protobuf's class has moved between versions
         if type(error).__name__ != "DecodeError":
             raise
         return "not a tf.train.Example"
@@ -110,7 +110,7 @@ class naming_damage:
                 "Should this come again, then the newest checkpoint was saved with the damage already in its buffer: "
                 "delete it."
             ) from None
-        if outside := re.search(rf"{OUTSIDE}[^\]]*", str(error)):  # the cause may be cut before it
+        if outside := re.search(rf"{OUTSIDE}[^\]]*", str(error)):  # the cause may be truncated before it
             raise UserError(
                 f"{name}: {outside[0]}. Records and vocabulary do not belong together: run t2t-datagen into an empty "
                 "folder."

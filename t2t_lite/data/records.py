@@ -22,7 +22,7 @@ _BYTES_OF_A_FINGERPRINT = 2**16  # of each shard: several hundred sentences of a
 
 
 class Records:
-    """A split that t2t-datagen, or the problem itself, has written. Nothing is read before it is asked for.
+    """A split that t2t-datagen, or the problem itself, has written. Files are read lazily.
 
     Args:
         problem: Problem; examples are those of a model, after `_rev` and `_copy`.
@@ -40,8 +40,8 @@ class Records:
         """The sorted paths of the shards.
 
         Raises:
-            UserError: there are none, some are missing, or there are shards of two sets; the message gives the pattern
-                and the next command.
+            UserError: all or some are missing, or there are shards of two sets; the message gives the pattern and the
+                next command.
         """
         pattern, paths = os.path.join(*self._pattern), self._shards()
         paths = [path for path in paths if re.search(r"-\d{5}-of-\d{5}$", path)]
@@ -80,7 +80,7 @@ class Records:
 
     @functools.cached_property
     def facts(self):
-        """The facts of the split from the manifest, see `split_facts`; {} if that does not have all of them.
+        """The facts of the split from the manifest, see `split_facts`; {} if the manifest lacks some of them.
 
         Raises:
             UserError: shards are missing, or their sizes differ from the manifest's.
@@ -95,7 +95,7 @@ class Records:
         return find_manifest(self.problem, self.data_dir).get("splits", {}).get(self.split, {})
 
     def text_counts(self):
-        """Returns {"ids", "words", "characters", "bytes"} of the text of a language model's split; of others {}."""
+        """Returns {"ids", "words", "characters", "bytes"} of the text of a language model's split; {} for others."""
         facts = self._manifest_facts() if registry.task_of(self.problem).is_text else {}
         return {"ids": facts["tokens"]["targets"], **facts["text"]} if "text" in facts else {}
 
@@ -108,7 +108,7 @@ class Records:
         Raises:
             UserError: a shard is missing or unreadable.
         """
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for path in self.paths[:shards]:
             with translated(path), files.open_stream(path) as shard:
                 facts = [
@@ -116,11 +116,11 @@ class Records:
                     files.size(path),
                     hashlib.sha256(shard.read(_BYTES_OF_A_FINGERPRINT)).hexdigest(),
                 ]
-            found.update(repr(facts).encode())
-        return found.hexdigest()
+            digest.update(repr(facts).encode())
+        return digest.hexdigest()
 
     def check_vocabulary(self, encoders):
-        """Raises `UserError` if the vocabulary in the folder is not the one that the records were made with.
+        """Raises `UserError` if the vocabulary in the folder is not the one that the records were encoded with.
 
         Args:
             encoders: {feature: encoder}, as in the files.
@@ -146,7 +146,7 @@ class Records:
             reads_records: whether to read all records in any case, to find a changed byte now instead of hours later.
 
         Raises:
-            UserError: the vocabulary is another one; a shard is missing, damaged, or has changed in size; or an id is
+            UserError: the vocabulary has changed; a shard is missing, damaged, or has changed in size; or an id is
                 outside its feature's vocabulary.
         """
         encoders = self.problem.open_encoders(self.data_dir)
@@ -166,11 +166,11 @@ class Records:
         if reader.preprocesses:
             dataset = tf.data.TFRecordDataset(reader.paths)
             batches = reader.batched(dataset, split_facts.RECORDS_AT_ONCE).map(reader.parse)
-            seen = split_facts.Facts(batches.element_spec)
+            counts = split_facts.Facts(batches.element_spec)
             with reader.naming_damage():
                 for batch in batches:
-                    seen.add_batch(batch)
-            return seen.as_json()
+                    counts.add_batch(batch)
+            return counts.as_json()
         lengths = problem.maybe_reverse_and_copy(facts["side_lengths"])
         of_rows = lengths["inputs"] if problem.was_copy else facts["lengths"]  # with `_copy`, a model sees one side
         by_feature = {name: problem.maybe_reverse_and_copy(facts[name]) for name in ("tokens", "largest_id")}
@@ -180,7 +180,7 @@ class Records:
         """Returns the checked `TrainingSplit`.
 
         Raises:
-            UserError: as `check`, or no example is within the limits of length.
+            UserError: as `check`, or no example is within the length limits.
         """
         problem, facts = self.problem, self.check()
         cut = split_facts.count_cut(problem, hparams, facts)
@@ -205,19 +205,19 @@ class Records:
         return ExampleReader(self.problem, hparams, mode, self.paths).examples()
 
     def batches(self, hparams, encoders):
-        """Returns the endless stream of batches of the training split; of others one pass. See `batching`."""
+        """Returns the endless stream of batches of the training split, or one pass of another. See `batching`."""
         batches = batching.training_batches if self.split == DatasetSplit.TRAIN else batching.evaluation_batches
         return batches(self.problem, hparams, self.paths, encoders)
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainingSplit:
-    """The training examples of a problem within the limits of length.
+    """The training examples of a problem within the length limits.
 
     Attributes:
         facts: `Records.seen_facts`.
-        examples, dropped: int, the examples within the limits, and outside.
-        cut: int, the examples that are cut to be within the limits.
+        examples, dropped: int, the numbers of examples within and outside of the limits.
+        cut: int, the number of examples that are truncated to the limits.
     """
 
     facts: dict

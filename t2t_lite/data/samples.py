@@ -6,12 +6,12 @@ from t2t_lite.errors import UserError, shown
 
 
 def generated(samples, what, expected):
-    """Returns `samples`. Raises `UserError` where a method returned something else, such as None without a `yield`.
+    """Returns `samples`. Raises `UserError` if a method returned something else, such as None for lack of a `yield`.
 
     Args:
-        samples: what the method returned.
+        samples: the result of the method.
         what: str, the name of the method.
-        expected: str, what a sample looks like.
+        expected: str, a description of a sample.
     """
     if isinstance(samples, str | bytes | collections.abc.Mapping) or not isinstance(samples, collections.abc.Iterable):
         raise UserError(

@@ -32,7 +32,7 @@ from t2t_lite.data.split_facts import Facts, check_examples
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.quiet_import import start_worker
 
-CHUNK_FORMAT = 2  # to be increased when chunks of an earlier version can no longer be used
+CHUNK_FORMAT = 2  # increase it when chunks of an earlier version can no longer be used
 _FRAME = 16  # bytes that a TFRecord adds: the length, its checksum, the data's checksum
 
 
@@ -47,8 +47,8 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
         paths: paths of the shards; each process needs memory for one shard.
         seed: any int or string; the same samples, number of paths and seed give the same files.
         encode: function of a list of samples that returns a list of {feature: ids}; it must be picklable.
-        num_workers: int, processes beside this one; with 1, or with a single chunk, this process does all the work.
-        groups: list of numbers of shards that are counted together, in the order of `paths`; None: all of them.
+        num_workers: int, additional processes; with 1, or with a single chunk, this process does all the work.
+        groups: list of numbers of shards that are counted together, in the order of `paths`; None: all shards.
         features: names of the features.
         is_ordered: bool, whether the one shard keeps the order of the samples.
 
@@ -56,7 +56,7 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
         For each group, the facts described in `split_facts`: "examples", "tokens", …, "bytes".
 
     Raises:
-        UserError: the samples differ from those that earlier chunks were made from, or an id is below 0.
+        UserError: the samples differ from those of earlier chunks, or an id is below 0.
     """
     chunks = Chunks(paths, seed, groups or [len(paths)], features, is_ordered)
     for path in _chunk_files(paths, files.INCOMPLETE):
@@ -112,8 +112,8 @@ class Chunks:
     def add(self, index):
         """Adds the results of `tasks`, in order."""
         self._sizes.append(index["bytes"])
-        for group, found in zip(self._facts, index["groups"], strict=True):
-            group.add_json(found)
+        for group, facts in zip(self._facts, index["groups"], strict=True):
+            group.add_json(facts)
 
     def shard_tasks(self):
         """Yields one task per shard, once all chunks are written and added."""
@@ -138,7 +138,7 @@ class Chunks:
 def removed_on_failure(paths):
     """Context that removes the shards `paths` and the chunks beside them after an error in the samples.
 
-    After any other one, such as a full disk or a killed process, the same command goes on from what is finished.
+    After any other error, such as a full disk or a killed process, the same command resumes.
     """
     try:
         yield
@@ -182,7 +182,7 @@ class _Runner:
     def all(self, tasks, starts_processes=True):
         """Yields the results of all (function, *arguments), in order. The first one runs in this process.
 
-        So do the others, unless `starts_processes` is set or processes already run: starting them takes seconds.
+        The others do so, too, unless `starts_processes` is set or processes already run: starting them takes seconds.
         """
         waiting = collections.deque()
         try:
@@ -211,13 +211,13 @@ class _Runner:
 
     def _end(self):
         is_main, interrupts = threading.current_thread() is threading.main_thread(), []
-        # Ctrl-C in here would leave processes for which Python waits; it is kept until they have ended.
-        before = signal.signal(signal.SIGINT, lambda *signalled: interrupts.append(signalled)) if is_main else None
+        # Ctrl-C here would leave processes that Python waits for, so it is delivered after they have ended.
+        handler = signal.signal(signal.SIGINT, lambda *signalled: interrupts.append(signalled)) if is_main else None
         try:
             self._pool.shutdown(cancel_futures=True)
         finally:
             if is_main:
-                signal.signal(signal.SIGINT, before)
+                signal.signal(signal.SIGINT, handler)
         if interrupts:
             signal.raise_signal(signal.SIGINT)
 
@@ -249,23 +249,23 @@ def _write_chunk(path, samples, groups, seed, encode, features):
     examples = samples if encode is None else encode(samples)
     check_examples(examples, features)
     shards = sum(groups)
-    dealt = _deal(len(examples), shards, seed)
+    shard_of_example = _deal(len(examples), shards, seed)
     group_of_shard = np.repeat(np.arange(len(groups)), groups)
     facts, sizes = [Facts(features) for _ in groups], [0] * shards
-    for group, counted in enumerate(facts):
-        counted.add_examples([examples[at] for at in np.flatnonzero(group_of_shard[dealt] == group)])
+    for group, facts_of_group in enumerate(facts):
+        facts_of_group.add_examples([examples[at] for at in np.flatnonzero(group_of_shard[shard_of_example] == group)])
     with files.replacing(path) as temporary, tf.io.TFRecordWriter(temporary) as writer:
-        for at in np.argsort(dealt, kind="stable").tolist():
+        for at in np.argsort(shard_of_example, kind="stable").tolist():
             record = serialize(examples[at])
             writer.write(record)
-            sizes[dealt[at]] += len(record) + _FRAME
-    index = {"samples": len(samples), "bytes": sizes, "groups": [counted.as_json() for counted in facts]}
-    files.write_bytes(f"{path}.json", json.dumps(index).encode())  # last: a chunk that has it is whole
+            sizes[shard_of_example[at]] += len(record) + _FRAME
+    index = {"samples": len(samples), "bytes": sizes, "groups": [facts_of_group.as_json() for facts_of_group in facts]}
+    files.write_bytes(f"{path}.json", json.dumps(index).encode())  # last: a chunk that has it is complete
     return index
 
 
 def _deal(count, shards, seed):
-    """Returns the shard of each example; each block of as many examples as shards uses every shard once."""
+    """Returns the shard of each example; every block of examples, one per shard, uses each shard once."""
     draw = np.random.default_rng(int.from_bytes(hashlib.sha256(seed.encode()).digest()))
     rounds = draw.permuted(np.tile(np.arange(shards), (-(-count // shards), 1)), axis=1)
     return rounds.reshape(-1)[:count]

@@ -1,4 +1,4 @@
-"""Windows that slide over a text, so that a language model scores every id with enough of what comes before it."""
+"""Windows that slide over a text, so that a language model scores every id with enough context."""
 
 import itertools
 
@@ -13,7 +13,7 @@ from t2t_lite.errors import UserError
 
 
 def check_stride(problem, stride, split):
-    """Raises `UserError` unless the windows of a problem's split may move by `stride` ids; 0 is no windows."""
+    """Raises `UserError` unless the windows of a problem's split may move by `stride` ids; 0: no windows."""
     if not stride:
         return
     if split not in problem.ordered_splits:
@@ -36,7 +36,7 @@ def check_stride(problem, stride, split):
 def sliding_batches(problem, hparams, paths, encoders, stride):
     """Returns batches that score each id of a text once, given at least `sequence_length - stride` ids before it.
 
-    The first window scores all of its ids, which have what comes before them in the text.
+    The first window scores all of its ids, each given those before it.
 
     Args:
         problem: Problem with `sequence_length`, whose records in `paths` are in order.

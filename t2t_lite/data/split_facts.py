@@ -1,4 +1,4 @@
-"""Facts about a split, which are counted while it is written and checked before training, without reading it again.
+"""Facts about a split, counted while it is written and checked before training without reading it again.
 
 A manifest stores them as `splits.<split>`, beside "shards" and "removed":
 
@@ -36,10 +36,10 @@ class Facts:
         self._largest_id = dict.fromkeys(features, 0)
 
     def add_examples(self, examples):
-        """Adds a list of {feature: ids}, which `check_examples` has passed."""
+        """Adds a list of {feature: ids} that has passed `check_examples`."""
         ids = {name: [example[name] for example in examples] for name in self._lengths}
         self._add(
-            {name: np.array([len(found) for found in of_name], np.int64) for name, of_name in ids.items()},
+            {name: np.array([len(row) for row in of_name], np.int64) for name, of_name in ids.items()},
             {name: int(max(set().union(*of_name), default=0)) for name, of_name in ids.items()},
         )
 
@@ -70,15 +70,15 @@ class Facts:
         """Returns the counts as JSON values; see the module's docstring."""
         return {
             "examples": self._longest.total(),
-            "tokens": {name: sum(n * count for n, count in found.items()) for name, found in self._lengths.items()},
+            "tokens": {name: sum(n * count for n, count in counts.items()) for name, counts in self._lengths.items()},
             "lengths": _by_text(self._longest),
-            "side_lengths": {name: _by_text(found) for name, found in self._lengths.items()},
+            "side_lengths": {name: _by_text(counts) for name, counts in self._lengths.items()},
             "largest_id": dict(self._largest_id),
         }
 
 
 def _count(counter, lengths):
-    counter.update(dict(zip(*(found.tolist() for found in np.unique(lengths, return_counts=True)), strict=True)))
+    counter.update(dict(zip(*(array.tolist() for array in np.unique(lengths, return_counts=True)), strict=True)))
 
 
 def _by_number(lengths):
@@ -96,7 +96,7 @@ def check_examples(examples, features=SIDES):
         kinds = set().union(*(map(type, row) for row in rows))  # to a set 1.0 is 1
         if all(map(len, rows)) and all(map(_is_id, set().union(*rows))) and not any(map(_is_float, kinds)):
             return
-    except (TypeError, KeyError, IndexError):  # of what is no dict, or no list
+    except (TypeError, KeyError, IndexError):  # not a dict, or not a list
         pass
     fault = next(filter(None, (_fault(example, features) for example in examples)))
     raise UserError(
@@ -150,10 +150,10 @@ def check_sizes(paths, sizes, command):
             f"them and run: {command}"
         )
     for path, size in zip(paths, sizes, strict=True):
-        found = tf.io.gfile.stat(path).length
-        if found != size:
+        actual = tf.io.gfile.stat(path).length
+        if actual != size:
             raise UserError(
-                f"{path}: has {found:,} bytes, but {size:,} when it was written: cut off or replaced. Delete it and "
+                f"{path}: has {actual:,} bytes, but {size:,} when it was written: cut off or replaced. Delete it and "
                 f"run: {command}"
             )
 
@@ -175,16 +175,16 @@ def check_ids(facts, encoders, where):
 
 
 def count_kept(lengths, max_length, min_length=0):
-    """Returns (examples kept, examples left out) of {ids: examples} by length; `max_length` 0: no limit."""
-    kept = sum(n for length, n in lengths.items() if min_length <= int(length) <= (max_length or int(length)))
-    return kept, sum(lengths.values()) - kept
+    """Returns (examples within the limits, examples outside) of {length: examples}; `max_length` 0: no limit."""
+    count = sum(n for length, n in lengths.items() if min_length <= int(length) <= (max_length or int(length)))
+    return count, sum(lengths.values()) - count
 
 
 def longest_row(problem, hparams):
-    """Returns the most ids of a training row: `Problem.max_length`, or `batch_size` where that is less."""
+    """Returns the largest number of ids in a training row: `Problem.max_length`, or `batch_size` if that is less."""
     return min(problem.max_length(hparams) or hparams.batch_size, hparams.batch_size)
 
 
 def count_cut(problem, hparams, facts):
-    """Returns how many examples of a split a problem cuts; facts: of the split, as it is stored."""
+    """Returns how many examples of a split a problem truncates; `facts` are those of the stored split."""
     return count_kept(facts["lengths"], problem.max_length(hparams))[1] if problem.cuts_rows else 0

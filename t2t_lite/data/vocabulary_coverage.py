@@ -1,4 +1,4 @@
-"""Says how much of generated data is unknown to a vocabulary: much, if that is one of another language."""
+"""Reports how much of the generated data is unknown to a vocabulary: much, if it is one of another language."""
 
 import logging
 import re
@@ -13,14 +13,14 @@ from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 
 _LOGGER = logging.getLogger("t2t_lite")
 _EXAMPLES = 4096  # the first ones, which are in a random order
-_MOST = 0.05  # a vocabulary that was learned from the text, or from the like, has next to none
+_MOST = 0.05  # a vocabulary learned from such text has hardly any
 _BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
 
 
 def report_coverage(problem, data_dir):
-    """Logs the shares of unknown ids and of pieces of single bytes in the training data, where they are not 0.0 %.
+    """Logs the shares of unknown ids and of byte pieces in the training data, unless they are 0.0 %.
 
-    A share above 5 % is a warning: each such id is one of many for a word, or stands for any word.
+    A share above 5 % is a warning: words become many byte pieces, or all the same unknown id.
     """
     records = Records(problem, data_dir, DatasetSplit.TRAIN)
     if not records.exist():
@@ -34,8 +34,8 @@ def report_coverage(problem, data_dir):
             continue
         shares = coverage(encoder, example[feature].flat_values.numpy())
         if any(round(100 * share, 1) for share in shares.values()):
-            said = " and ".join(f"{100 * share:.1f} % {name}" for name, share in shares.items())
-            text = f"{problem.name}: {feature} have {said} among their ids"
+            shares_text = " and ".join(f"{100 * share:.1f} % {name}" for name, share in shares.items())
+            text = f"{problem.name}: {feature} have {shares_text} among their ids"
             if sum(shares.values()) > _MOST:
                 _LOGGER.warning(
                     f"{text}: much of the text is not known to the vocabulary, as if it were one of another language. "
@@ -49,7 +49,7 @@ def coverage(encoder, ids):
     """Returns {"<unk>": share, "byte pieces": share} of ids.
 
     Args:
-        encoder: TextEncoder. Of bytes themselves there is nothing to say: both are 0.
+        encoder: TextEncoder. For an encoder of bytes both shares are 0.
         ids: int [n].
     """
     counts = np.bincount(ids, minlength=encoder.vocab_size)
@@ -59,7 +59,7 @@ def coverage(encoder, ids):
 
 
 def _bytes_of(encoder):
-    """Returns the ids of pieces that are bytes, or are no text without others beside them."""
+    """Returns the ids of pieces that are bytes, or are not text by themselves."""
     pieces = encoder.pieces(range(encoder.vocab_size))
     texts = encoder.piece_bytes or [b""] * len(pieces)
     return [

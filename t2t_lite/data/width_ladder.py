@@ -1,4 +1,4 @@
-"""A few fixed shapes for all batches of a corpus, because XLA compiles a program for each shape."""
+"""A few fixed shapes for all batches of a corpus, because XLA compiles a program per shape."""
 
 import dataclasses
 import functools
@@ -12,7 +12,7 @@ _MOST_CANDIDATES = 40  # widths per side; 64 would raise the fill by 0.001 on ne
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WidthLadder:
-    """Shapes of batches, from the narrowest to the widest: each fits all examples that those before it fit.
+    """Shapes of batches, from the narrowest to the widest: each fits all examples that fit the shapes before it.
 
     A shape is a width per feature, and as many rows as the budget allows. A single width for all features would waste
     cells if one is much longer: with targets a fifth as long as the inputs, 16 single widths fill 57 % of the cells,
@@ -35,11 +35,11 @@ class WidthLadder:
         return ", ".join(shape_text(shape) for shape in self.shapes)
 
     def checked(self, pool):
-        """In a graph: returns a pool; raises an error if one of its examples, {feature: ragged}, fits into no shape."""
+        """In a graph: returns a pool, {feature: ragged}; raises an error if an example fits into no shape."""
         fits = [tf.reduce_all(pool[name].row_lengths() <= width) for name, width in self.widest.items()]
         message = "an example is longer than the widest shape"
         with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(fits), [message])]):
-            return tf.nest.map_structure(tf.identity, pool)  # otherwise it would be truncated silently
+            return tf.nest.map_structure(tf.identity, pool)  # else it would be truncated silently
 
     def walk(self, pool, descending, carried):
         """Sorts a pool by the shapes that the examples need, and makes full batches.
@@ -50,36 +50,39 @@ class WidthLadder:
         Args:
             pool: {feature: ragged [n, (length)]}, as `checked` returns it.
             descending: bool, whether the widest examples come first.
-            carried: int32, how many examples, the first ones, have been carried before.
+            carried: int32, number of examples, the first ones, that have been carried before.
 
         Returns:
             order: int32 [n], indices of the examples, sorted.
             bounds: int32 [batches + 1], index in `order` at which each batch begins, and the end.
-            chosen: int32 [batches], the shape of each batch; -1 for examples to carry, which lack rows for a batch.
+            shape_of_batch: int32 [batches], the shape of each batch; -1 for examples to carry, too few for a batch.
         """
         rows, *widths = tf.unstack(tf.constant(self.shapes), axis=1)
         lengths = [tf.cast(pool[name].row_lengths(), tf.int32) for name in self.features]
         fits = [tf.searchsorted(width, length) for width, length in zip(widths, lengths, strict=True)]
-        needed = functools.reduce(tf.maximum, fits)
-        key = tf.where(descending, -needed, needed)
+        shape_of_example = functools.reduce(tf.maximum, fits)
+        key = tf.where(descending, -shape_of_example, shape_of_example)
         order = tf.argsort(key, stable=True)
-        key, needed, size = tf.gather(key, order), tf.gather(needed, order), tf.size(order)
+        key, shape_of_example, size = tf.gather(key, order), tf.gather(shape_of_example, order), tf.size(order)
 
-        def close_batch(start, number, bounds, chosen):
-            last = tf.gather(needed, tf.minimum(start + rows, size) - 1)  # for a batch of each shape that begins here
-            holds = tf.maximum(needed[start], last) <= tf.range(len(self.shapes))
+        def close_batch(start, number, bounds, shape_of_batch):
+            # The last example of a batch of each shape that begins here.
+            last = tf.gather(shape_of_example, tf.minimum(start + rows, size) - 1)
+            holds = tf.maximum(shape_of_example[start], last) <= tf.range(len(self.shapes))
             shape = tf.argmax(tf.cast(holds, tf.int32), output_type=tf.int32)  # the narrowest that fits its examples
             end = start + rows[shape]
             end_of_kind = tf.searchsorted(key, key[start : start + 1], side="right")[0]
-            is_mixed = (shape != needed[start]) | (end > end_of_kind)
+            is_mixed = (shape != shape_of_example[start]) | (end > end_of_kind)
             waits = (end > size) | is_mixed & (order[start] >= carried)  # carried ones come first among their shape
             end, shape = tf.where(waits, end_of_kind, end), tf.where(waits, -1, shape)
-            return end, number + 1, bounds.write(number + 1, end), chosen.write(number, shape)
+            return end, number + 1, bounds.write(number + 1, end), shape_of_batch.write(number, shape)
 
-        bounds, chosen = (tf.TensorArray(tf.int32, 1, dynamic_size=True, clear_after_read=False) for _ in range(2))
-        start = 0, 0, bounds.write(0, 0), chosen
-        _, number, bounds, chosen = tf.while_loop(lambda start, *_: start < size, close_batch, start)
-        return order, bounds.stack(), chosen.stack()[:number]
+        bounds, shape_of_batch = (
+            tf.TensorArray(tf.int32, 1, dynamic_size=True, clear_after_read=False) for _ in range(2)
+        )
+        start = 0, 0, bounds.write(0, 0), shape_of_batch
+        _, number, bounds, shape_of_batch = tf.while_loop(lambda start, *_: start < size, close_batch, start)
+        return order, bounds.stack(), shape_of_batch.stack()[:number]
 
     def pad(self, pool, shape):
         """Returns {feature: int32 [rows, width]} of a batch of ragged features, padded to the shape-th shape with 0."""
@@ -96,8 +99,8 @@ def shape_text(shape):
 def choose_ladder(lengths, longest, batch_size, most=MOST_SHAPES):
     """Returns the WidthLadder with the fewest padded cells for a sample of examples.
 
-    It has the best widths of the two features whose lengths vary most. Any other is as wide as its longest row among
-    the examples that fit a shape.
+    The widths are optimal for the two features whose lengths vary most. Any other feature is as wide as its longest row
+    among the examples that fit a shape.
 
     Args:
         lengths: {feature: int [examples]}, numbers of ids.
@@ -109,11 +112,11 @@ def choose_ladder(lengths, longest, batch_size, most=MOST_SHAPES):
     two = np.sort(np.argsort(-rows.std(0), kind="stable")[:2])
     pairs = rows[:, two] if len(lengths) > 1 else np.pad(rows, [(0, 0), (0, 1)])
     nested = nested_widths(pairs, most)
-    needed = np.max(
+    shape_of_row = np.max(
         [np.searchsorted(widths, of_feature) for widths, of_feature in zip(nested.T, pairs.T, strict=True)], 0
     )
     widths = np.zeros([len(nested), rows.shape[1]], int)
-    np.maximum.at(widths, needed, rows)
+    np.maximum.at(widths, shape_of_row, rows)
     widths = np.maximum.accumulate(widths)
     widths[:, two] = nested[:, : len(two)]
     rows = np.maximum(1, batch_size // widths.max(1, keepdims=True))
@@ -123,8 +126,8 @@ def choose_ladder(lengths, longest, batch_size, most=MOST_SHAPES):
 def nested_widths(lengths, most):
     """Returns the pairs of non-decreasing widths that need the fewest cells.
 
-    An example is padded to the first pair that fits it. The dynamic programme is exact over all nested pairs of the
-    occurring lengths; for a side with more than 40, over the 40 that would be its own best widths.
+    An example is padded to the first pair that fits it. The dynamic program is exact over all nested pairs of the
+    occurring lengths; for a side with more than 40 lengths, over the 40 best widths of that side alone.
 
     Args:
         lengths: int [examples, 2].
@@ -136,31 +139,31 @@ def nested_widths(lengths, most):
     sides = [_candidates(lengths, side) for side in (0, 1)]
     examples = np.zeros([len(side) for side in sides], int)
     np.add.at(examples, tuple(map(np.searchsorted, sides, lengths.T)), 1)
-    held = examples.cumsum(0).cumsum(1)  # [i, j]: the examples that fit into the i-th and j-th width
+    fitting = examples.cumsum(0).cumsum(1)  # [i, j]: the examples that fit into the i-th and j-th width
     cells = sides[0][:, None] + sides[1]
-    least = np.full(held.shape, np.inf)  # cells of all examples that fit [i, j], in the pairs chosen so far
+    least = np.full(fitting.shape, np.inf)  # cells of all examples that fit [i, j], in the pairs chosen so far
     least[0, 0] = 0
     choices = []
     for _ in range(most):
         longer, choice = least.copy(), {}
-        for i, j in np.ndindex(held.shape):
+        for i, j in np.ndindex(fitting.shape):
             inner = np.s_[: i + 1, : j + 1]
-            total = least[inner] + (held[i, j] - held[inner]) * cells[i, j]
+            total = least[inner] + (fitting[i, j] - fitting[inner]) * cells[i, j]
             choice[i, j] = divmod(int(total.argmin()), j + 1)
             longer[i, j] = total.min()
         least = longer
         choices.append(choice)
-    at, chosen = tuple(size - 1 for size in held.shape), []
+    at, pairs = tuple(size - 1 for size in fitting.shape), []
     for choice in reversed(choices):
         if choice[at] != at:
-            chosen.append([side[i] for side, i in zip(sides, at, strict=True)])
+            pairs.append([side[i] for side, i in zip(sides, at, strict=True)])
         at = choice[at]
-    return np.array(chosen[::-1])
+    return np.array(pairs[::-1])
 
 
 def _candidates(lengths, side):
     """Returns the candidate widths of a side: 0, then the occurring lengths, or the best of them."""
-    found, other = np.unique(lengths[:, side]), lengths[:, 1 - side]
-    if len(found) > _MOST_CANDIDATES and other.any():
-        found = nested_widths(np.stack([lengths[:, side], np.zeros_like(other)], 1), _MOST_CANDIDATES)[:, 0]
-    return np.concatenate([[0], found])
+    widths, other = np.unique(lengths[:, side]), lengths[:, 1 - side]
+    if len(widths) > _MOST_CANDIDATES and other.any():
+        widths = nested_widths(np.stack([lengths[:, side], np.zeros_like(other)], 1), _MOST_CANDIDATES)[:, 0]
+    return np.concatenate([[0], widths])

@@ -18,13 +18,13 @@ _BETWEEN_WORDS = re.compile(r"(?<=\S) (?=\S)")
 class ChoppedTextProblem(Text2SelfProblem):
     """Documents in rows of `sequence_length` ids. Subclasses write that number and the paths of their files.
 
-    The ids of each document are followed by 1, then by those of the next document, without regard to rows. Text is
-    encoded in pieces of about 1,000 characters; only the last row of every 16,384 pieces can have fewer ids. The
-    development and the test set keep the order of the text: their records, one after the other, are its ids.
+    The ids of each document are followed by 1, then by those of the next document, regardless of rows. Text is encoded
+    in pieces of about 1,000 characters; only the last row of every 16,384 pieces can have fewer ids. The development
+    and the test set keep the order of the text: their records, one after the other, are its ids.
 
     Attributes:
         sequence_length: number of ids in a row.
-        remainder_policy: "pad" keeps rows with fewer ids, "drop" leaves them out.
+        remainder_policy: "pad" keeps rows with fewer ids, "drop" drops them.
     """
 
     is_generate_per_split = True
@@ -71,17 +71,17 @@ class ChoppedTextProblem(Text2SelfProblem):
                 yield {"targets": text, "ends": is_last}
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields and counts all samples, for blank text belongs to its document."""
-        before = " "
+        """Yields and counts all samples, since blank text belongs to its document."""
+        last_character = " "
         for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
             text, ends = sample["targets"], sample["ends"]
             self.count_text(text, ends)
-            self.text_counts["words"] -= not (before.isspace() or text[:1].isspace())  # one word in two pieces
-            before = " " if ends else text[-1]
+            self.text_counts["words"] -= not (last_character.isspace() or text[:1].isspace())  # one word in two pieces
+            last_character = " " if ends else text[-1]
             yield sample
 
     def sample_encoder(self, data_dir):
-        """Returns the function of samples that follow each other that returns their rows; see `Text2TextProblem`."""
+        """Returns the function that turns consecutive samples into rows; see `Text2TextProblem`."""
         encoder = self.feature_encoders(data_dir)["targets"]
         return functools.partial(_rows, encoder, self.sequence_length, self.remainder_policy == "pad")
 
@@ -92,23 +92,21 @@ class ChoppedTextProblem(Text2SelfProblem):
         return {**super().generation_settings(), **rows}
 
     def max_length(self, model_hparams):
-        """Returns `sequence_length`, whatever the hyperparameters say."""
+        """Returns `sequence_length`, regardless of the hyperparameters."""
         return self.sequence_length
 
 
 def _pieces(parts):
-    """Yields (text, whether it is the last) of a document given in parts.
-
-    A piece ends before a single space between two words, where every vocabulary gives the same ids as for the whole
-    text; where there is none, after a line end or anywhere.
-    """
+    """Yields the pieces, (text, whether it is the last), of a document given in parts."""
+    # A piece ends before a single space between two words, where every vocabulary gives the same ids as for the whole
+    # text; if there is none, after a line end or anywhere.
     rest = ""
     for part in parts:
         rest, begin = rest + part, 0
         while len(rest) - begin > _LONGEST_PIECE:
             first, last = begin + _SHORTEST_PIECE, begin + _LONGEST_PIECE
-            found = _BETWEEN_WORDS.search(rest, first, last)
-            end = found.start() if found else rest.rfind("\n", first, last) + 1 or last
+            boundary = _BETWEEN_WORDS.search(rest, first, last)
+            end = boundary.start() if boundary else rest.rfind("\n", first, last) + 1 or last
             yield rest[begin:end], False
             begin = end
         rest = rest[begin:]

@@ -1,4 +1,4 @@
-"""What problems of texts with one label each share, be it a class or a number."""
+"""Problems of texts with one label each, a class or a number."""
 
 import functools
 import types
@@ -11,8 +11,8 @@ from t2t_lite.text.vocabulary import EOS_ID
 class LabelledTextProblem(Text2TextProblem):
     """One text or several in, a label out. Subclasses write `generate_samples` and `label_ids`.
 
-    Samples have "inputs", a str, or a list of `num_texts` of them. In a row each text ends in 1. A row of more ids than
-    the hyperparameter `max_length` is cut, so that every text gets a label: see `cut_texts`.
+    Samples have "inputs", a str, or a list of `num_texts` of them. In a row each text ends in 1. A row longer than the
+    hyperparameter `max_length` is truncated, so that every text gets a label: see `cut_texts`.
 
     Attributes:
         num_texts: int, texts in a row of inputs.

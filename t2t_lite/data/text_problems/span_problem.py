@@ -10,15 +10,15 @@ from t2t_lite.text.windows import DOC_STRIDE, windows
 
 
 class SpanProblem(Text2TextProblem):
-    """A question and its context in, the place of the answer out. Subclasses write `generate_samples`.
+    """A question and its context in, the span of the answer out. Subclasses write `generate_samples`.
 
-    Samples are {"inputs": str, the question, "context": str, "answer": (start, end)}, the characters of the context
-    that are the answer. A context that is too long for one row is read in `windows`, and each window that holds the
-    whole answer is a record: its ids are the `inputs`, and `targets` are the positions, from 1, of the first and the
-    last id that have a character of the answer. Samples without such a window are left out and counted.
+    Samples are {"inputs": str, the question, "context": str, "answer": (start, end)}, the character span of the answer
+    in the context. A context that is too long for one row is read in `windows`, and each window that contains the whole
+    answer is a record: its ids are the `inputs`, and `targets` are the positions, from 1, of the first and the last id
+    with a character of the answer. Samples without such a window are skipped and counted.
 
     Attributes:
-        sequence_length: int, the most ids of a row.
+        sequence_length: int, the maximum length of a row in ids.
         doc_stride: int, ids of the context from the start of a window to that of the next one.
     """
 
@@ -43,20 +43,20 @@ class SpanProblem(Text2TextProblem):
         return {**super().feature_encoders(data_dir), "targets": PositionEncoder(self.sequence_length)}
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": ids, "targets": [first, last]} of each window that holds an answer."""
+        """Yields {"inputs": ids, "targets": [first, last]} of each window that contains an answer."""
         encoder = self.feature_encoders(data_dir)["inputs"]
         for sample in self.nonblank_samples(data_dir, tmp_dir, dataset_split):
             start, end = _checked_answer(self.name, sample)
-            found = windows(encoder, sample["inputs"], sample["context"], self.sequence_length, self.doc_stride)
-            examples = [
-                {"inputs": window.ids, "targets": list(at)} for window in found if (at := window.at(start, end))
-            ]
-            if not examples:
+            has_window = False
+            for window in windows(encoder, sample["inputs"], sample["context"], self.sequence_length, self.doc_stride):
+                if at := window.at(start, end):
+                    has_window = True
+                    yield {"inputs": window.ids, "targets": list(at)}
+            if not has_window:
                 self.removed["answers that no window holds"] += 1
-            yield from examples
 
     def max_length(self, model_hparams):
-        """Returns `sequence_length`, whatever the hyperparameters say."""
+        """Returns `sequence_length`, regardless of the hyperparameters."""
         return self.sequence_length
 
     def generation_settings(self):
@@ -66,16 +66,16 @@ class SpanProblem(Text2TextProblem):
 
 
 def squad_samples(path, removed, on_bad_line=None):
-    """Yields the samples of a file in SQuAD's format, each with the answer that is given most often.
+    """Yields the samples of a file in SQuAD's format, each with its most frequent answer.
 
     Args:
         path: str.
-        removed: Counter to which questions without an answer (SQuAD 2.0) are added, which are left out.
+        removed: Counter to which questions without an answer (SQuAD 2.0), which are skipped, are added.
         on_bad_line: see `read_squad`.
     """
-    for found in read_squad(path, on_bad_line=on_bad_line):
-        if found.answers:
-            yield {"inputs": found.question, "context": found.context, "answer": found.answer}
+    for question in read_squad(path, on_bad_line=on_bad_line):
+        if question.answers:
+            yield {"inputs": question.question, "context": question.context, "answer": question.answer}
         else:
             removed["questions without an answer"] += 1
 

@@ -1,8 +1,8 @@
 """Samples of text files, line by line, for `generate_samples` (the iterators of tensor2tensor's text_problems.py).
 
 Files may be compressed (`.gz`, `.bz2`, `.xz`). Lines lose control characters and surrounding spaces. All take
-`on_bad_line`, a problem's `self.on_bad_line`, which makes t2t-datagen's `--skip_bad_lines` work. All raise
-`UserError` if a file is missing or not UTF-8, if two files have unequal numbers of lines, or if a line is not as said.
+`on_bad_line`, a problem's `self.on_bad_line`, which makes t2t-datagen's `--skip_bad_lines` work. All raise `UserError`
+if a file is missing or not UTF-8, two files differ in their numbers of lines, or a line is not of the form described.
 """
 
 from t2t_lite.corpora import tables
@@ -21,7 +21,7 @@ def text2text_txt_iterator(source_txt_path, target_txt_path, on_bad_line=None):
 
 
 def text2text_txt_tab_iterator(txt_path, on_bad_line=None):
-    """Yields {"inputs": str, "targets": str} of lines `inputs<TAB>targets`; blank ones are left out."""
+    """Yields {"inputs": str, "targets": str} of lines `inputs<TAB>targets`; blank ones are skipped."""
     return tables.read_pairs(txt_path, tables.Layout(("inputs", "targets"), header=False), on_bad_line)
 
 
@@ -35,7 +35,7 @@ def text2class_txt_iterator(source_txt_path, label_txt_path, class_strs=None, on
 
     Args:
         source_txt_path, label_txt_path: paths.
-        class_strs: list of str, the classes by label; None: the second file has the numbers.
+        class_strs: list of str, the classes by label; None: the second file contains numbers.
         on_bad_line: see above.
     """
     labels = None if class_strs is None else {name: label for label, name in enumerate(class_strs)}

@@ -19,7 +19,7 @@ from t2t_lite.text import subwords, vocabulary, vocabulary_files
 from t2t_lite.text.published import byte_level_learning
 
 _LOGGER = logging.getLogger("t2t_lite")
-_HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs, which no encoding of Unicode has
+_HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs, which UTF-8 cannot encode
 
 
 class Text2TextProblem(Problem):
@@ -59,7 +59,7 @@ class Text2TextProblem(Problem):
 
     @property
     def is_generate_per_split(self):
-        """True: `generate_samples` is called for every split. False: once, and the stream is dealt over all shards."""
+        """True: `generate_samples` is called for every split. False: once; its samples are dealt to all shards."""
         raise NotImplementedError(f"{type(self).__name__}: set is_generate_per_split to True or False.")
 
     @property
@@ -118,7 +118,7 @@ class Text2TextProblem(Problem):
         return self.approx_target_vocab_size is not None
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Makes the vocabularies that `feature_encoders` asks for, and no other: it may read files of its own."""
+        """Makes only the vocabularies that `feature_encoders` asks for, since it may read files of its own."""
         if type(self).get_or_create_vocab is not Text2TextProblem.get_or_create_vocab:
             self.get_or_create_vocab(data_dir, tmp_dir)
         self._is_preparing, self._tmp_dir = True, tmp_dir
@@ -183,10 +183,10 @@ class Text2TextProblem(Problem):
             path = paths[self.text_features[0]]
             self._learn(lambda: self.generate_text_for_vocab(data_dir, tmp_dir), path, self.approx_vocab_size)
             return
-        with self._draw_samples(data_dir, tmp_dir) as drawn:
+        with self._sampled_texts(data_dir, tmp_dir) as sample:
             for name, path in paths.items():
                 at = self.text_features.index(name)
-                self._learn(lambda at=at: (texts[at] for texts in drawn), path, self._vocab_sizes()[name])
+                self._learn(lambda at=at: (texts[at] for texts in sample), path, self._vocab_sizes()[name])
 
     def _learn(self, lines, path, size):
         """Learns a vocabulary from the lines that a function returns; the function may be called twice."""
@@ -215,9 +215,9 @@ class Text2TextProblem(Problem):
         byte_level_learning.learn_byte_level_bpe(lines, path, size)
 
     def generate_text_for_vocab(self, data_dir, tmp_dir):
-        """Yields the lines to learn a shared vocabulary from: all texts of the samples drawn."""
-        with self._draw_samples(data_dir, tmp_dir) as drawn:
-            for texts in drawn:
+        """Yields the lines to learn a shared vocabulary from: all texts of the sample."""
+        with self._sampled_texts(data_dir, tmp_dir) as sample:
+            for texts in sample:
                 yield from texts
 
     def samples_for_vocab(self, data_dir, tmp_dir):
@@ -225,15 +225,15 @@ class Text2TextProblem(Problem):
         return self.generate_samples(data_dir, tmp_dir, DatasetSplit.TRAIN)
 
     @contextlib.contextmanager
-    def _draw_samples(self, data_dir, tmp_dir):
-        with Reservoir(self.max_samples_for_vocab, self.random_seed) as drawn:
+    def _sampled_texts(self, data_dir, tmp_dir):
+        with Reservoir(self.max_samples_for_vocab, self.random_seed) as reservoir:
             samples = self.checked_samples(self.samples_for_vocab(data_dir, tmp_dir))
-            drawn.fill(tuple(self.texts(sample)) for sample in samples)
-            _LOGGER.info(f"{self.name}: vocabulary from {len(drawn):,} of {drawn.seen:,} samples")
-            yield drawn
+            reservoir.fill(tuple(self.texts(sample)) for sample in samples)
+            _LOGGER.info(f"{self.name}: vocabulary from {len(reservoir):,} of {reservoir.seen:,} samples")
+            yield reservoir
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {feature: ids}, texts ending in 1; samples with an empty text are left out and counted.
+        """Yields {feature: ids}, texts ending in 1; samples with an empty text are skipped and counted.
 
         Unless it is overridden, generation encodes the samples itself, in several processes.
         """
@@ -252,7 +252,7 @@ class Text2TextProblem(Problem):
         return type(self).generate_encoded_samples is Text2TextProblem.generate_encoded_samples
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields the checked samples of which no text `subwords.is_blank`; counts the others in `removed`."""
+        """Yields the checked samples without a blank text (`subwords.is_blank`); counts the others in `removed`."""
         for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
             if not any(map(subwords.is_blank, self.texts(sample))):
                 yield sample
@@ -260,7 +260,7 @@ class Text2TextProblem(Problem):
                 self.removed["empty"] += 1
 
     def texts(self, sample):
-        """Returns the texts of a sample, those of `text_features`; of what is no sample, something that is no str."""
+        """Returns the texts of a sample, in the order of `text_features`; they are not str if the sample is invalid."""
         return [sample.get(name) for name in self.text_features]
 
     @property
@@ -269,7 +269,7 @@ class Text2TextProblem(Problem):
         return ", ".join(f'"{name}": str' for name in self.text_features)
 
     def checked_samples(self, samples):
-        """Yields samples. Raises `UserError` for one that lacks a text, and for what `generate_samples` may not be."""
+        """Yields samples. Raises `UserError` for one that lacks a text, or if they are no iterable of samples."""
         for sample in generated(samples, f"{self.name}: generate_samples", f"{{{self.expected_sample}}}"):
             if not (isinstance(sample, dict) and all(isinstance(text, str) for text in self.texts(sample))):
                 raise UserError(
@@ -317,7 +317,7 @@ class Text2TextProblem(Problem):
             "max_samples_for_vocab": None if sources else owner.max_samples_for_vocab,
             "additional_reserved_tokens": list(owner.additional_reserved_tokens),
         }
-        if all(map(files.exists, sources.values())):  # one that is gone matters only until it has been adopted
+        if all(map(files.exists, sources.values())):  # a missing one matters only until it has been adopted
             settings["existing_vocabularies"] = {side: _sha256(path) for side, path in sources.items()}
         return settings
 

@@ -11,7 +11,7 @@ class Text2RealProblem(LabelledTextProblem):
     """Text in, a number out. Subclasses write `label_range` and `generate_samples`.
 
     Samples are {"inputs": str, "targets": float, or a list of one float, as in tensor2tensor}. Records and batches hold
-    the number's place in the range as an id: see `RealEncoder`.
+    the number, scaled to the range, as an id: see `RealEncoder`.
     """
 
     task = "regression"

@@ -8,8 +8,8 @@ from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 class Text2SelfProblem(Text2TextProblem):
     """Text that a language model learns. Subclasses write `generate_samples`, as in tensor2tensor.
 
-    Samples are {"targets": str}. Records and batches hold `targets` alone, which end in 1. What is counted of a split's
-    text is in the manifest; evaluations give the loss by word, character and byte with it.
+    Samples are {"targets": str}. Records and batches hold only `targets`, which end in 1. The manifest holds the counts
+    of a split's text, with which evaluations give the loss per word, character and byte.
     """
 
     features = types.MappingProxyType({"targets": 2})
@@ -24,7 +24,7 @@ class Text2SelfProblem(Text2TextProblem):
             yield sample
 
     def count_text(self, text, ends):
-        """Adds a text to the counts; its end (`ends`, bool) is one word, one character and one byte."""
+        """Adds a text to the counts; its end (`ends`, bool) counts as one word, one character and one byte."""
         self.text_counts.update(
             words=len(text.split()) + ends,
             characters=len(text) + ends,

@@ -10,12 +10,12 @@ from t2t_lite.text.words import word_pieces
 
 
 class Text2TagProblem(Text2TextProblem):
-    """Words in, a tag of each word out. Subclasses write `tags` and `generate_samples`.
+    """Words in, a tag for each word out. Subclasses write `tags` and `generate_samples`.
 
     Samples are {"inputs": list of str, "targets": list of as many str}. In records and batches the inputs are the
-    pieces of all words and 1 (`word_pieces`), the targets are aligned with them: the tag's id, from 1, at the first
-    piece of each word and 0 elsewhere. Rows longer than the hyperparameter `max_length` are cut between words: see
-    `cut_words`.
+    pieces of all words and 1 (`word_pieces`), and the targets are aligned with them: the tag's id, from 1, at the first
+    piece of each word and 0 elsewhere. Rows longer than the hyperparameter `max_length` are truncated between words:
+    see `cut_words`.
     """
 
     text_features = ("inputs",)
@@ -29,7 +29,7 @@ class Text2TagProblem(Text2TextProblem):
         raise NotImplementedError(f"{type(self).__name__}: write tags.")
 
     def texts(self, sample):
-        """See `Text2TextProblem.texts`: the sentence, of which a vocabulary is learned."""
+        """See `Text2TextProblem.texts`: the sentence, from which a vocabulary is learned."""
         words = sample.get("inputs")
         is_list = isinstance(words, list | tuple) and all(isinstance(word, str) for word in words)
         return [" ".join(words) if is_list else None]
@@ -48,7 +48,7 @@ class Text2TagProblem(Text2TextProblem):
         return functools.partial(_encode, self.name, self.feature_encoders(data_dir))
 
     def preprocess_example(self, example, mode, hparams):
-        """Cuts a row: see `cut_words`."""
+        """Truncates a row: see `cut_words`."""
         inputs, targets = cut_words(example["inputs"], example["targets"], self.max_length(hparams))
         return {**example, "inputs": inputs, "targets": targets}
 
@@ -72,7 +72,7 @@ def _encode(name, encoders, samples):
 
 
 def cut_words(inputs, targets, longest):
-    """Cuts a row, in a graph, to at most `longest` ids; no word is cut, unless it is the only one.
+    """Truncates a row, in a graph, to at most `longest` ids, between words unless there is only one.
 
     Args:
         inputs: int [length], the pieces of words and 1.
@@ -85,7 +85,7 @@ def cut_words(inputs, targets, longest):
     import tensorflow as tf
 
     ends = tf.concat([tf.where(targets[1:] != 0)[:, 0] + 1, [tf.size(inputs, tf.int64) - 1]], 0)  # of words
-    kept = tf.reduce_max(tf.where(ends < longest, ends, 0))
-    kept = tf.where(kept > 0, kept, longest - 1)
+    length = tf.reduce_max(tf.where(ends < longest, ends, 0))
+    length = tf.where(length > 0, length, longest - 1)
     end = tf.constant([EOS_ID], inputs.dtype)
-    return tf.concat([inputs[:kept], end], 0), tf.concat([targets[:kept], tf.zeros_like(end)], 0)
+    return tf.concat([inputs[:length], end], 0), tf.concat([targets[:length], tf.zeros_like(end)], 0)

@@ -65,7 +65,7 @@ class TranslateProblem(Text2TextProblem):
                 else:
                     downloads.provide(sources, tmp_dir, self.archive_checksums)
             for split in (part["split"] for part in self.dataset_splits):
-                if split != DatasetSplit.TRAIN:  # a mistake in them would be found hours later
+                if split != DatasetSplit.TRAIN:  # otherwise a mistake in them would be found hours later
                     for _ in self.generate_samples(data_dir, tmp_dir, split):
                         pass
         super().prepare_generation(data_dir, tmp_dir)
@@ -98,7 +98,7 @@ class TranslateProblem(Text2TextProblem):
         if folder := self._find_prepared(sources, tmp_dir):
             yield from downloads.read_prepared(folder, PREPARED[dataset_split], self.language_pair)
             return
-        if not downloads.are_there(sources, tmp_dir):  # not called by way of `prepare_generation`
+        if not downloads.are_there(sources, tmp_dir):  # not called through `prepare_generation`
             downloads.provide(sources, tmp_dir, self.archive_checksums)
         for url, members in sources:
             yield from source_files.read_members(
