@@ -1,8 +1,8 @@
-"""The first ids of a text, of which not much more is encoded than is read: anyone may send a text of megabytes."""
+"""The first ids of a text, without encoding much more of it than needed: anyone may send a text of megabytes."""
 
-CHARACTERS_OF_AN_ID = 64  # no vocabulary's pieces are as long in the mean of hundreds
+CHARACTERS_OF_AN_ID = 64  # no vocabulary's pieces are that long on average over hundreds
 _FEWEST_IDS = 64
-_MARGIN = 64  # ids before the place where a text was cut, which may be others than those of the whole
+_MARGIN = 64  # ids before a cut, which may differ from those of the whole text
 
 
 def encode_beginning(encoder, text, count, prepare=None):
@@ -11,8 +11,8 @@ def encode_beginning(encoder, text, count, prepare=None):
     Args:
         encoder: TextEncoder.
         text: str.
-        count: int, how many ids are read.
-        prepare: None, or a function of the text that returns the one to encode.
+        count: int, number of ids needed.
+        prepare: None, or a function of the text that returns the text to encode.
 
     Raises:
         UserError: as `encoder.encode`.
@@ -23,15 +23,15 @@ def encode_beginning(encoder, text, count, prepare=None):
         ids = encoder.encode(prepare(text[:size]))
         if len(ids) > count + _MARGIN:
             return ids[: len(ids) - _MARGIN]
-        size *= 4  # what is left out, such as spaces, may take any room
+        size *= 4  # text without ids, such as spaces, may be of any length
     return encoder.encode(prepare(text))
 
 
 def beginning_of(text, count):
-    """Returns a text, or its beginning, whose first `count` ids are those of the text unless it is a hostile one."""
+    """Returns a text, or a beginning of it with the same first `count` ids, except for hostile texts."""
     return text[: longest_text(count + _MARGIN)]
 
 
 def longest_text(count):
-    """Returns the number of characters, or bytes, in which there are `count` ids, of any text but a hostile one."""
+    """Returns a number of characters, or bytes, that contain `count` ids of any text that is not hostile."""
     return CHARACTERS_OF_AN_ID * max(count, _FEWEST_IDS)

@@ -14,7 +14,7 @@ _MIX = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: spreads keys over a tab
 
 
 class BpeDropout:
-    """Segments sentences again, skipping each possible merge of each BPE step with a given probability.
+    """Resegments sentences, skipping each possible merge of each BPE step with a given probability.
 
     Words are segmented independently. A word begins at a piece that begins with a space. If some piece has a space
     further inside, the whole sentence is one word. Bytes, user-defined symbols and special ids do not change, and
@@ -77,28 +77,20 @@ class BpeDropout:
         sizes = np.diff(begins, append=symbols.size)
 
         old_sizes = np.diff(pieces, append=ids.size)
-        calm, stays = self._first_left_out(sizes - old_sizes, draw)
-        changed, new_sizes = self._merge(symbols, begins[~stays], sizes[~stays], calm[~stays], draw)
+        calm, stays = self._first_skips(sizes - old_sizes, draw)
+        merged, new_sizes = self._merge(symbols, begins[~stays], sizes[~stays], calm[~stays], draw)
         sizes = old_sizes.copy()
         sizes[~stays] = new_sizes
         is_old = np.repeat(stays, sizes)
-        found = np.empty(is_old.size, np.int32)
-        found[is_old] = ids[np.repeat(stays, old_sizes)]
-        found[~is_old] = changed
+        segmented = np.empty(is_old.size, np.int32)
+        segmented[is_old] = ids[np.repeat(stays, old_sizes)]
+        segmented[~is_old] = merged
         sentence = np.repeat(np.arange(lengths.size), lengths)[pieces]
-        return found, np.bincount(sentence, sizes, lengths.size).astype(np.int64)
+        return segmented, np.bincount(sentence, sizes, lengths.size).astype(np.int64)
 
-    def _first_left_out(self, merges, draw):
-        """Samples for each word the number of steps before the best merge is skipped for the first time.
-
-        Words in which no merge is skipped keep their pieces: two in three with a probability of 0.1.
-
-        Args:
-            merges: int [words], the number of merges that SentencePiece made.
-
-        Returns:
-            (steps int64 [words], bool [words]: whether the word's pieces stay the same).
-        """
+    def _first_skips(self, merges, draw):
+        """Returns (steps before the first skipped merge, int64, whether no merge is skipped, bool), both [words]."""
+        # Words in which no merge is skipped keep their pieces: two in three with a probability of 0.1.
         if self._probability in (0, 1):  # no shortcut applies
             return np.full(merges.size, -1), np.zeros(merges.size, bool)
         steps = np.log1p(-draw.random(merges.size)) / np.log1p(-self._probability)  # geometric, when rounded down
@@ -106,14 +98,10 @@ class BpeDropout:
         return steps, steps >= merges
 
     def _merge(self, symbols, begins, sizes, calm, draw):
-        """Merges the symbols of all words, one merge per step in each unfinished word.
-
-        All words of a step have the same number of symbols. The loop starts with the longest words; at each size, the
-        words that have been merged down to it continue together with those that start with it.
-
-        Returns:
-            (remaining symbols of all words, concatenated; sizes [words]).
-        """
+        """Merges the symbols of all words; returns (remaining symbols, concatenated, sizes [words])."""
+        # Each step makes one merge in each unfinished word, all of which have the same number of symbols. The loop
+        # starts with the longest words; at each size, the words that have been merged down to it continue together with
+        # those that start with it.
         order = np.argsort(-sizes, kind="stable")
         bounds = np.searchsorted(-sizes[order], np.arange(-sizes.max(initial=0), 1))  # of each size, descending
         sizes, parts = sizes.copy(), []
@@ -127,50 +115,48 @@ class BpeDropout:
             # For each symbol, the rank of its merge with the next one.
             ranks = np.concatenate([ranks.reshape(-1, size), self._ranks_within(added)])
             calm = np.concatenate([calm, all_calm[new]])
-            chosen = self._choose(ranks, calm, draw)
-            goes_on = np.take(ranks, np.arange(words.size) * size + chosen) != _NEVER
-            done, rest = np.flatnonzero(~goes_on), np.flatnonzero(goes_on)
-            parts.append((words[done], table.take(done, axis=0)))
+            columns = self._choose(ranks, calm, draw)
+            goes_on = np.take(ranks, np.arange(words.size) * size + columns) != _NEVER
+            finished, rest = np.flatnonzero(~goes_on), np.flatnonzero(goes_on)
+            parts.append((words[finished], table.take(finished, axis=0)))
             sizes[parts[-1][0]] = size
             words, table, ranks = words[rest], table.take(rest, axis=0), ranks.take(rest, axis=0)
             calm = calm[rest] - 1
-            table, ranks = self._apply(table.reshape(-1), ranks.reshape(-1), chosen[rest], size)
+            table, ranks = self._apply(table.reshape(-1), ranks.reshape(-1), columns[rest], size)
         ends = np.cumsum(sizes)
-        found = np.empty(sizes.sum(), np.int32)
+        merged = np.empty(sizes.sum(), np.int32)
         for words, rows in parts:
-            found[(ends - sizes)[words][:, None] + np.arange(rows.shape[1])] = rows
-        return found, sizes
+            merged[(ends - sizes)[words][:, None] + np.arange(rows.shape[1])] = rows
+        return merged, sizes
 
     def _choose(self, ranks, calm, draw):
-        """Returns the column of each row's best merge that is not skipped, or one that holds `_NEVER`.
-
-        `calm` is the number of steps per row in which the best merge is still made; it is skipped in the next one.
-        """
-        chosen = ranks.argmin(axis=1)  # the leftmost of equal ones, as in SentencePiece
+        """Returns the column of each row's best merge that is not skipped, or one that holds `_NEVER`."""
+        # `calm` is the number of steps per row in which the best merge is still made; it is skipped in the next one.
+        columns = ranks.argmin(axis=1)  # the leftmost of equal ones, as in SentencePiece
         if self._probability == 0:
-            return chosen
+            return columns
         # The number of best merges that are skipped: a geometric variable, sampled once per word.
         chance = np.where(calm > 0, 1.0, draw.random(len(ranks)))
         chance[calm == 0] *= self._probability
         rows = np.flatnonzero(chance < self._probability)
         if self._probability == 1:
-            left_out = np.full(rows.size, ranks.shape[1] - 1)
+            num_skipped = np.full(rows.size, ranks.shape[1] - 1)
         else:
             chance = np.maximum(chance[rows], np.finfo(float).tiny)
-            left_out = np.minimum(np.log(chance) / np.log(self._probability), ranks.shape[1] - 1).astype(int)
+            num_skipped = np.minimum(np.log(chance) / np.log(self._probability), ranks.shape[1] - 1).astype(int)
         by_rank = np.argsort(ranks[rows], axis=1, kind="stable")  # the last column is always `_NEVER`
-        chosen[rows] = by_rank[np.arange(rows.size), left_out]
-        return chosen
+        columns[rows] = by_rank[np.arange(rows.size), num_skipped]
+        return columns
 
-    def _apply(self, table, ranks, chosen, size):
-        """Merges symbol `chosen` of each row with the next one; the flat rows of `size` symbols become one shorter."""
-        at = np.arange(chosen.size) * size + chosen
+    def _apply(self, table, ranks, columns, size):
+        """Merges symbol `columns` of each row with the next one; the flat rows of `size` symbols become one shorter."""
+        at = np.arange(columns.size) * size + columns
         merged = self._merged[self._find(table[at], table[at + 1])]
         table[at] = merged
         # Padding (id 0) merges with nothing. Without a left neighbour, the write goes to the last column of the
         # previous row (or of the very last row), which stays `_NEVER`.
-        left = np.where(chosen > 0, table[at - 1], 0)
-        right = np.where(chosen + 2 < size, np.take(table, at + 2, mode="clip"), 0)
+        left = np.where(columns > 0, table[at - 1], 0)
+        right = np.where(columns + 2 < size, np.take(table, at + 2, mode="clip"), 0)
         ranks[at - 1] = self._ranks[self._find(left, merged)]
         ranks[at] = self._ranks[self._find(merged, right)]
         stays = np.ones(table.size, bool)
@@ -223,11 +209,11 @@ class BpeDropout:
         """Returns the positions of pairs in the table; a pair that does not merge gets an empty position."""
         key = left.astype(np.int64) * self._size + right
         slot = ((key.astype(np.uint64) * np.uint64(_MIX)) >> np.uint64(self._shift)).astype(np.int64)
-        found = self._keys[slot]
-        searched = np.nonzero((found != key) & (found != -1))
+        stored = self._keys[slot]
+        searched = np.nonzero((stored != key) & (stored != -1))
         while searched[0].size:
             slot[searched] = (slot[searched] + 1) & self._mask
-            found = self._keys[slot[searched]]
-            others = (found != key[searched]) & (found != -1)
+            stored = self._keys[slot[searched]]
+            others = (stored != key[searched]) & (stored != -1)
             searched = tuple(axis[others] for axis in searched)
         return slot

@@ -17,7 +17,7 @@ class ClassLabelEncoder:
         class_labels_fname: path of a file with one label per line, on any file system that `tf.io.gfile` supports.
 
     Raises:
-        UserError: a label occurs twice or is no text, or there is none; or the file does not exist.
+        UserError: a label is repeated or not text, there are no labels, or the file does not exist.
     """
 
     unknown_id = None

@@ -12,22 +12,22 @@ def mask_of(encoder):
 
 
 def mask_in(pieces):
-    """As `mask_of`, of all pieces of a vocabulary."""
-    found = [(pieces.index(mask), mask) for mask in _MASKS if mask in pieces]
-    if not found:
+    """As `mask_of`, given all pieces of a vocabulary."""
+    masks = [(pieces.index(mask), mask) for mask in _MASKS if mask in pieces]
+    if not masks:
         raise UserError(
             f"The vocabulary has no {_MASKS[0]}, nor {_MASKS[1]}, which masked ids are shown as. Expected one that "
             "masked_lm_own has learned, or a published encoder's."
         )
-    return found[0]
+    return masks[0]
 
 
 def blank_before_mask(encoder):
-    """Returns the id of a bare blank, which goes with a mask behind it, if `encode` knows the mask; else None.
+    """Returns the id of a bare space, which belongs to a mask after it, if `encode` knows the mask; else None.
 
-    A SentencePiece vocabulary that was learned here reads a text with masks as it reads any text. Where a published one
-    belongs to a tokenizer with special tokens, the parts between the masks are encoded each for itself, as there: of an
-    ALBERT each begins with a blank.
+    A SentencePiece vocabulary that was learned here encodes a text with masks like any other. If a published one
+    belongs to a tokenizer with special tokens, the parts between the masks are encoded separately, as by that
+    tokenizer: ALBERT's each begin with a space.
     """
     pieces = encoder.pieces(range(encoder.vocab_size))
     mask_id, mask = mask_in(pieces)

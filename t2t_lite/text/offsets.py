@@ -1,4 +1,4 @@
-"""Where in a text the pieces of its encoding stand, or those that it was decoded from."""
+"""The positions of pieces in the text that they encode, or that was decoded from them."""
 
 import difflib
 import functools
@@ -12,46 +12,46 @@ from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder
 from t2t_lite.text.words import word_pieces
 
-_LARGEST_COMPARISON = 4_000_000  # characters of one text times those of the other, which may take a second
+_LARGEST_COMPARISON = 4_000_000  # lengths of two texts in characters, multiplied; takes up to a second
 
 
 def encode_with_offsets(encoder, text):
-    """Encodes a text, and says which of its characters each piece stands for.
+    """Encodes a text, and returns the span of characters of each piece.
 
     Args:
-        encoder: TextEncoder. Of SentencePiece, byte-level BPE, WordPiece and bytes the ids are those of `encode`. With
-            another one the words are encoded one by one, and all pieces of a word stand for the whole of it.
+        encoder: TextEncoder. For SentencePiece, byte-level BPE, WordPiece and bytes the ids are those of `encode`. With
+            any other encoder words are encoded one by one, and every piece of a word has the whole word as its span.
         text: str.
 
     Returns:
-        (ids, [(start, end), …]), an end being that of a slice. White space around a piece is not counted, so that a
-        piece of white space alone stands for nothing. A character of several pieces is in the span of each of them, and
-        a word that a WordPiece vocabulary cannot spell is one span.
+        (ids, [(start, end), …]), to be used as slices. White space around a piece is excluded, so that the span of a
+        piece of only white space is empty. A character of several pieces is in the span of each of them, and a word
+        that a WordPiece vocabulary cannot spell is one span.
     """
-    ids, found = _with_added_tokens(encoder, text) if getattr(encoder, "added", None) else _encoded(encoder, text)
-    return ids, [_without_space(text, start, end) for start, end in found]
+    ids, spans = _with_added_tokens(encoder, text) if getattr(encoder, "added", None) else _encoded(encoder, text)
+    return ids, [_without_space(text, start, end) for start, end in spans]
 
 
 def _with_added_tokens(encoder, text):
     ids, spans, start = [], [], 0
     for part, added in encoder.added.split(text):
-        part_ids, found = _encoded(encoder, part) if added is None else ([added], [(0, len(part))])
+        part_ids, part_spans = _encoded(encoder, part) if added is None else ([added], [(0, len(part))])
         ids += part_ids
-        spans += [(start + first, start + last) for first, last in found]
+        spans += [(start + first, start + last) for first, last in part_spans]
         start += len(part)
     return ids, spans
 
 
 def decode_with_offsets(encoder, ids):
-    """Decodes ids, and says which characters of the text each one stands for.
+    """Decodes ids, and returns the span of characters of each.
 
     Args:
         encoder: TextEncoder.
         ids: list of int without EOS.
 
     Returns:
-        (text, [(start, end), …]), an end being that of a slice. Spans follow one another without gaps, and have the
-        spaces around their pieces. Of a character of several pieces the last one has the span, the others are empty.
+        (text, [(start, end), …]), to be used as slices. Spans are adjacent, and include the spaces around their pieces.
+        A character of several pieces is in the span of the last one; the others are empty.
     """
     text = encoder.decode(ids)
     ends = (_common_length(text, encoder.decode(ids[:count])) for count in range(1, len(ids)))
@@ -59,31 +59,31 @@ def decode_with_offsets(encoder, ids):
     return text, list(itertools.pairwise(borders))
 
 
-def _common_length(one, other):
-    """Returns how many characters two texts have in common at their beginnings."""
-    shorter = min(one, other, key=len)
-    if one.startswith(shorter) and other.startswith(shorter):
+def _common_length(first, second):
+    """Returns the length of the common beginning of two texts."""
+    shorter = min(first, second, key=len)
+    if first.startswith(shorter) and second.startswith(shorter):
         return len(shorter)
-    return next(at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return next(at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
 
 
 def piece_spans(encoder, ids, text):
-    """Returns where in a text its ids stand, as `encode_with_offsets` does.
+    """Returns the spans of a text's ids, as `encode_with_offsets` does.
 
     Args:
         encoder: TextEncoder.
-        ids: list of int without EOS, those of the text, or the first of them.
+        ids: list of int without EOS, the ids of the text or the first ones.
         text: str.
     """
-    found, spans = encode_with_offsets(encoder, beginning_of(text, len(ids)))
-    if found[: len(ids)] == list(ids):
+    encoded, spans = encode_with_offsets(encoder, beginning_of(text, len(ids)))
+    if encoded[: len(ids)] == list(ids):
         return spans[: len(ids)]
-    decoded, spans = decode_with_offsets(encoder, ids)  # of a vocabulary whose words depend on their neighbors
+    decoded, spans = decode_with_offsets(encoder, ids)  # for vocabularies in which words depend on their neighbors
     return moved_spans(spans, decoded, text)
 
 
 def moved_spans(spans, old, new):
-    """Returns where spans of a text stand in another one that was made of it, as far as both have the same characters.
+    """Maps spans of a text to another text that was made from it, as far as both have the same characters.
 
     Args:
         spans: list of (start, end) in `old`.
@@ -98,12 +98,12 @@ def moved_spans(spans, old, new):
     if len(inner[0]) * len(inner[1]) <= _LARGEST_COMPARISON:
         blocks = [block for _, *block in difflib.SequenceMatcher(None, *inner, autojunk=False).get_opcodes()]
     blocks = [[number + begin for number in block] for block in blocks]
-    whole = [(0, begin, 0, begin), *blocks, (len(old) - end, len(old), len(new) - end, len(new))]
-    return spans_in_blocks(spans, whole)
+    all_blocks = [(0, begin, 0, begin), *blocks, (len(old) - end, len(old), len(new) - end, len(new))]
+    return spans_in_blocks(spans, all_blocks)
 
 
 def spans_in_blocks(spans, blocks):
-    """Returns spans of a text in another one, of which blocks correspond; within each, places are proportional.
+    """Maps spans of a text to another one by corresponding blocks, proportionally within each block.
 
     Args:
         spans: list of (start, end).
@@ -127,7 +127,7 @@ def _without_space(text, start, end):
 
 @functools.singledispatch
 def _encoded(encoder, text):
-    """Returns what `encode_with_offsets` does, with the white space."""
+    """Returns (ids, spans) as `encode_with_offsets` does, but with white space."""
     words = list(re.finditer(r"\S+", text))
     pieces = word_pieces(encoder, [word.group() for word in words])
     spans = [word.span() for word, ids in zip(words, pieces, strict=True) for _ in ids]
@@ -158,7 +158,7 @@ def _(encoder: WordPieceEncoder, text):
     word, starts, ends = [], [], []
     for at, character in enumerate([*text, " "]):
         becomes = character.translate(table)
-        if not becomes and ends:  # an accent, say, belongs to what stands before it
+        if not becomes and ends:  # an accent, say, belongs to the character before it
             ends[-1] = at + 1
         for part in becomes:
             if part != " ":
@@ -176,15 +176,9 @@ def _(encoder: WordPieceEncoder, text):
     return ids, spans
 
 
-def _spans(sizes, shown, origins):
-    """Returns the (start, end) of pieces that follow one another.
-
-    Args:
-        sizes: list of int, the bytes of each piece.
-        shown: str, the text that the pieces spell.
-        origins: [1 + len(shown)] of int, where in the original text each character, and the end, comes from.
-    """
-    characters = [at for at, character in enumerate(shown) for _ in character.encode("utf-8")]  # of each byte
+def _spans(sizes, spelling, origins):
+    """Returns the spans of pieces of `sizes` bytes that spell a text; `origins`: indices of characters and the end."""
+    characters = [at for at, character in enumerate(spelling) for _ in character.encode("utf-8")]  # of each byte
     ends = list(origins[1:])
     for at in range(len(ends) - 2, -1, -1):  # characters that were one in the original have its end
         if ends[at] == origins[at]:

@@ -1,4 +1,4 @@
-"""Where in texts the pieces of their encodings stand, inside a TensorFlow graph: the same as `offsets`."""
+"""The positions of pieces in the texts that they encode, inside a TensorFlow graph: the same as `offsets`."""
 
 import functools
 
@@ -13,38 +13,38 @@ _SPACES = [code for code in range(0x3001) if chr(code).isspace()]
 
 
 def has_offsets(encoder):
-    """Whether `encode_with_offsets` knows a vocabulary's kind."""
+    """Returns whether `encode_with_offsets` supports a vocabulary."""
     return _encoded.dispatch(type(encoder)) is not _encoded.dispatch(object)
 
 
 def encode_with_offsets(encoder, texts):
-    """Encodes texts, and says which of their characters each piece stands for.
+    """Encodes texts, and returns the span of characters of each piece.
 
     Args:
-        encoder: TextEncoder of which `has_offsets`.
+        encoder: TextEncoder for which `has_offsets` is true.
         texts: string [batch], valid UTF-8.
 
     Returns:
-        (ids, int32 ragged [batch, (length)]; starts and ends, int64 [all ids], characters of each id's own text). White
-        space around a piece is not counted: see `offsets.encode_with_offsets`. Where a SentencePiece vocabulary makes
-        several characters of one (ﬁ, ½), and a piece has the first of them and what is before, the end may be that
-        character's start.
+        (ids, int32 ragged [batch, (length)]; starts and ends, int64 [all ids], in characters of the id's text). White
+        space around a piece is excluded: see `offsets.encode_with_offsets`. If a SentencePiece vocabulary normalizes
+        one character to several (ﬁ, ½), and a piece ends with the first of these, its end may be the start of that
+        character.
     """
     codes = tf.strings.unicode_decode(texts, "UTF-8")
     encoded = _with_added_tokens if getattr(encoder, "added", None) else _encoded
     ids, starts, ends = encoded(encoder, texts)
     is_space = tf.reduce_any(codes.flat_values[:, None] == tf.constant(_SPACES), 1)
     solid = tf.where(~is_space)[:, 0]
-    after = tf.gather(tf.concat([solid, [tf.size(is_space, tf.int64)]], 0), tf.searchsorted(solid, starts))
-    starts = tf.minimum(after, ends)
-    before = tf.gather(tf.concat([[-1], solid], 0), tf.searchsorted(solid, ends))  # the last one that is no space
-    ends = tf.maximum(starts, before + 1)
+    following = tf.gather(tf.concat([solid, [tf.size(is_space, tf.int64)]], 0), tf.searchsorted(solid, starts))
+    starts = tf.minimum(following, ends)
+    preceding = tf.gather(tf.concat([[-1], solid], 0), tf.searchsorted(solid, ends))  # the last one that is not a space
+    ends = tf.maximum(starts, preceding + 1)
     first = tf.gather(codes.row_starts(), ids.value_rowids())
     return ids, starts - first, ends - first
 
 
 def _with_added_tokens(encoder, texts):
-    """As `_encoded`: an added token is encoded as text, so that its characters are counted, and then becomes one id."""
+    """As `_encoded`; an added token is encoded as text, so that its characters are counted, then becomes one id."""
     parts, added = encoder.added.tf_split(texts)
     ids, starts, ends = _encoded(encoder, parts.flat_values)
     rows = ids.value_rowids()
@@ -56,14 +56,16 @@ def _with_added_tokens(encoder, texts):
     starts = tf.where(is_added, tf.gather(part_starts, rows), starts)
     ends = tf.where(is_added, tf.gather(part_ends, rows), ends)
     is_first = tf.range(tf.size(rows, tf.int64)) == tf.gather(ids.row_starts(), rows)
-    values, starts, ends, rows = (tf.boolean_mask(each, is_first | ~is_added) for each in (values, starts, ends, rows))
+    values, starts, ends, rows = (
+        tf.boolean_mask(tensor, is_first | ~is_added) for tensor in (values, starts, ends, rows)
+    )
     rows = tf.gather(parts.value_rowids(), rows)
     return tf.RaggedTensor.from_value_rowids(values, rows, tf.size(texts, tf.int64)), starts, ends
 
 
 @functools.singledispatch
 def _encoded(encoder, texts):
-    """Returns ids, and characters counted through all texts, with white space."""
+    """Returns (ids, starts, ends) in characters counted through all texts, with white space."""
     raise NotImplementedError(type(encoder).__name__)
 
 
@@ -85,9 +87,9 @@ def _(encoder: SentencePieceEncoder, texts):
     ids, starts, ends = encoder.tf_encode_with_offsets(texts)
     sizes = tf.cast(tf.strings.length(texts), tf.int64)
     first = tf.gather(tf.cumsum(sizes, exclusive=True), ids.value_rowids())
-    before = tf.concat([[0], _characters(texts)], 0)
-    starts, ends = (tf.gather(before, first + each.values) for each in (starts, ends))
-    # Of the pieces that come from one character, only the last one has a length.
+    characters = tf.concat([[0], _characters(texts)], 0)
+    starts, ends = (tf.gather(characters, first + offsets.values) for offsets in (starts, ends))
+    # Of several pieces of one character, only the last one has a length.
     return ids, starts, tf.where(starts == ends, starts + 1, ends)
 
 
@@ -97,12 +99,12 @@ def _(encoder: WordPieceEncoder, texts):
 
 
 def _of_bytes(sizes, texts):
-    """Returns the first and the last character, plus one, of pieces of so many bytes that follow one another."""
+    """Returns the first and the last character, plus one, of consecutive pieces with `sizes` bytes."""
     characters, borders = _characters(texts), tf.cumsum(sizes)
     return tf.gather(characters, borders - sizes) - 1, tf.gather(characters, borders - 1)
 
 
 def _characters(texts):
-    """Returns int64 [bytes of all texts]: how many characters have begun up to each byte, itself counted."""
-    read = tf.cast(tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8), tf.int32)
-    return tf.cumsum(tf.cast(tf.bitwise.bitwise_and(read, 0xC0) != 0x80, tf.int64))
+    """Returns int64 [bytes of all texts]: the number of characters that have begun up to and including each byte."""
+    codes = tf.cast(tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8), tf.int32)
+    return tf.cumsum(tf.cast(tf.bitwise.bitwise_and(codes, 0xC0) != 0x80, tf.int64))

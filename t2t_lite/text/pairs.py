@@ -1,10 +1,10 @@
-"""Rows of ids of a text or a pair, and which ids are kept where there are too many."""
+"""Rows of ids of a text or a pair, and how they are truncated."""
 
 from t2t_lite.text.vocabulary import EOS_ID
 
 
 def cut_texts(ids, longest):
-    """Cuts a row, in a graph, to at most `longest` ids; of a pair the longer text is cut first, as BERT does.
+    """Truncates a row, in a graph, to at most `longest` ids; of a pair the longer text is cut first, as BERT does.
 
     Args:
         ids: int [length], a text or a pair, each ending in 1.
@@ -20,20 +20,20 @@ def cut_texts(ids, longest):
     second = tf.maximum(size - first - 2, 0)  # ids of the second one, if there is one
     is_pair = tf.cast(size > first + 1, tf.int64)
     room = longest - 1 - is_pair  # beside the ends
-    kept, rest = kept_lengths(first, second, room)
+    first_length, second_length = kept_lengths(first, second, room)
     end = tf.constant([EOS_ID], ids.dtype)
-    return tf.concat([ids[:kept], end, ids[first + 1 : first + 1 + rest], tf.repeat(end, is_pair)], 0)
+    return tf.concat([ids[:first_length], end, ids[first + 1 : first + 1 + second_length], tf.repeat(end, is_pair)], 0)
 
 
 def kept_lengths(first, second, room):
-    """Returns how many ids of the texts of a pair are kept where there is room for `room`: the longer is cut first.
+    """Returns how many ids of each text of a pair are kept if `room` ids fit; the longer text is cut first.
 
     Args:
-        first, second: int tensors of one shape, the texts' lengths; second 0: the first text is alone.
+        first, second: int tensors of the same shape, the texts' lengths; second 0: there is only the first text.
         room: int, or such a tensor.
     """
     import tensorflow as tf
 
-    # The first has what the second leaves, and half at least.
-    kept = tf.minimum(first, tf.maximum(room - second, (room + 1) // 2))
-    return kept, tf.minimum(second, room - kept)
+    # The first gets what the second leaves, and at least half.
+    first_kept = tf.minimum(first, tf.maximum(room - second, (room + 1) // 2))
+    return first_kept, tf.minimum(second, room - first_kept)

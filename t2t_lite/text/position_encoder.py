@@ -24,7 +24,7 @@ class PositionEncoder:
         return hashlib.sha256(f"{type(self).__name__} {self.vocab_size}".encode()).hexdigest()
 
     def encode(self, text):
-        """Returns the ids of numbers separated by spaces. Raises `UserError` for what is no position."""
+        """Returns the ids of numbers separated by spaces. Raises `UserError` for anything else."""
         words = text.split()
         for word in words:
             if not re.fullmatch(r"[0-9]{1,9}", word) or not 1 <= int(word) < self.vocab_size:

@@ -32,19 +32,19 @@ class Sources(typing.NamedTuple):
 
 
 def valid(texts):
-    """string, any bytes -> the same in UTF-8, with U+FFFD in place of what is none."""
+    """string, any bytes -> valid UTF-8, with U+FFFD in place of invalid bytes."""
     return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
 
 
-def longest_input(given, most):
-    """Returns the longest input of an export in ids: what is given, or for None 512, but at most `most`."""
-    return min(_LONGEST, most) if given is None else given
+def longest_input(longest, most):
+    """Returns the longest input of an export in ids: `longest`, or if None, 512 but at most `most`."""
+    return min(_LONGEST, most) if longest is None else longest
 
 
 def reader(encoder, longest):
     """Returns a tf.function: string [batch] -> `Sources`; blank texts are encoded like any other.
 
-    One per vocabulary and export, since each has the vocabulary's whole file as a constant.
+    Create one per vocabulary and export, since each contains the whole vocabulary file as a constant.
 
     Args:
         encoder: TextEncoder.
@@ -54,16 +54,16 @@ def reader(encoder, longest):
 
 
 def beginnings(texts, longest, ends=False, strips=True):
-    """Cuts texts that are far longer than what is read, since encoding megabytes takes many seconds.
+    """Truncates texts that are far longer than needed, since encoding megabytes takes many seconds.
 
     Args:
         texts: string [batch], UTF-8.
-        longest: int, how many ids are read of each.
-        ends: bool, whether the last ids are read.
-        strips: bool, whether the spaces before such a text are left out, which most vocabularies have no ids for.
+        longest: int, number of ids needed of each.
+        ends: bool, whether the last ids are needed instead of the first.
+        strips: bool, whether to drop the spaces before such a text, for which most vocabularies have no ids.
 
     Returns:
-        (string [batch], bool [batch]: whether each was cut).
+        (string [batch], bool [batch]: whether each was truncated).
     """
     most = longest_text(longest)  # bytes
     is_long = tf.strings.length(texts) > most
@@ -71,20 +71,20 @@ def beginnings(texts, longest, ends=False, strips=True):
         texts = tf.where(is_long, tf.strings.regex_replace(texts, f"^{SPACE}+", "", replace_global=False), texts)
     lengths = tf.strings.length(texts)
     start = tf.maximum(lengths - most, 0) if ends else tf.zeros_like(lengths)
-    cut = tf.strings.substr(texts, start, tf.fill(tf.shape(texts), most))
-    # What is left of a character at the cut goes.
-    return tf.strings.unicode_transcode(cut, "UTF-8", "UTF-8", errors="ignore"), is_long
+    parts = tf.strings.substr(texts, start, tf.fill(tf.shape(texts), most))
+    # Drops an incomplete character at the cut.
+    return tf.strings.unicode_transcode(parts, "UTF-8", "UTF-8", errors="ignore"), is_long
 
 
 def row_reader(encode, longest, num_texts):
     """Returns a function: `num_texts` times string [batch] -> (ids int32 [batch, width], truncated bool [batch]).
 
-    A row of ids has one text or two, each with EOS at its end, then 0. Of two texts the longer is cut first, as
-    `cut_texts` does.
+    A row of ids has one text or two, each followed by EOS, then 0. Of two texts the longer is cut first, as by
+    `cut_texts`.
 
     Args:
         encode: result of `encoding`.
-        longest: int, of a row's ids with EOS.
+        longest: int, maximum length of a row in ids with EOS.
         num_texts: 1 or 2.
     """
 
@@ -94,25 +94,25 @@ def row_reader(encode, longest, num_texts):
         pieces = encode(cut)
         lengths = tf.cast(pieces.row_lengths(), tf.int32)
         first, second = lengths[:rows], lengths[rows:] if num_texts > 1 else tf.zeros([rows], tf.int32)
-        kept = kept_lengths(first, second, longest - num_texts)
-        each = tf.concat(kept[:num_texts], 0)
-        sides = tf.RaggedTensor.from_tensor(with_eos(pieces, each), each + 1)
+        lengths_kept = kept_lengths(first, second, longest - num_texts)
+        row_lengths = tf.concat(lengths_kept[:num_texts], 0)
+        sides = tf.RaggedTensor.from_tensor(with_eos(pieces, row_lengths), row_lengths + 1)
         ids = tf.concat([sides[at * rows : (at + 1) * rows] for at in range(num_texts)], 1)
         is_cut = tf.reduce_any(tf.reshape(is_cut, [num_texts, rows]), 0)
-        return ids.to_tensor(), is_cut | (first + second > tf.add_n(kept))
+        return ids.to_tensor(), is_cut | (first + second > tf.add_n(lengths_kept))
 
     return read
 
 
 def as_many(**texts):
-    """{name: string [n]} -> list of these, after checking in the graph that there are as many of each."""
+    """{name: string [n]} -> list of these, after checking in the graph that all have the same length."""
     (first, expected), *others = texts.items()
     checks = [
         tf.debugging.assert_equal(
-            tf.shape(expected), tf.shape(found),
+            tf.shape(expected), tf.shape(values),
             f"as many {name} as {first} are expected, one for each; the numbers differ", summarize=1,
         )
-        for name, found in others
+        for name, values in others
     ]  # fmt: skip
     with tf.control_dependencies(checks):
         return [*map(tf.identity, texts.values())]
@@ -132,8 +132,8 @@ def _read(encoder, longest, texts):
     pieces = encoder.tf_encode(texts)  # ragged [batch, (length)]
     lengths = tf.cast(pieces.row_lengths(), tf.int32)
     is_blank = tf.strings.regex_full_match(texts, BLANK) | (lengths == 0)
-    kept = tf.minimum(lengths, longest)
-    return Sources(with_eos(pieces, kept), kept, is_blank, is_cut | (lengths > longest))
+    num_ids = tf.minimum(lengths, longest)
+    return Sources(with_eos(pieces, num_ids), num_ids, is_blank, is_cut | (lengths > longest))
 
 
 def blanked(sources):
@@ -148,11 +148,11 @@ def blanked(sources):
     )
 
 
-def with_eos(pieces, kept):
-    """Ragged int32 [batch, (length)], int32 [batch] -> int32 [batch, width]: the first `kept` of a row, EOS, then 0."""
-    width = tf.reduce_max(tf.concat([kept, [0]], 0)) + 1  # at least 1, even in an empty batch
+def with_eos(pieces, lengths):
+    """Ragged int32 [batch, (length)], int32 [batch] -> int32 [batch, width]: the first ids of a row, EOS, then 0."""
+    width = tf.reduce_max(tf.concat([lengths, [0]], 0)) + 1  # at least 1, even in an empty batch
     ids = pieces[:, :width].to_tensor(0, shape=[None, None])
     ids = tf.pad(ids, [[0, 0], [0, width - tf.shape(ids)[1]]])
     position = tf.range(width)[None]
-    ids = tf.where(position < kept[:, None], ids, 0)
-    return tf.where(position == kept[:, None], EOS_ID, ids)
+    ids = tf.where(position < lengths[:, None], ids, 0)
+    return tf.where(position == lengths[:, None], EOS_ID, ids)

@@ -11,13 +11,13 @@ from t2t_lite.errors import UserError, shown
 
 
 class RealEncoder:
-    """Ids of numbers: 1 is the lowest, 65,536 the highest, the others lie evenly between them; 0 is padding.
+    """Ids of numbers: 1 is the lowest, 65,536 the highest, the others are evenly spaced between them; 0 is padding.
 
     Args:
         lowest, highest: float, the range of the numbers.
 
     Raises:
-        UserError: not two finite numbers, the lower one first, or their difference is none.
+        UserError: these are not two finite numbers, the lower one first, with a finite difference.
     """
 
     STEPS = 2**16
@@ -36,7 +36,7 @@ class RealEncoder:
         return hashlib.sha256(json.dumps([self.lowest, self.highest]).encode()).hexdigest()
 
     def encode(self, text):
-        """Returns the list of the one id of a number, a str or float. Raises `UserError` if it is none in the range."""
+        """Returns [id] of a number, a str or float. Raises `UserError` if it is not a number in the range."""
         number = as_number(text)
         if number is None or not self.lowest <= number <= self.highest:
             raise UserError(f"{shown(text)}: expected a number from {self.lowest:g} to {self.highest:g}.")
@@ -44,11 +44,11 @@ class RealEncoder:
 
     @classmethod
     def place(cls, ids):
-        """Returns the places of ids, floats, between the lowest number, 0, and the highest, 1; any arrays."""
+        """Returns the places of ids, any array, as floats from 0, the lowest number, to 1, the highest."""
         return (ids - 1) / (cls.STEPS - 1)
 
     def value(self, place):
-        """Returns the number at a place between the lowest, 0, and the highest, 1; of a tensor that of each place."""
+        """Returns the number at a place from 0, the lowest, to 1, the highest; elementwise for a tensor."""
         return self.lowest + place * (self.highest - self.lowest)
 
     def decode(self, ids):
@@ -56,7 +56,7 @@ class RealEncoder:
         return " ".join(self._text(self.value(float(self.place(i)))) for i in np.ravel(ids) if i)
 
     def _text(self, number):
-        """Returns a number with as few digits as tell its id: 4.3, not 4.29998."""
+        """Returns a number with as few digits as identify its id: 4.3, not 4.29998."""
         number = min(max(number, self.lowest), self.highest)
         for digits in itertools.count(max(0, math.floor(-math.log10(self._step)))):
             rounded = min(max(round(number, digits), self.lowest), self.highest)
@@ -69,7 +69,7 @@ class RealEncoder:
 
 
 def as_number(text):
-    """Returns the finite float that a str or number says, or None."""
+    """Returns a str or number as a finite float, or None."""
     try:
         number = float(text)
     except (TypeError, ValueError):

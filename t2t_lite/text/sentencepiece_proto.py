@@ -1,7 +1,7 @@
 """SentencePiece's model file as a protocol buffer (sentencepiece_model.proto): only the fields read or changed here.
 
-All other fields are preserved. The sentencepiece package has such a module too, but its current versions
-work only with the newest protobuf, which Apache Beam does not allow.
+All other fields are preserved. The sentencepiece package has such a module too, but its current versions work only with
+the newest protobuf, which Apache Beam does not allow.
 """
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -53,13 +53,13 @@ _ENUMS = {
 
 
 def _make():
-    """Returns the classes of the two messages that other modules use; the others are parts of them."""
+    """Returns the classes of the two messages that other modules use; the others are nested in them."""
     file = descriptor_pb2.FileDescriptorProto(name="t2t_lite_sentencepiece.proto", package="t2t_lite", syntax="proto2")
-    made = {}
+    messages = {}
     for name in sorted(_MESSAGES):  # outer messages first
         outer, _, inner = name.rpartition(".")
-        made[name] = made[outer].nested_type.add(name=inner) if outer else file.message_type.add(name=name)
-    for name, message in made.items():
+        messages[name] = messages[outer].nested_type.add(name=inner) if outer else file.message_type.add(name=name)
+    for name, message in messages.items():
         if name in _ENUMS:
             enum, values = _ENUMS[name]
             kind = message.enum_type.add(name=enum)

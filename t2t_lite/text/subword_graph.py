@@ -30,9 +30,9 @@ class SubwordGraph:
     def __init__(self, pieces, ids, alphabet):
         self._pieces = pieces
         self._longest = max(map(len, ids))
-        # The second is for tokens that no sequence of pieces spells: it escapes characters that are not pieces.
+        # The second is for tokens that pieces cannot spell: it escapes all characters that are not pieces.
         self._alphabets = [
-            np.sort([ord(c) for c in found if c != "\n"]) for found in (alphabet, {*filter(_is_one, ids)})
+            np.sort([ord(c) for c in characters if c != "\n"]) for characters in (alphabet, {*filter(_is_one, ids)})
         ]
         with tf.init_scope():  # outside of any function that is being traced: an export has to track it
             values = tf.constant([*ids.values()], tf.int64)
@@ -42,8 +42,10 @@ class SubwordGraph:
         """string [batch] -> int32 ragged [batch, (length)], without EOS."""
         codes = tf.strings.unicode_decode(strings, "UTF-8")
         rows, codes = row_ids(codes), codes.values
-        known = _in_ranges(codes)
-        begins = tf.concat([tf.ones_like(rows[:1], tf.bool), (known[1:] != known[:-1]) | (rows[1:] != rows[:-1])], 0)
+        is_word = _in_ranges(codes)
+        begins = tf.concat(
+            [tf.ones_like(rows[:1], tf.bool), (is_word[1:] != is_word[:-1]) | (rows[1:] != rows[:-1])], 0
+        )
         token_of_each = tf.cumsum(tf.cast(begins, tf.int64)) - 1
         token_rows, first_codes = rows[begins], codes[begins]
         lengths = tf.math.bincount(tf.cast(token_of_each, tf.int32), dtype=tf.int32)
@@ -51,21 +53,21 @@ class SubwordGraph:
         changes = token_rows[1:] != token_rows[:-1]
         is_first = tf.concat([tf.ones_like(token_rows[:1], tf.bool), changes], 0)
         is_last = tf.concat([changes, tf.ones_like(token_rows[:1], tf.bool)], 0)
-        kept = ~((first_codes == ord(" ")) & (lengths == 1)) | is_first | is_last
+        stays = ~((first_codes == ord(" ")) & (lengths == 1)) | is_first | is_last
         spelled = []
         for alphabet in self._alphabets:
             escaped = tf.RaggedTensor.from_value_rowids(_escaped(codes, alphabet), token_of_each)
-            tokens = tf.boolean_mask(tf.strings.reduce_join(escaped, axis=-1) + "_", kept)
+            tokens = tf.boolean_mask(tf.strings.reduce_join(escaped, axis=-1) + "_", stays)
             spelled.append(self._wordpiece.tokenize(tokens))
         usual, instead = spelled
         is_spelled = tf.reduce_min(usual, axis=1) > 0
-        # Where nothing fits, WordPiece returns the entry of padding, 0.
+        # If nothing fits, WordPiece returns the entry of padding, 0.
         ids = tf.ragged.stack([usual, instead], axis=1)  # [tokens, 2, (pieces)]
-        chosen = tf.gather(ids, tf.where(is_spelled, 0, 1), batch_dims=1)
-        chosen = tf.RaggedTensor.from_value_rowids(
-            chosen, tf.boolean_mask(token_rows, kept), tf.size(strings, tf.int64)
+        spelling = tf.gather(ids, tf.where(is_spelled, 0, 1), batch_dims=1)
+        spelling = tf.RaggedTensor.from_value_rowids(
+            spelling, tf.boolean_mask(token_rows, stays), tf.size(strings, tf.int64)
         )
-        return tf.cast(chosen.merge_dims(1, 2), tf.int32)
+        return tf.cast(spelling.merge_dims(1, 2), tf.int32)
 
     @functools.cached_property
     def _wordpiece(self):
@@ -84,9 +86,11 @@ class SubwordGraph:
         tokens = _not_empty(tf.strings.split(joined, "_"))
         tokens = _not_empty(tf.ragged.map_flat_values(_unescaped, tokens))
         first = tf.strings.unicode_decode(tf.strings.substr(tokens.values, 0, 1, unit="UTF8_CHAR"), "UTF-8")
-        known, rows = _in_ranges(first.to_tensor(0, shape=[None, 1])[:, 0]), tokens.value_rowids()
-        parted = tf.concat([tf.zeros_like(rows[:1], tf.bool), known[1:] & known[:-1] & (rows[1:] == rows[:-1])], 0)
-        return tf.strings.reduce_join(tokens.with_values(tf.where(parted, " ", "") + tokens.values), axis=-1)
+        is_word, rows = _in_ranges(first.to_tensor(0, shape=[None, 1])[:, 0]), tokens.value_rowids()
+        needs_space = tf.concat(
+            [tf.zeros_like(rows[:1], tf.bool), is_word[1:] & is_word[:-1] & (rows[1:] == rows[:-1])], 0
+        )
+        return tf.strings.reduce_join(tokens.with_values(tf.where(needs_space, " ", "") + tokens.values), axis=-1)
 
 
 def _is_one(piece):
@@ -119,8 +123,8 @@ def _unescaped_part(parts):
     codes = tf.strings.to_number(tf.where(is_short, digits, "0"), tf.int32)
     exists = is_short & ((codes < 0xD800) | (codes > 0xDFFF)) & (codes <= 0x10FFFF)
     characters = tf.strings.unicode_encode(tf.where(exists, codes, 0)[:, None], "UTF-8")
-    found = tf.where(is_number, tf.where(exists, characters, _UNDEFINED), parts)
-    return tf.where(parts == "\\u", "_", tf.where(parts == "\\\\", "\\", found))
+    unescaped = tf.where(is_number, tf.where(exists, characters, _UNDEFINED), parts)
+    return tf.where(parts == "\\u", "_", tf.where(parts == "\\\\", "\\", unescaped))
 
 
 def _in_ranges(codes):
@@ -130,9 +134,6 @@ def _in_ranges(codes):
 
 @functools.cache
 def _ranges():
-    """Returns the code points at which ranges of letters and numbers alternately begin and end.
-
-    They come from Python's own Unicode table, which differs from ICU's.
-    """
-    known = np.array([unicodedata.category(chr(i))[0] in "LN" for i in range(0x110000)], np.int8)
-    return np.flatnonzero(np.diff(known, prepend=0)).astype("int32")
+    """Returns the code points where ranges of letters and numbers begin and end, by Python's table, not ICU's."""
+    is_word = np.array([unicodedata.category(chr(i))[0] in "LN" for i in range(0x110000)], np.int8)
+    return np.flatnonzero(np.diff(is_word, prepend=0)).astype("int32")

@@ -18,7 +18,7 @@ from t2t_lite.text.word_cache import WordCache
 ENDING = ".subwords"
 _ESCAPES = frozenset("\\_u;0123456789")
 _RESERVED = (("<pad>_", "<pad>"), ("<EOS>_", "<EOS>"))  # as newer and older versions wrote them
-_UNDEFINED = "\u3013"  # stands for an escaped number that is not a code point
+_UNDEFINED = "\u3013"  # replaces an escaped number that is not a code point
 
 
 class SubwordTextEncoder(TextEncoder):
@@ -65,21 +65,21 @@ class SubwordTextEncoder(TextEncoder):
         ids, start = [], 0
         while start < len(escaped):
             for end in range(min(len(escaped), start + self._longest), start, -1):
-                found = self._ids.get(escaped[start:end])
-                if found is not None:
+                piece_id = self._ids.get(escaped[start:end])
+                if piece_id is not None:
                     break
             else:
                 return None
-            ids.append(found)
+            ids.append(piece_id)
             start = end
         return ids
 
     def pieces(self, ids):
-        """Returns the vocabulary's entry for every id, and such as `<unused_90>` for one that no text uses."""
+        """Returns the vocabulary's entry for every id, or `<unused_90>` and the like for ids that no text uses."""
         ids = [int(i) for i in ids]
-        shown = super().pieces(ids)
-        unused = (i not in (PAD_ID, EOS_ID) and self._ids.get(piece) != i for i, piece in zip(ids, shown, strict=True))
-        return [f"<unused_{i}>" if is_unused else piece for i, piece, is_unused in zip(ids, shown, unused, strict=True)]
+        names = super().pieces(ids)
+        unused = (i not in (PAD_ID, EOS_ID) and self._ids.get(piece) != i for i, piece in zip(ids, names, strict=True))
+        return [f"<unused_{i}>" if is_unused else piece for i, piece, is_unused in zip(ids, names, unused, strict=True)]
 
     def tf_encode(self, strings):
         """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; the same ids as `encode`."""
@@ -124,9 +124,9 @@ def read_pieces(content, path):
     pieces = [_unquoted(line.rstrip()) for line in lines]
     wrong = [i for i, names in enumerate(_RESERVED) if i >= len(pieces) or pieces[i] not in names]
     if wrong:
-        found = repr(lines[wrong[0]][:40]) if wrong[0] < len(lines) else "the end"
+        actual = repr(lines[wrong[0]][:40]) if wrong[0] < len(lines) else "the end"
         raise UserError(
-            f"{path}: not a vocabulary of tensor2tensor's subwords: found {found} as line {wrong[0] + 1}, expected "
+            f"{path}: not a vocabulary of tensor2tensor's subwords: found {actual} as line {wrong[0] + 1}, expected "
             f"'{_RESERVED[wrong[0]][0]}'."
         )
     lacking = sorted(_ESCAPES - set(pieces))
@@ -145,9 +145,9 @@ def _unquoted(line):
 def tokenize(text):
     """Splits a string between letters or numbers and other characters, dropping single spaces between tokens."""
     tokens, start = [], 0
-    known = [is_alphanumeric(character) for character in text]
+    is_word = [is_alphanumeric(character) for character in text]
     for at in range(1, len(text)):
-        if known[at] != known[at - 1]:
+        if is_word[at] != is_word[at - 1]:
             if text[start:at] != " " or start == 0:
                 tokens.append(text[start:at])
             start = at
@@ -156,11 +156,11 @@ def tokenize(text):
 
 def detokenize(tokens):
     """Joins the tokens of `tokenize`, with a space between two tokens of letters or numbers."""
-    joined, before = [], False
+    joined, was_alphanumeric = [], False
     for token in tokens:
         alphanumeric = is_alphanumeric(token[0])
-        joined.append(" " + token if before and alphanumeric else token)
-        before = alphanumeric
+        joined.append(" " + token if was_alphanumeric and alphanumeric else token)
+        was_alphanumeric = alphanumeric
     return "".join(joined)
 
 

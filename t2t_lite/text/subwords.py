@@ -15,7 +15,7 @@ from t2t_lite.text.word_counts import count_words
 
 RESERVED = re.compile("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>")  # pieces that every vocabulary learned here has
 LONGEST_SYMBOL = 100
-_LONGEST_SENTENCE = 2**30  # bytes, the largest value: by default SentencePiece skips what has more than 4,192
+_LONGEST_SENTENCE = 2**30  # bytes, the largest value; by default SentencePiece skips sentences over 4,192
 _LOGGER = logging.getLogger("t2t_lite")
 # Characters that "identity" turns into spaces; such a rule cannot contain NUL.
 BLANKS = [*range(0x01, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
@@ -25,7 +25,7 @@ _SPACES = dict.fromkeys([*BLANKS, ord(BLANK)], " ")
 def is_blank(text):
     """Returns whether a text has only white space, `BLANKS` and U+2581, SentencePiece's own symbol for a space.
 
-    For the last two a vocabulary that is learned here has no pieces but spaces.
+    A vocabulary that is learned here encodes the last two as spaces.
     """
     return not text.strip() or ((BLANK in text or not text.isprintable()) and not text.translate(_SPACES).strip())
 
@@ -54,20 +54,20 @@ def train_sentencepiece(
 
     No piece contains a space between words, so word counts are enough to learn the same pieces that SentencePiece
     learns from the lines, in memory for the distinct words only. If these have more than about 10 million characters in
-    total (800,000 words), the rarest are left out, and the log says so: see `count_words`.
+    total (800,000 words), the rarest are dropped, which is logged: see `count_words`.
 
     Args:
         lines: iterable of strings, of any length.
         model_prefix: path without extension, on any file system that `tf.io.gfile` supports.
         vocab_size: number of pieces, including the special ones and 256 bytes.
         character_coverage: share of the text's characters that get pieces of their own.
-        normalization: "identity" (control characters and line separators become spaces, all else stays), or one of
-            SentencePiece's rules: "nfkc", "nmt_nfkc", or these with `_cf` (lower case). Runs of spaces become one.
+        normalization: "identity" (control characters and line separators become spaces, nothing else changes), or one
+            of SentencePiece's rules: "nfkc", "nmt_nfkc", or these with `_cf` (lower case). Runs of spaces become one.
         user_defined_symbols: strings without spaces that are always one piece, with the ids from 3 on.
 
     Raises:
         UserError: `vocab_size` is too large or too small for the text (the message gives the limit), there is no text,
-            or a symbol contains a space, occurs twice or is reserved.
+            or a symbol contains a space, is repeated or reserved.
     """
     # Tabs separate words from counts below, so they must separate words here, whatever the normalization.
     separators = {code: " " for code in BLANKS} if normalization == "identity" else {9: " "}
@@ -90,7 +90,7 @@ def train_bpe(counts, **options):
 
     Args:
         counts: dict {word: occurrences}, which is emptied.
-        **options: the trainer's, beside those that all vocabularies share.
+        **options: options of the trainer, in addition to those that all vocabularies share.
     """
     import sentencepiece
 
@@ -117,7 +117,7 @@ def adopt_sentencepiece(path, model_prefix):
     """Copies any SentencePiece model to `<model_prefix>.model` and writes its `.vocab`.
 
     Special ids are changed to padding 0, EOS 1 and unknown 2, as `with_usual_ids` describes. A model without byte
-    fallback stays without it; the log says that it has unknown characters.
+    fallback remains without it, and a log message says that it has unknown characters.
 
     Raises:
         UserError: the file does not exist, or is not a SentencePiece model.
@@ -155,8 +155,8 @@ def with_usual_ids(model, path):
             setattr(spec, f"{role}_piece", name)
         special.append(proto.SentencePiece(piece=name, score=0, type=kind.CONTROL))
     special += [piece for piece in proto.pieces if piece.type == kind.UNKNOWN]
-    taken = {piece.piece for piece in special}
-    pieces = special + [piece for piece in proto.pieces if piece.piece not in taken]
+    special_names = {piece.piece for piece in special}
+    pieces = special + [piece for piece in proto.pieces if piece.piece not in special_names]
     if list(proto.pieces) == pieces:
         return model
     ids = {piece.piece: i for i, piece in enumerate(pieces)}
@@ -177,7 +177,7 @@ def parse_sentencepiece(model, path):
 
     try:
         sentencepiece.SentencePieceProcessor().LoadFromSerializedProto(model)
-    except (RuntimeError, ValueError):  # ValueError: the message itself is no text
+    except (RuntimeError, ValueError):  # ValueError: the message itself is not valid UTF-8
         raise UserError(
             f"{path}: not a SentencePiece model ({len(model):,} bytes). Expected a .model file of spm_train or of "
             "t2t-datagen."
@@ -198,23 +198,23 @@ def _check_symbols(symbols, model_prefix, separators):
     """Raises `UserError` for symbols that cannot be pieces, or that would span several words."""
     for number, symbol in enumerate(symbols):
         if not symbol or any(c in " \u2581\r\n" or ord(c) in separators for c in symbol):
-            found, expected = "has a blank or is empty", "symbols without blanks, such as <2de>"
+            fault, expected = "has a blank or is empty", "symbols without blanks, such as <2de>"
         elif not is_symbol(symbol):
-            found, expected = "cannot be a piece", f"at most {LONGEST_SYMBOL} characters of text"
+            fault, expected = "cannot be a piece", f"at most {LONGEST_SYMBOL} characters of text"
         elif symbol in symbols[:number]:
-            found, expected = "is given twice", "each symbol once"
+            fault, expected = "is given twice", "each symbol once"
         elif RESERVED.fullmatch(symbol):
-            found, expected = "is reserved", "a symbol that the vocabulary does not have anyway"
+            fault, expected = "is reserved", "a symbol that the vocabulary does not have anyway"
         else:
             continue
         raise UserError(
-            f"vocabulary {os.path.basename(model_prefix)}: the user-defined symbol {symbol!r} {found}. Expected "
+            f"vocabulary {os.path.basename(model_prefix)}: the user-defined symbol {symbol!r} {fault}. Expected "
             f"{expected}."
         )
 
 
 def normalization_options(name, folder):
-    """Returns SentencePiece's options. The model file contains the rule, so serving normalizes as training did."""
+    """Returns SentencePiece's options. The model file contains the rule, so serving normalizes like training."""
     if name != "identity":
         return {"normalization_rule_name": name}
     path = os.path.join(folder, "rule.tsv")
@@ -224,7 +224,7 @@ def normalization_options(name, folder):
 
 
 def _without_traces(model):
-    """Removes what says only how the words were given, and the rule's temporary file (the model has the rule)."""
+    """Removes fields that only describe the input format, and the rule's temporary file (the model has the rule)."""
     from t2t_lite.text import sentencepiece_proto
 
     proto = sentencepiece_proto.ModelProto.FromString(model)
@@ -239,9 +239,9 @@ def trainer_errors(vocab_size, model_prefix, added=0):
     """Turns SentencePiece's errors about the text and the vocabulary's size into errors for users.
 
     Args:
-        vocab_size: the size that the user wants.
+        vocab_size: the requested size.
         model_prefix: path of the vocabulary.
-        added: number of ids that the vocabulary has beside SentencePiece's.
+        added: number of ids that the vocabulary has in addition to SentencePiece's.
     """
     name = os.path.basename(model_prefix)
     flag = "--target_vocab_size" if ".targets." in name else "--vocab_size"

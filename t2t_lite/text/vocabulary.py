@@ -62,7 +62,7 @@ class TextEncoder:
 
         Args:
             ids: ints.
-            strip_extraneous: accepted for tensor2tensor's sake; it has no effect.
+            strip_extraneous: accepted for compatibility with tensor2tensor; it has no effect.
 
         Raises:
             ValueError: an id outside the vocabulary.
@@ -83,7 +83,7 @@ class TextEncoder:
         import tensorflow as tf
 
         words = split_words(strings)
-        # Nine digits at most: `to_number` raises beyond int32, and an exported graph must never raise.
+        # At most nine digits: `to_number` raises beyond int32, and an exported graph must never raise.
         words = tf.ragged.boolean_mask(words, tf.strings.regex_full_match(words, "[0-9]{1,9}"))
         ids = tf.ragged.map_flat_values(tf.strings.to_number, words, tf.int32) + self.num_reserved_ids
         return tf.ragged.boolean_mask(ids, ids < self.vocab_size)
@@ -103,7 +103,7 @@ class TextEncoder:
 
     @property
     def piece_bytes(self):
-        """For every id its text as UTF-8, a list of bytes, b"" for ids that are not shown.
+        """The text of every id as UTF-8, a list of bytes, b"" for ids without text.
 
         Joined, they are the text of a list of ids, except that `decode` may drop a space at its beginning. None if an
         id's text depends on the ids around it.
@@ -112,15 +112,15 @@ class TextEncoder:
 
     def _visible(self, ids):
         """Returns the ids before the first EOS, without padding, after checking them against the vocabulary's size."""
-        found = []
+        visible = []
         for i in map(int, ids):
             if i == EOS_ID:
                 break
             if not 0 <= i < self.vocab_size:
                 raise ValueError(f"id {i} is outside the vocabulary. Expected 0 to {self.vocab_size - 1}.")
             if i != PAD_ID:
-                found.append(i)
-        return found
+                visible.append(i)
+        return visible
 
     def _join(self, ids):
         return " ".join(self._piece(i) for i in ids)
@@ -173,8 +173,8 @@ class ByteTextEncoder(TextEncoder):
 class TokenTextEncoder(TextEncoder):
     """Ids of whole words listed in a file, one per line (`VocabType.TOKEN`).
 
-    The file's first two lines are the entries of padding and EOS (`<pad>`, `<EOS>`), as in tensor2tensor. In a
-    text `<EOS>` is this id, too, and `<pad>` an unknown word.
+    The file's first two lines are the entries of padding and EOS (`<pad>`, `<EOS>`), as in tensor2tensor. In a text
+    `<EOS>` becomes this id, too, and `<pad>` is an unknown word.
 
     Args:
         path: path of the file, on any file system that `tf.io.gfile` supports.
@@ -185,9 +185,11 @@ class TokenTextEncoder(TextEncoder):
         self.path = path
         self._file = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
         self._words = lines_of(self._file, path, "one word per line")
-        found = " ".join(self._words[:2])[:40]
-        if not re.fullmatch(r"(?i)\S*pad\S* \S*eos\S*", found):
-            raise UserError(f"{path}: begins with {found!r}. Expected the lines <pad> and <EOS>, then one word each.")
+        beginning = " ".join(self._words[:2])[:40]
+        if not re.fullmatch(r"(?i)\S*pad\S* \S*eos\S*", beginning):
+            raise UserError(
+                f"{path}: begins with {beginning!r}. Expected the lines <pad> and <EOS>, then one word each."
+            )
         self._ids = {word: i for i, word in enumerate(self._words) if i != PAD_ID}
         self.unknown_id = None if replace_oov is None else self._ids.get(replace_oov)
         if len({*self._words}) != len(self._words) or len(self._words) <= self.num_reserved_ids:
@@ -211,7 +213,7 @@ class TokenTextEncoder(TextEncoder):
         return ids
 
     def tf_encode(self, strings):
-        """In a graph: string [batch] -> int32 ragged [batch, (length)]; words without an id are left out."""
+        """In a graph: string [batch] -> int32 ragged [batch, (length)]; words without an id are dropped."""
         import tensorflow as tf
 
         ids = tf.ragged.map_flat_values(self._table.lookup, split_words(strings))
@@ -272,10 +274,10 @@ class SentencePieceEncoder(TextEncoder):
                 "Copy the file again, or delete it and run t2t-datagen."
             ) from None
         p = self._processor
-        found = (p.pad_id(), p.eos_id(), p.unk_id())
-        if found != (PAD_ID, EOS_ID, UNK_ID):
+        special_ids = (p.pad_id(), p.eos_id(), p.unk_id())
+        if special_ids != (PAD_ID, EOS_ID, UNK_ID):
             raise UserError(
-                f"{path}: ids of padding, end of sentence and unknown are {found}. Expected "
+                f"{path}: ids of padding, end of sentence and unknown are {special_ids}. Expected "
                 f"{(PAD_ID, EOS_ID, UNK_ID)}: convert it by t2t-datagen --vocab_from={path} in another "
                 "data_dir, or use spm_train --pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1."
             )
@@ -316,9 +318,9 @@ class SentencePieceEncoder(TextEncoder):
         )
 
     def encode_with_sizes(self, text):
-        """Returns (ids, the UTF-8 bytes of each, the normalized text they spell, where its characters come from).
+        """Returns (ids, number of UTF-8 bytes of each, the normalized text they spell, origins of its characters).
 
-        The last one is a list of int, an index into `text` for each character of the normalized text and for its end.
+        The origins are a list of int, an index into `text` for each character of the normalized text and for its end.
         """
         ids, pieces = self._processor.encode(text), self._processor.encode(text, out_type=str)
         sizes = [1 if self._processor.is_byte(i) else len(piece.encode()) for i, piece in zip(ids, pieces, strict=True)]
@@ -329,7 +331,7 @@ class SentencePieceEncoder(TextEncoder):
         return self._tokenizer.tokenize(strings)
 
     def tf_encode_with_offsets(self, strings):
-        """As `tf_encode`, and the bytes where each piece starts and ends, int64 ragged [batch, (length)] each."""
+        """As `tf_encode`, with the bytes at which each piece starts and ends, int64 ragged [batch, (length)] each."""
         return self._tokenizer.tokenize_with_offsets(strings)
 
     def tf_decode(self, ids):
@@ -360,7 +362,7 @@ class SentencePieceEncoder(TextEncoder):
 
     @property
     def _tokenizer(self):
-        # Not cached: a tokenizer holds a resource of the graph or eager context that it was made in.
+        # Not cached: a tokenizer holds a resource of the graph or eager context in which it was created.
         import tensorflow as tf
         import tensorflow_text
 
@@ -371,7 +373,7 @@ class SentencePieceEncoder(TextEncoder):
 
 
 def vocabulary_sizes(encoders):
-    """Returns the sizes of the inputs' and the targets' vocabulary; None for the targets if there is only one.
+    """Returns the sizes of the inputs' and the targets' vocabularies; None for the targets if there is only one.
 
     Args:
         encoders: {feature: encoder} with "targets", and "inputs" if there are any.
@@ -390,7 +392,7 @@ def tf_visible(ids):
 
 
 def tf_joined(ids, pieces, separator=""):
-    """In a graph: int32 [batch, length] -> string [batch], the pieces, by id, of `tf_visible` ids; others have none."""
+    """In a graph: int32 [batch, length] -> string [batch], the joined `pieces` (list of str by id) of visible ids."""
     import tensorflow as tf
 
     ids = tf_visible(ids)

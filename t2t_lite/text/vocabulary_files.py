@@ -1,4 +1,4 @@
-"""The kinds of vocabulary files of pieces, which the ends of their names tell apart; the tokens tell the two of BPE.
+"""The kinds of vocabulary files, distinguished by their endings; the two kinds of BPE are distinguished by tokens.
 
 | in a data folder | kind | published as |
 |---|---|---|
@@ -7,7 +7,7 @@
 | `…-vocab.json`, `…-merges.txt` | BPE of bytes or words | `vocab.json`, `merges.txt`; `encoder.json`, `vocab.bpe` |
 | `…-vocab.txt` | WordPiece | `vocab.txt` |
 
-Beside the last two is a `…-tokenizer_config.json` if tokens were added, or the pieces do not tell a text's case.
+The last two have a `…-tokenizer_config.json` if tokens were added, or if the case does not follow from the pieces.
 """
 
 from t2t_lite import files
@@ -32,7 +32,7 @@ OF_PIECES = (*_ENCODERS.values(), WordBPEEncoder)  # classes of encoders
 
 
 def ending_of(path):
-    """Returns the ending that a vocabulary has in a data folder; of an unknown name SentencePiece's."""
+    """Returns the ending of a vocabulary's name in a data folder; SentencePiece's if the name is unknown."""
     if path.endswith(SUBWORDS):
         return SUBWORDS
     if path.endswith(tuple(bpe_files.ENDINGS)):
@@ -62,7 +62,7 @@ def files_of(path):
 
 
 def read_by(encoder):
-    """Returns the paths of the files that an encoder was read from, and of those beside; [] without `path`."""
+    """Returns the paths of all files that an encoder was read from; [] for an encoder without `path`."""
     path = getattr(encoder, "path", None)
     return [file for file in files_of(path) if files.exists(file)] if path else []
 
@@ -72,7 +72,9 @@ def adopt(source, path):
     if ending_of(path) == SENTENCEPIECE:
         subwords.adopt_sentencepiece(source, path.removesuffix(SENTENCEPIECE))
     else:
-        for file, content in reversed(as_adopted(source, path).items()):  # the main file last: all is there then
+        for file, content in reversed(
+            as_adopted(source, path).items()
+        ):  # the main file last: its existence means that all are complete
             files.write_bytes(file, content)
 
 

@@ -17,7 +17,7 @@ def lines_of(content, path, expected):
     Args:
         content: bytes.
         path: str, the file's name, for errors.
-        expected: str, what the file should hold, for errors.
+        expected: str, the expected contents, for errors.
 
     Raises:
         UserError: the bytes are not UTF-8.

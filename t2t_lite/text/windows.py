@@ -1,4 +1,4 @@
-"""The rows in which a question and a long context are read: windows of the context, which overlap."""
+"""The rows in which a question and a long context are read: overlapping windows of the context."""
 
 import functools
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from t2t_lite.text.beginnings import encode_beginning
 from t2t_lite.text.offsets import encode_with_offsets
 from t2t_lite.text.vocabulary import EOS_ID
 
-LONGEST_QUESTION = 64  # ids, as in BERT's run_squad.py; what a longer one has beyond them is left out
+LONGEST_QUESTION = 64  # ids, as in BERT's run_squad.py; longer ones are truncated
 DOC_STRIDE = 128
 
 
@@ -17,10 +17,10 @@ class Window(NamedTuple):
 
     Attributes:
         ids: list of int.
-        before: int, the ids before the context.
-        spans: list of (start, end), the characters of the whole context that each id of the part stands for.
-        start: int, ids of the context before the part.
-        is_last: bool, whether the part is the context's last one.
+        before: int, number of ids before the context.
+        spans: list of (start, end), the characters of the whole context that each id of the part covers.
+        start: int, number of ids of the context before the part.
+        is_last: bool, whether the part is the last one of the context.
     """
 
     ids: list
@@ -32,7 +32,7 @@ class Window(NamedTuple):
     def at(self, start, end):
         """Returns the positions, from 1, of the first and the last id that have characters of [start, end).
 
-        None if there are none, or if the characters go on outside of the window.
+        None if there are none, or if the characters extend beyond the window.
         """
         inside = [i for i, (a, b) in enumerate(self.spans) if a < end and b > start]
         if not inside:
@@ -49,26 +49,26 @@ def windows(encoder, question, context, longest, stride):
     Args:
         encoder: TextEncoder.
         question, context: str.
-        longest: int, the most ids of a row.
+        longest: int, maximum length of a row in ids.
         stride: int, ids from the start of a window to that of the next one; windows leave no gaps.
 
     Raises:
         UserError: a row has no room for a context.
     """
-    asked = [*encode_beginning(encoder, question, LONGEST_QUESTION)[:LONGEST_QUESTION], EOS_ID]
+    question_ids = [*encode_beginning(encoder, question, LONGEST_QUESTION)[:LONGEST_QUESTION], EOS_ID]
     ids, spans = _encoded(encoder, context)
-    room = longest - len(asked) - 1
+    room = longest - len(question_ids) - 1
     if room < 1:
-        raise UserError(f"{shown(question)}: its {len(asked)} ids leave no room for a context in {longest}.")
+        raise UserError(f"{shown(question)}: its {len(question_ids)} ids leave no room for a context in {longest}.")
     last = max(0, len(ids) - room)
     starts = [*range(0, last, min(stride, room)), last]  # the last window is full, too
     return [
-        Window([*asked, *ids[at : at + room], EOS_ID], len(asked), spans[at : at + room], at, at == last)
+        Window([*question_ids, *ids[at : at + room], EOS_ID], len(question_ids), spans[at : at + room], at, at == last)
         for at in starts
     ]
 
 
 @functools.lru_cache(maxsize=4)
 def _encoded(encoder, context):
-    """See `encode_with_offsets`; questions on one context follow one another."""
+    """See `encode_with_offsets`; cached, as questions on one context are consecutive."""
     return encode_with_offsets(encoder, context)

@@ -4,7 +4,7 @@ _LONGEST_WORD = 64  # characters; longer ones are rare, and would fill the memor
 
 
 class WordCache(dict):
-    """Maps a word to its ids, which a function computes when they are first asked for.
+    """Maps a word to its ids, which a function computes at the first lookup.
 
     Args:
         encode: a function of a word. It is pickled with the cache; the words are not.

@@ -31,7 +31,7 @@ def count_words(lines, separators, *, most_counted=MOST_COUNTED, most_kept=MOST_
     If the distinct words do not fit in memory, the rarest are dropped, also while counting (lossy counting: a count can
     be too low by the count that its word had when it was last dropped). If only some of the words with the same count
     fit, a uniform sample of them is kept, selected by checksum. Each word of the sample also counts for those that were
-    left out, up to 16 times. The result depends only on the lines.
+    dropped, up to 16 times. The result depends only on the lines.
 
     Args:
         lines: iterable of strings.
@@ -89,29 +89,27 @@ def _size(counts):
 
 
 def _most_frequent(counts, room, limits):
-    """Returns the words that fit in `room`, the characters of the dropped occurrences, and the lowest count kept.
-
-    `limits` maps a count to the checksum below which its words are kept; it is updated across calls.
-    """
-    seen = np.fromiter(counts.values(), np.int64, len(counts))
+    """Returns the words that fit in `room`, the characters of the dropped occurrences, and the lowest count kept."""
+    # `limits` maps a count to the checksum below which its words are kept; it is updated across calls.
+    occurrences = np.fromiter(counts.values(), np.int64, len(counts))
     sizes = np.fromiter(map(len, counts), np.int64, len(counts)) + 1
     if sizes.sum() <= room:
         return counts, 0, 0
-    levels, level_of = np.unique(-seen, return_inverse=True)  # from the most frequent on
-    together = np.cumsum(np.bincount(level_of, sizes))
-    first = np.searchsorted(together, room, side="right")  # the first level that does not fit as a whole
+    levels, level_of = np.unique(-occurrences, return_inverse=True)  # from the most frequent on
+    total_sizes = np.cumsum(np.bincount(level_of, sizes))
+    first = np.searchsorted(total_sizes, room, side="right")  # the first level that does not fit as a whole
     least = -int(levels[first])
-    is_tie = seen == least
+    is_tie = occurrences == least
     checksums = np.fromiter(map(_checksum, itertools.compress(counts, is_tie)), np.int64)
     order = np.argsort(checksums, kind="stable")
-    room -= together[first - 1] if first else 0
+    room -= total_sizes[first - 1] if first else 0
     first_too_much = np.searchsorted(np.cumsum(sizes[is_tie][order]), room, side="right")
     # Never above an earlier limit: beyond it, the sample would contain only words from a later part of the text.
     limits[least] = min(limits.get(least, 2**32), int(checksums[order[first_too_much]]))
-    stays = seen > least
+    stays = occurrences > least
     stays[is_tie] = checksums < limits[least]
-    kept = collections.Counter(dict(itertools.compress(counts.items(), stays)))
-    return kept, int((seen * sizes)[~stays].sum()), least
+    words = collections.Counter(dict(itertools.compress(counts.items(), stays)))
+    return words, int((occurrences * sizes)[~stays].sum()), least
 
 
 def _checksum(word):
@@ -119,7 +117,7 @@ def _checksum(word):
 
 
 def _stand_for(counts, least, left_out):
-    """Raises the counts of the words seen `least` times to account for the words that were left out."""
+    """Raises the counts of the words that occur `least` times to account for the dropped ones."""
     sample = [word for word, count in counts.items() if count == least]
     share = left_out / max(1, least * (len(sample) + sum(map(len, sample))))
     for word in sample:

@@ -5,19 +5,19 @@ from t2t_lite.text.vocabulary import UNK_ID, ByteTextEncoder
 
 
 def word_pieces(encoder, words):
-    """Encodes words one by one, as they would stand in a sentence with one space between any two.
+    """Encodes words one by one, as in a sentence with single spaces.
 
     Args:
         encoder: TextEncoder.
         words: list of str.
 
     Returns:
-        A list of int per word. A word for which the vocabulary has no piece is one unknown id.
+        A list of int per word. A word without pieces in the vocabulary is one unknown id.
     """
     space = space_before(encoder)
     return [list(encoder.encode((space if at else "") + word)) or [UNK_ID] for at, word in enumerate(words)]
 
 
 def space_before(encoder):
-    """Returns what stands before a word inside a sentence when it is encoded alone: " " if its pieces include that."""
+    """Returns the prefix with which a word inside a sentence is encoded: " " if its pieces include the space."""
     return " " if isinstance(encoder, ByteLevelBPEEncoder | ByteTextEncoder) else ""

@@ -1,7 +1,7 @@
 """Tokens that were added to a published vocabulary, as by Transformers' `add_tokens`.
 
-They are found in a text before anything else is done to it: what stands between them is encoded by itself. Those that
-are "normalized" are found in the normalized text, so that their case does not matter where texts lose theirs.
+They are matched before anything else is done to a text, and the parts between them are encoded separately. Those that
+are "normalized" are matched in the normalized text, so that their case does not matter if texts are lowercased.
 """
 
 import re
@@ -18,7 +18,7 @@ _SCHEMA = {
     "content": str, **dict.fromkeys((f"{name}?" for name in ("special", "normalized", *_SIDES)), bool),
 }  # fmt: skip
 _LISTS = ("additional_special_tokens", "extra_special_tokens")
-# Stands around added tokens inside a graph: code points that are no characters. Such a row in a text is read as U+FFFD.
+# Surrounds added tokens inside a graph: code points that are not characters. In a text, it is replaced by U+FFFD.
 _MARK, _INSTEAD = "\ufdd0\ufdd1\ufdd2", "\ufffd" * 3
 
 
@@ -28,8 +28,8 @@ class AddedToken(NamedTuple):
     Attributes:
         content: str.
         id: int.
-        special: bool, whether it is no part of a decoded text.
-        normalized: bool, whether it is found in the normalized text.
+        special: bool, whether it is left out of decoded texts.
+        normalized: bool, whether it is matched in the normalized text.
     """
 
     content: str
@@ -39,7 +39,7 @@ class AddedToken(NamedTuple):
 
 
 def read_settings(beginning):
-    """Returns {id: facts}, Transformers' `added_tokens_decoder`, of the files beside a vocabulary; {}: there are none.
+    """Returns {id: facts}, Transformers' `added_tokens_decoder`, of the files beside a vocabulary, or {} without any.
 
     Args:
         beginning: str, a path without `vocab.txt`, `vocab.json` or the like.
@@ -61,15 +61,15 @@ def read_settings(beginning):
     }
 
 
-def _contents(said):
-    """Returns the set of the special tokens in a file of settings; each is a text, or an object with one."""
-    lists = (said[name] for name in _LISTS if isinstance(said.get(name), list))
-    found = [value for values in (*lists, said.values()) for value in values]
-    return {value["content"] if isinstance(value, dict) and "content" in value else str(value) for value in found}
+def _contents(settings):
+    """Returns the set of special tokens in a settings file, where each is a string or an object that contains one."""
+    lists = (settings[name] for name in _LISTS if isinstance(settings.get(name), list))
+    tokens = [value for values in (*lists, settings.values()) for value in values]
+    return {value["content"] if isinstance(value, dict) and "content" in value else str(value) for value in tokens}
 
 
 def of_tokenizer_json(added, path):
-    """Returns {id: facts} of the list in a `tokenizer.json`. Raises `UserError` where it is damaged."""
+    """Returns {id: facts} of the list in a `tokenizer.json`. Raises `UserError` if it is damaged."""
     settings = {}
     for facts in added:
         i = facts.get("id") if isinstance(facts, dict) else None
@@ -81,23 +81,23 @@ def of_tokenizer_json(added, path):
     return settings
 
 
-def beyond(settings, published, known, path):
-    """Returns the AddedTokens in {id: facts} that are not `known`, in the order of their ids.
+def beyond(settings, published, excluded, path):
+    """Returns the AddedTokens in {id: facts} that are not `excluded`, in the order of their ids.
 
     Args:
-        settings: as of `read_settings`.
+        settings: as returned by `read_settings`.
         published: list of str, the vocabulary's own tokens by id.
-        known: set of str, the tokens that the vocabulary treats as special anyway.
+        excluded: set of str, the tokens that the vocabulary treats as special anyway.
         path: str, the vocabulary's file, for errors.
 
     Raises:
-        UserError: a token is found in a text by other rules, or its id is another one.
+        UserError: a token has unsupported matching rules or an unexpected id.
     """
     ids = {token: i for i, token in enumerate(published)}
     added = []
     for number, facts in sorted(settings.items(), key=lambda item: (len(item[0]), item[0])):
         token = facts["content"]
-        if token in known:
+        if token in excluded:
             continue
         if not token or not token.isprintable() or token != token.strip():
             raise UserError(
@@ -141,7 +141,7 @@ class AddedTokens:
     Args:
         added: list of AddedToken.
         ids: {content: our id}.
-        lower: bool, whether normalized texts lose their case.
+        lower: bool, whether normalized texts are lowercased.
     """
 
     def __init__(self, added, ids, lower):
@@ -155,7 +155,7 @@ class AddedTokens:
         self._pattern = f"({'|'.join(parts)})"
 
     def split(self, text):
-        """Yields (part of a text, the id of the added token that it is, or None); empty parts are left out."""
+        """Yields (part of a text, its id if it is an added token, or None); empty parts are skipped."""
         for number, part in enumerate(re.split(self._pattern, text.replace(_MARK, _INSTEAD))):
             if number % 2:
                 yield part, self._ids.get(part, self._folded.get(part.lower()))
@@ -165,7 +165,7 @@ class AddedTokens:
     def tf_split(self, strings):
         """In a graph: string [batch] -> (parts, string ragged [batch, (parts)]; int32 [all parts], ids, or -1).
 
-        Joined, the parts are the texts, but for `_MARK` in these. Parts between added tokens can be empty.
+        Joined, the parts are the texts, except for `_MARK` in these. Parts between added tokens can be empty.
         """
         import tensorflow as tf
 
@@ -174,14 +174,14 @@ class AddedTokens:
         )
         parts = tf.strings.split(marked, _MARK)
         is_added = tf.ragged.range(parts.row_lengths()).flat_values % 2 == 1
-        found = tf.fill(tf.shape(parts.flat_values), -1)
+        ids = tf.fill(tf.shape(parts.flat_values), -1)
         folded = tf.strings.lower(parts.flat_values, encoding="utf-8")
         for texts, table in ((folded, self._folded), (parts.flat_values, self._ids)):
             if table:
                 is_it = texts[:, None] == tf.constant([*table])[None]
                 id_of_it = tf.gather(tf.constant([*table.values()]), tf.argmax(is_it, 1))
-                found = tf.where(tf.reduce_any(is_it, 1), id_of_it, found)
-        return parts, tf.where(is_added, found, -1)
+                ids = tf.where(tf.reduce_any(is_it, 1), id_of_it, ids)
+        return parts, tf.where(is_added, ids, -1)
 
     def tf_encode(self, strings, encode):
         """In a graph: string [batch] -> int32 ragged [batch, (length)]; `encode` does the same without added tokens."""

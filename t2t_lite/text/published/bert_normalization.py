@@ -1,7 +1,7 @@
-"""BERT's normalization of text, one character at a time: what becomes of each, and where words begin and end.
+"""BERT's normalization of text, character by character, which also determines where words begin and end.
 
-Composed characters are decomposed and lose their marks without looking at neighbours, which Unicode's normal form may
-reorder: this matters only where two spacing marks (Mc) follow each other in an order that is not canonical.
+Composed characters are decomposed and lose their marks regardless of their neighbors, which Unicode's normal form may
+reorder: this matters only for two consecutive spacing marks (Mc) in an order that is not canonical.
 """
 
 import functools
@@ -12,12 +12,12 @@ from t2t_lite.text.published import character_classes
 
 @functools.cache
 def normalization(lower):
-    """Returns the table for `str.translate`: {code point: text}, completed when a character is first met."""
+    """Returns the table for `str.translate`: {code point: text}, filled when a character first occurs."""
     return _Normalization(lower)
 
 
 class _Normalization(dict):
-    """What becomes of each character: nothing of controls, one space of each kind, spaces around what stands alone."""
+    """Maps controls to nothing, every kind of space to a space, and adds spaces around words of one character."""
 
     def __init__(self, lower):
         super().__init__()
@@ -32,11 +32,11 @@ class _Normalization(dict):
         return text
 
     def changes(self):
-        """Returns {code point: text} of all that do not stay as they are, in order."""
-        # Beyond plane 2 only the classes change: no character there has a lower case or is composed.
+        """Returns {code point: text} of all characters that change, in order."""
+        # Beyond plane 2 only the classes matter: no character there has a lower case or is composed.
         codes = [*range(0xD800), *range(0xE000, 0x30000), *sorted(self._controls | self._marks | self._alone)]
-        found = {code: self._normalized(code) for code in codes}
-        return {code: text for code, text in found.items() if text != chr(code)}
+        texts = {code: self._normalized(code) for code in codes}
+        return {code: text for code, text in texts.items() if text != chr(code)}
 
     def _normalized(self, code):
         if code in self._controls:

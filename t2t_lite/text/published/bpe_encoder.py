@@ -1,6 +1,6 @@
-"""What the encoders of published BPE vocabularies share: a text is split into words, whose symbols merges join.
+"""The base class of encoders of published BPE vocabularies: a text is split into words, whose symbols are merged.
 
-SentencePiece does the joining, in Python and in a graph. It knows one rank per token instead of one per merge, which
+SentencePiece does the merging, in Python and in a graph. It has one rank per token instead of one per merge, which
 gives the same tokens for all merges that BPE can learn; `bpe_files` refuses others.
 """
 
@@ -18,7 +18,7 @@ from t2t_lite.text.vocabulary_lines import read_content
 from t2t_lite.text.word_cache import WordCache
 
 _STANDARD = {"<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>", NEWLINE}
-_PADDINGS = ("<pad>", "[PAD]", "<|pad|>")  # that are added, as to a GPT-2
+_PADDINGS = ("<pad>", "[PAD]", "<|pad|>")  # added tokens, as of a GPT-2
 END_TOKENS = ("</s>", "<|endoftext|>", NEWLINE)
 
 
@@ -28,13 +28,13 @@ class BPEEncoder(PublishedEncoder):
     A subclass has `_split(text) -> words`, `_spelled(word) -> str`, one character per symbol, and `_spelled_tokens`.
 
     Args:
-        path: path of `vocab.json` or `encoder.json`, or of a file whose name ends so (`gpt2-vocab.json`). Its merges
+        path: path of `vocab.json` or `encoder.json`, or of a file with such an ending (`gpt2-vocab.json`). Its merges
             are in `merges.txt` or `vocab.bpe` beside it.
-        symbols: as of `read_vocabulary`.
-        lower: whether text loses its case.
+        symbols: see `read_vocabulary`.
+        lower: whether text is lowercased.
 
     Raises:
-        UserError: a file is missing or cut off, or merges and tokens do not fit each other.
+        UserError: a file is missing or truncated, or merges and tokens do not match.
     """
 
     def __init__(self, path, symbols=None, lower=False):
@@ -50,9 +50,9 @@ class BPEEncoder(PublishedEncoder):
         ending = next(ending for ending in ENDINGS if path.endswith(ending))
         settings = added_tokens.read_settings(path.removesuffix(ending))
         added = added_tokens.beyond(settings, published, special & _STANDARD, path)
-        found = {token.content for token in added}
-        padding = "<pad>" if "<pad>" in special else next((token for token in _PADDINGS if token in found), None)
-        reserved = [padding, end, "<unk>" if "<unk>" in special | found else None]
+        names = {token.content for token in added}
+        padding = "<pad>" if "<pad>" in special else next((token for token in _PADDINGS if token in names), None)
+        reserved = [padding, end, "<unk>" if "<unk>" in special | names else None]
         if added:
             contents[added_tokens.CONFIG] = json.dumps(added_tokens.as_settings(added)).encode()
         super().__init__(path, contents, published, reserved, special, added, lower)
@@ -67,7 +67,7 @@ class BPEEncoder(PublishedEncoder):
 
     @property
     def _tokenizer(self):
-        """In a graph: what joins the symbols of spelled words."""
+        """In a graph: the tokenizer that merges the symbols of spelled words."""
         import tensorflow as tf
         import tensorflow_text
 
@@ -97,7 +97,7 @@ class BPEEncoder(PublishedEncoder):
         raise NotImplementedError
 
     def _spelled_tokens(self):
-        """Returns a list of str by id: the symbols that each token joins, None for those that no text gives."""
+        """Returns a list of str by id: the symbols of each token, or None if no text yields it."""
         raise NotImplementedError
 
     def _sentencepiece_model(self, ranks):
@@ -107,12 +107,12 @@ class BPEEncoder(PublishedEncoder):
         model = ModelProto()
         kind, spec, rule = ModelProto.SentencePiece, model.trainer_spec, model.normalizer_spec
         for i, (token, symbols) in enumerate(zip(self.tokens, self._spelled_tokens(), strict=True)):
-            if symbols is None:  # the blank keeps its name apart from all words
+            if symbols is None:  # the space distinguishes its name from all words
                 model.pieces.add(piece=f" {i}", type=kind.UNKNOWN if i == PAD_ID else kind.CONTROL)
             else:
                 model.pieces.add(piece=symbols, score=-float(ranks.get(token, 0)), type=kind.NORMAL)
         spec.model_type, spec.vocab_size = spec.BPE, len(self.tokens)
-        # SentencePiece joins unknown neighbours to one. Words are spelled without any, so that padding can be its id.
+        # SentencePiece joins unknown neighbors. Words are spelled without unknowns, so that padding can have their id.
         spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = -1, EOS_ID, PAD_ID, -1
         spec.eos_piece, spec.unk_piece = (f" {i}" for i in (EOS_ID, PAD_ID))
         rule.add_dummy_prefix = rule.remove_extra_whitespaces = rule.escape_whitespaces = False

@@ -13,9 +13,9 @@ from t2t_lite.text.published.byte_level_words import CHARACTERS
 from t2t_lite.text.vocabulary_lines import lines_of, read_content
 
 WORD_END = "</w>"
-NEWLINE = "\n</w>"  # of GPT's vocabulary; Transformers' tokenizer gives it to no text, nor does ours
+NEWLINE = "\n</w>"  # of GPT's vocabulary; neither Transformers' tokenizer nor ours uses it for text
 ENDINGS = {"vocab.json": "merges.txt", "encoder.json": "vocab.bpe"}  # Hugging Face's names, OpenAI's
-# Names of tokens that no merge builds. fairseq fills its vocabularies up with madeupword0000 and so on.
+# Names of tokens that no merge builds. fairseq pads its vocabularies with madeupword0000 and so on.
 _SPECIAL = re.compile(rf"<.+>|\[.+\]|madeupword[0-9]{{4}}|{NEWLINE}", re.DOTALL)
 
 
@@ -28,7 +28,7 @@ def files_of(path):
 
 
 def marks_word_ends(path):
-    """Returns whether the tokens of a vocabulary mark the ends of words, and do not spell bytes.
+    """Returns whether the tokens of a vocabulary mark the ends of words instead of spelling bytes.
 
     Raises:
         UserError: the file is missing or damaged.
@@ -46,7 +46,7 @@ def read_vocabulary(contents, paths, symbols=None):
         symbols: list of the tokens that merges begin with, whose rank is -1; None: a word's characters.
 
     Raises:
-        UserError: the files are not such a vocabulary, or do not belong together.
+        UserError: the files are not such a vocabulary, or do not match.
     """
     vocab_path, merges_path = paths["vocab.json"], paths["merges.txt"]
     ids = _read_ids(contents["vocab.json"], vocab_path)
@@ -102,7 +102,7 @@ class Merges:
         self._rank_of_pair = {}
 
     def add(self, left, right):
-        """Adds the last merge. Returns what is wrong with it, or None."""
+        """Adds the last merge. Returns an error message, or None."""
         token, rank = left + right, len(self._halves)
         for half in (left, right):
             if half not in self.ranks:
@@ -115,11 +115,9 @@ class Merges:
         return None
 
     def _stay_apart(self, left, right):
-        """Returns whether the merges so far leave two tokens as they are where one follows the other.
-
-        It undoes what was built later, the left or the right token, until both are symbols. Before that moment no merge
-        may have joined the halves that met there.
-        """
+        """Returns whether the merges so far leave two adjacent tokens as they are."""
+        # It undoes the later of the merges of the left and the right token until both are symbols. Before that merge,
+        # no other may have joined the halves that met there.
         limit = len(self._halves)
         while True:
             if self._rank_of_pair.get((left, right), limit) < limit:
@@ -129,5 +127,5 @@ class Merges:
                 return True
             if of_left > of_right:
                 limit, left = of_left, self._halves[left][1]
-            else:  # the same merge would have come earlier, as it goes from left to right
+            else:  # the same merge would have been applied earlier, from left to right
                 limit, right = of_right + 1, self._halves[right][0]

@@ -17,7 +17,7 @@ class ByteLevelBPEEncoder(BPEEncoder):
     r"""Ids of a byte-level BPE vocabulary; any text comes back unchanged.
 
     Args:
-        path: see `BPEEncoder`, also for what is raised.
+        path: see `BPEEncoder`, which also lists the errors.
 
     Example:
         >>> encoder = ByteLevelBPEEncoder("gpt2/vocab.json")                                     # doctest: +SKIP

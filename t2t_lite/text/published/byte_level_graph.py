@@ -1,7 +1,7 @@
 """Byte-level BPE inside a TensorFlow graph, for exports: the same ids as `ByteLevelBPEEncoder`.
 
 It uses operations of TensorFlow and tensorflow-text, which TensorFlow Serving includes, but no regular expressions:
-those of tensorflow-text end a text at its first NUL, and their classes of characters are another Unicode version's.
+those of tensorflow-text end a text at its first NUL, and their character classes follow another version of Unicode.
 """
 
 import tensorflow as tf
@@ -10,7 +10,7 @@ from t2t_lite.text.published import character_classes
 from t2t_lite.text.published.byte_level_words import CHARACTERS, CONTRACTIONS
 from t2t_lite.text.ragged_rows import row_ids
 
-_END = -1  # stands behind each text in place of a code point, so that no word spans two texts
+_END = -1  # follows each text as a code point, so that no word spans two texts
 
 
 def encode(strings, tokenizer):
@@ -21,11 +21,11 @@ def encode(strings, tokenizer):
     is_real = codes.flat_values != _END
     begins = tf.boolean_mask(_begins(codes.flat_values), is_real)  # bool [characters]
     rows = tf.boolean_mask(tf.boolean_mask(row_ids(codes), is_real), begins)  # int64 [words]
-    read = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
-    read = tf.cast(read, tf.int32)  # [bytes]
-    is_first = tf.bitwise.bitwise_and(read, 0xC0) != 0x80  # of its character
+    codes_of_bytes = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
+    codes_of_bytes = tf.cast(codes_of_bytes, tf.int32)  # [bytes]
+    is_first = tf.bitwise.bitwise_and(codes_of_bytes, 0xC0) != 0x80  # of its character
     begins = is_first & tf.gather(begins, tf.cumsum(tf.cast(is_first, tf.int32)) - 1)
-    spelled = tf.gather(tf.constant([ord(character) for character in CHARACTERS]), read)
+    spelled = tf.gather(tf.constant([ord(character) for character in CHARACTERS]), codes_of_bytes)
     words = tf.RaggedTensor.from_value_rowids(spelled, tf.cumsum(tf.cast(begins, tf.int64)) - 1)
     ids = tokenizer.tokenize(tf.strings.unicode_encode(words, "UTF-8"))  # ragged [words, (ids)]
     return tf.RaggedTensor.from_value_rowids(ids, rows, tf.size(texts, tf.int64)).merge_dims(1, 2)
@@ -37,17 +37,17 @@ def _begins(codes):
     letters, numbers = (character_classes.is_in(codes, character_classes.ranges(name)) for name in "LN")
     kinds = tf.where(codes == _END, 4, tf.where(spaces, 3, tf.where(numbers, 2, tf.where(letters, 1, 0))))
     is_new = kinds != _shifted(kinds, 1, 4)
-    # The last of several spaces begins a word, which goes on if it is a blank.
+    # The last of several white space characters begins a word, which continues if it is a space.
     is_last = spaces & (_shifted(kinds, -1, 4) < 3)
     begins = tf.where(_shifted(codes, 1, _END) == ord(" "), spaces & is_new, is_new) | is_last
     # A contraction ends its word, if the apostrophe begins it.
     following = [_shifted(codes, -1, _END), _shifted(codes, -2, _END)]
     apostrophes = begins & (codes == ord("'"))
     for ending in CONTRACTIONS:
-        found = apostrophes
+        is_contraction = apostrophes
         for letter, code in zip(ending, following, strict=False):
-            found &= code == ord(letter)
-        begins = (begins & ~_shifted(found, 1, False)) | _shifted(found, 1 + len(ending), False)
+            is_contraction &= code == ord(letter)
+        begins = (begins & ~_shifted(is_contraction, 1, False)) | _shifted(is_contraction, 1 + len(ending), False)
     return begins
 
 

@@ -1,7 +1,7 @@
 """Learns a byte-level BPE vocabulary from text, in the two files that GPT-2's tokenizers read.
 
-SentencePiece counts and joins the pairs; its model lists the tokens in the order in which they were learned, from which
-the merges follow.
+SentencePiece counts and joins the pairs; its model lists the tokens in the order in which they were learned, which
+determines the merges.
 """
 
 import itertools
@@ -20,12 +20,12 @@ _LONGEST_TOKEN = 64  # bytes
 def learn_byte_level_bpe(lines, path, vocab_size):
     """Learns a vocabulary and writes it to `path` and the file of merges beside it.
 
-    The same lines give the same files on every machine. Memory and what is left out of huge texts: see `count_words`.
+    The same lines give the same files on every machine. `count_words` describes memory and the limits for huge texts.
 
     Args:
         lines: iterable of strings.
         path: path of the tokens, which ends in `vocab.json`.
-        vocab_size: number of ids, including padding, end and unknown; the file has all but padding and unknown.
+        vocab_size: number of ids, including padding, end and unknown; the file lacks padding and unknown.
 
     Raises:
         UserError: `vocab_size` is too large or too small for the text, or there is no text.
@@ -45,9 +45,9 @@ def learn_byte_level_bpe(lines, path, vocab_size):
             split_by_number=False,
         )
     proto = subwords.parse_sentencepiece(model, path)
-    learned = [piece.piece for piece in proto.pieces if piece.type == piece.NORMAL and len(piece.piece) > 1]
-    tokens = [*(CHARACTERS[byte] for byte in BYTE_ORDER), *learned, END_TOKEN]
-    merges = "".join(f"{left} {right}\n" for left, right in _merges(learned))
+    joined = [piece.piece for piece in proto.pieces if piece.type == piece.NORMAL and len(piece.piece) > 1]
+    tokens = [*(CHARACTERS[byte] for byte in BYTE_ORDER), *joined, END_TOKEN]
+    merges = "".join(f"{left} {right}\n" for left, right in _merges(joined))
     paths = files_of(path)
     files.write_bytes(paths["merges.txt"], f"#version: 0.2\n{merges}".encode())
     # Last: its existence means that the vocabulary is complete.
@@ -56,7 +56,7 @@ def learn_byte_level_bpe(lines, path, vocab_size):
 
 
 def _merges(tokens):
-    """Yields (left, right) of each token: the two that the merges of the tokens before it leave of it."""
+    """Yields (left, right) of each token: the two parts into which the merges of earlier tokens join its bytes."""
     ranks = {}
     for token in tokens:
         symbols = list(token)

@@ -9,13 +9,13 @@ _PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
 BYTE_ORDER = [*_PRINTABLE, *(byte for byte in range(256) if byte not in _PRINTABLE)]  # of the bytes' tokens
 _CHARACTER_OF = {byte: chr(byte) for byte in _PRINTABLE}
 _CHARACTER_OF |= {byte: chr(256 + n) for n, byte in enumerate(BYTE_ORDER[len(_PRINTABLE) :])}
-CHARACTERS = "".join(_CHARACTER_OF[byte] for byte in range(256))  # what stands for each byte
+CHARACTERS = "".join(_CHARACTER_OF[byte] for byte in range(256))  # that represent each byte
 _SPELLING = dict(enumerate(CHARACTERS))
-CONTRACTIONS = ("s", "t", "re", "ve", "m", "ll", "d")  # behind an apostrophe
+CONTRACTIONS = ("s", "t", "re", "ve", "m", "ll", "d")  # after an apostrophe
 
 
 def spelled(word):
-    """Returns the UTF-8 bytes of a text as the characters that stand for them."""
+    """Returns the UTF-8 bytes of a text as the characters that represent them."""
     return word.encode("utf-8").decode("latin-1").translate(_SPELLING)
 
 
@@ -27,9 +27,8 @@ def split(text):
 @functools.cache
 def _splitter():
     """Returns the function that splits a text: GPT-2's expression with the classes written out."""
-    pairs = {name: character_classes.ranges(name) for name in "LN"} | {"S": character_classes.SPACES}
-    known = {name: character_classes.pattern(each) for name, each in pairs.items()}
-    letters, numbers, spaces = (known[name] for name in "LNS")
+    letters, numbers = (character_classes.pattern(character_classes.ranges(name)) for name in "LN")
+    spaces = character_classes.pattern(character_classes.SPACES)
     endings = "|".join(f"'{ending}" for ending in CONTRACTIONS)
     runs = f" ?[{letters}]+| ?[{numbers}]+| ?[^{spaces}{letters}{numbers}]+"
     return re.compile(f"{endings}|{runs}|[{spaces}]+(?![^{spaces}])|[{spaces}]+").findall

@@ -15,7 +15,7 @@ import numpy as np
 
 SPACES = ((0x9, 0xD), (0x20, 0x20), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029))
 SPACES += ((0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000))  # Unicode's White_Space
-# As BERT's code lists the blocks of ideographs. A gap of Hugging Face's tokenizers, 2B820 to 2B91F, is kept.
+# The blocks of ideographs in BERT's code, including the gap of Hugging Face's tokenizers from 2B820 to 2B91F.
 IDEOGRAPHS = (
     (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F), (0x2B920, 0x2CEAF),
     (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
@@ -26,8 +26,8 @@ IDEOGRAPHS = (
 def ranges(name):
     """Returns the class L, N, Mn, P or C as a tuple of (first, last) code points, in order."""
     text = importlib.resources.files(__package__).joinpath("character_classes.tsv").read_text("ascii")
-    found = dict(line.split("\t") for line in text.splitlines())[name]
-    pairs = (part.partition("-") for part in found.split(" "))
+    parts = dict(line.split("\t") for line in text.splitlines())[name]
+    pairs = (part.partition("-") for part in parts.split(" "))
     return tuple((int(first, 16), int(last or first, 16)) for first, _, last in pairs)
 
 
@@ -37,7 +37,7 @@ def code_points(pairs):
 
 
 def pattern(pairs):
-    """Returns ranges as they stand between the brackets of a regular expression of `re`."""
+    """Returns ranges as the contents of a bracket expression of `re`."""
     return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in pairs)
 
 

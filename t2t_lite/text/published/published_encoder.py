@@ -1,4 +1,4 @@
-"""What the encoders of published vocabularies share: ids in this package's order, and special tokens."""
+"""The base class of encoders of published vocabularies: ids in this package's order, and special tokens."""
 
 import re
 
@@ -8,25 +8,25 @@ from t2t_lite.text.vocabulary import UNK_ID, TextEncoder
 
 
 class PublishedEncoder(TextEncoder):
-    """Ids of a vocabulary whose tokens its publisher has numbered.
+    """Ids of a vocabulary whose publisher has numbered the tokens.
 
     Here padding is 0, the end 1 and unknown 2; the other tokens follow in the publisher's order.
 
     Args:
         path: the vocabulary's file.
-        contents: {name that other packages give the file: bytes}, to write the vocabulary again in an export.
+        contents: {name of the file in other packages: bytes}, to write the vocabulary again in an export.
         published: list of str, the tokens in the publisher's order.
-        reserved: the publisher's tokens for padding, end and unknown; None: it has no such token, and one is added.
-        special: set of the names of special tokens, which text never gives unless it is allowed.
-        added: list of AddedToken, which text gives wherever they stand in it; those that are not `published` follow it.
-        lower: whether text loses its case.
+        reserved: the publisher's tokens for padding, end and unknown; None: there is no such token, and one is added.
+        special: set of the names of special tokens, which text never yields unless they are allowed.
+        added: list of AddedToken, which text yields wherever they occur; those not in `published` follow it.
+        lower: whether text is lowercased.
 
     Attributes:
-        path, contents: as given.
+        path, contents: as passed.
         tokens: list of str by id.
         published_ids: list of int by id: the publisher's id, or -1 for an added token.
         special_ids: {name: id} of the publisher's special tokens.
-        added: AddedTokens; None: there are none.
+        added: AddedTokens, or None if there are none.
     """
 
     num_reserved_ids = 3
@@ -86,9 +86,9 @@ class PublishedEncoder(TextEncoder):
         return [self.tokens[i] for i in map(int, ids)]
 
     def encode_part(self, text):
-        """Returns the ids of a text whose added tokens are text like any other."""
+        """Returns the ids of a text in which added tokens are ordinary text."""
         raise NotImplementedError
 
     def tf_encode_part(self, strings):
-        """As `tf_encode`, of texts whose added tokens are text like any other."""
+        """As `tf_encode`, but added tokens are ordinary text."""
         raise NotImplementedError

@@ -1,7 +1,7 @@
 """BPE of lower-case words, the vocabulary of the original GPT (Radford et al. 2018; Sennrich et al. 2016).
 
 A text is normalized and split as for an uncased BERT. The symbols of a word are its characters, the last of which
-carries `</w>`. The ids are those of Transformers' OpenAIGPTTokenizer, which does without ftfy and spaCy.
+carries `</w>`. The ids are those of Transformers' OpenAIGPTTokenizer without ftfy and spaCy.
 """
 
 import functools
@@ -11,18 +11,18 @@ from t2t_lite.text.published.bpe_encoder import BPEEncoder
 from t2t_lite.text.published.bpe_files import WORD_END
 from t2t_lite.text.vocabulary import UNK_ID, tf_joined
 
-# Code points for private use, which no normalized text has: of symbols with `</w>`, and of all that have no token.
+# Private-use code points, which no normalized text contains: of symbols with `</w>`, and of those without a token.
 _FIRST_LAST, _UNKNOWN = 0xF0000, 0x10FFFD
 
 
 class WordBPEEncoder(BPEEncoder):
     r"""Ids of a vocabulary whose tokens mark the ends of words. Case, accents and white space are not kept.
 
-    A character that has no token is one unknown token. A line break, which Transformers' tokenizer never gives, ends a
+    A character that has no token is one unknown token. A line break, which Transformers' tokenizer never yields, ends a
     text.
 
     Args:
-        path: see `BPEEncoder`, also for what is raised.
+        path: see `BPEEncoder`, which also lists the errors.
 
     Example:
         >>> encoder = WordBPEEncoder("gpt/vocab.json")                                           # doctest: +SKIP
@@ -63,34 +63,34 @@ class WordBPEEncoder(BPEEncoder):
         return "".join(map(chr, [*inside, self._last.get(ord(word[-1]), _UNKNOWN)]))
 
     def _spelled_tokens(self):
-        found = []
+        spellings = []
         for i, token in enumerate(self.tokens):
             *inside, last = token.removesuffix(WORD_END) or " "
             if token.endswith(WORD_END):
                 last = chr(self._last.get(ord(last), _UNKNOWN))
-            found.append(None if self._is_special(i) or self._is_added(i) else "".join([*inside, last]))
-        found[UNK_ID] = chr(_UNKNOWN)
-        return found
+            spellings.append(None if self._is_special(i) or self._is_added(i) else "".join([*inside, last]))
+        spellings[UNK_ID] = chr(_UNKNOWN)
+        return spellings
 
     def _join(self, ids):
         return "".join(map(self.tokens.__getitem__, ids)).removesuffix(WORD_END).replace(WORD_END, " ")
 
     @functools.cached_property
     def _inside(self):
-        """{code point: the same} of the characters that can stand inside a word."""
+        """{code point: itself} of the characters that can occur inside a word."""
         return {
             ord(token): ord(token) for i, token in enumerate(self.tokens) if len(token) == 1 and not self._is_added(i)
         }
 
     @functools.cached_property
     def _last(self):
-        """{code point of a character: the one that spells it as the last of a word}."""
+        """{code point of a character: the one that represents it at the end of a word}."""
         symbols = (token.removesuffix(WORD_END) for token in self.tokens if token.endswith(WORD_END))
         return {ord(symbol): _FIRST_LAST + n for n, symbol in enumerate(s for s in symbols if len(s) == 1)}
 
 
 def _looked_up(codes, table):
-    """In a graph: int32 [n] -> int32 [n], what a {int: int} makes of each, `_UNKNOWN` where it has none."""
+    """In a graph: int32 [n] -> int32 [n], the values of a {int: int}, or `_UNKNOWN` for missing keys."""
     import tensorflow as tf
 
     keys = sorted(table)

@@ -39,8 +39,8 @@ class WordPieceEncoder(PublishedEncoder):
         spellings: list of str by id, the pieces that spell words.
 
     Raises:
-        UserError: the file does not exist, a piece occurs twice, or there is no [UNK] or [SEP]; or that configuration
-            asks for another normalization.
+        UserError: the file does not exist, a piece is repeated, there is no [UNK] or [SEP], or that configuration asks
+            for another normalization.
 
     Example:
         >>> encoder = WordPieceEncoder("bert/vocab.txt")                                         # doctest: +SKIP
@@ -53,17 +53,17 @@ class WordPieceEncoder(PublishedEncoder):
         published = _read_pieces(content, path)
         special = {token for token in SPECIAL_TOKENS if token in published}
         is_lower = not any(token != token.lower() for token in published if token not in special)
-        lower = _said_lower(path) if lower is None else lower
+        lower = _configured_lower(path) if lower is None else lower
         self.lower = is_lower if lower is None else lower
         added = added_tokens.beyond(added_tokens.read_settings(path.removesuffix(ENDING)), published, special, path)
-        known = special | {token.content for token in added}
-        reserved = [token if token in known else None for token in _RESERVED]
+        tokens = special | {token.content for token in added}
+        reserved = [token if token in tokens else None for token in _RESERVED]
         super().__init__(path, {ENDING: content}, published, reserved, special, added, self.lower)
-        # The pieces do not tell these.
+        # Settings that do not follow from the pieces.
         config = {"do_lower_case": self.lower} if self.lower != is_lower else {}
         if config := config | added_tokens.as_settings(added):
             self.contents[added_tokens.CONFIG] = json.dumps(config).encode()
-        # What words are spelled with: an added token in a text has been found before.
+        # The pieces that spell words; added tokens in a text have been matched before.
         self.spellings = [f"[{i}]" if i in self.added_ids else token for i, token in enumerate(self.tokens)]
         self._ids = {token: i for i, token in enumerate(self.spellings)}
         self._longest = max(map(len, self.spellings))
@@ -71,7 +71,7 @@ class WordPieceEncoder(PublishedEncoder):
 
     @functools.cached_property
     def fingerprint(self):
-        """SHA-256 (hex) of the file, and of its configuration where that decides."""
+        """SHA-256 (hex) of the file, and of its configuration if that matters."""
         return hashlib.sha256(b"".join(self.contents.values())).hexdigest()
 
     def tf_encode_part(self, strings):
@@ -95,7 +95,7 @@ class WordPieceEncoder(PublishedEncoder):
         """Returns the ids of the longest pieces from the left, or of one unknown token."""
         if len(word) > LONGEST_WORD:
             return [self.unknown_id]
-        found, start = [], 0
+        ids, start = [], 0
         while start < len(word):
             mark = "##" if start else ""
             for end in range(min(len(word), start + self._longest), start, -1):
@@ -104,23 +104,23 @@ class WordPieceEncoder(PublishedEncoder):
                     break
             else:
                 return [self.unknown_id]
-            found.append(i)
+            ids.append(i)
             start = end
-        return found
+        return ids
 
     def _join(self, ids):
         return " ".join(map(self.tokens.__getitem__, ids)).replace(" ##", "")
 
 
-def _said_lower(path):
-    """Returns what the configuration says, or None."""
+def _configured_lower(path):
+    """Returns `do_lower_case` of the configuration, or None."""
     path = path.removesuffix(ENDING) + added_tokens.CONFIG
-    said = files.read_json(path, _SCHEMA) if files.exists(path) else {}
-    lower = said.get("do_lower_case")
+    config = files.read_json(path, _SCHEMA) if files.exists(path) else {}
+    lower = config.get("do_lower_case")
     for name, expected in (("strip_accents", lower), ("tokenize_chinese_chars", True)):
-        if said.get(name) not in (None, expected):
+        if config.get(name) not in (None, expected):
             raise UserError(
-                f"{path}: {name}={said[name]} with do_lower_case={lower}. Expected it to be left out: BERT's own "
+                f"{path}: {name}={config[name]} with do_lower_case={lower}. Expected it to be left out: BERT's own "
                 "normalization is the only one here."
             )
     return lower
@@ -130,8 +130,8 @@ def _read_pieces(content, path):
     pieces, places = [line.rstrip() for line in lines_of(content, path, "one piece per line")], {}
     for number, piece in enumerate(pieces, 1):
         if not piece or piece in places:
-            found = f"{shown(piece)} is also line {places[piece]}" if piece else "empty"
-            raise UserError(f"{path}: line {number}: {found}. Expected one piece per line, each once.")
+            fault = f"{shown(piece)} is also line {places[piece]}" if piece else "empty"
+            raise UserError(f"{path}: line {number}: {fault}. Expected one piece per line, each once.")
         places[piece] = number
     for token in ("[UNK]", "[SEP]"):
         if token not in places:

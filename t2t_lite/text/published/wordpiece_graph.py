@@ -1,7 +1,7 @@
 """WordPiece inside a TensorFlow graph, for exports: the same ids as `WordPieceEncoder`.
 
 It uses operations of TensorFlow and tensorflow-text, which TensorFlow Serving includes. tensorflow-text's own
-`FastBertNormalizer` is not used: it folds cases and composes, so that plain German already gets other ids than BERT's.
+`FastBertNormalizer` is not used: it folds cases and composes, so that even plain German gets other ids than BERT's.
 """
 
 import tensorflow as tf
@@ -17,14 +17,14 @@ def encode(strings, tokens, lower, longest_word):
     Args:
         strings: the texts.
         tokens: list of str by id.
-        lower: as of `split`.
+        lower: see `split`.
         longest_word: characters; longer words are unknown.
     """
     return _spelled(split(strings, lower), tokens, longest_word)[0]
 
 
 def encode_with_offsets(strings, tokens, lower, longest_word):
-    """As `encode`, and which characters the pieces stand for.
+    """As `encode`, with the span of characters of each piece.
 
     Returns:
         (ids; int64 [all ids], the first characters; likewise the last ones, plus one). Characters are counted through
@@ -32,15 +32,15 @@ def encode_with_offsets(strings, tokens, lower, longest_word):
     """
     parts = _normalized(strings, lower)
     ids, sizes = _spelled(_words(parts), tokens, longest_word)
-    # Which character each one of the normalized text comes from; what becomes of none belongs to the one before it.
-    each = parts.values  # ragged [all characters, (normalized characters)]
-    origins = each.value_rowids()
-    kept = tf.where(each.row_lengths() > 0)[:, 0]
-    following = tf.gather(tf.concat([kept, [each.nrows()]], 0), tf.searchsorted(kept, origins, side="right"))
+    # The origin of each normalized character; a character that becomes none belongs to the one before it.
+    texts = parts.values  # ragged [all characters, (normalized characters)]
+    origins = texts.value_rowids()
+    nonempty = tf.where(texts.row_lengths() > 0)[:, 0]
+    following = tf.gather(tf.concat([nonempty, [texts.nrows()]], 0), tf.searchsorted(nonempty, origins, side="right"))
     of_row = tf.gather(parts.row_limits(), tf.gather(parts.value_rowids(), origins))
-    is_last = tf.range(tf.size(origins, tf.int64)) + 1 == tf.gather(each.row_limits(), origins)
+    is_last = tf.range(tf.size(origins, tf.int64)) + 1 == tf.gather(texts.row_limits(), origins)
     ends = tf.where(is_last, tf.minimum(following, of_row), origins + 1)
-    starts, ends = (tf.boolean_mask(places, each.values != ord(" ")) for places in (origins, ends))
+    starts, ends = (tf.boolean_mask(places, texts.values != ord(" ")) for places in (origins, ends))
     borders = tf.cumsum(sizes)
     return ids, tf.gather(starts, borders - sizes), tf.gather(ends, borders - 1)
 
