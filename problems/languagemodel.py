@@ -215,7 +215,7 @@ class Enwik8L65k(PublishedText):
         step = self.sequence_length // (self.overlap if dataset_split == DatasetSplit.TRAIN else 1)
         for start in range(0, max(len(part) - self.sequence_length + step, 1), step):
             row = part[start : start + self.sequence_length]
-            self.text_counts.update(characters=sum(byte & 0xC0 != 0x80 for byte in row), bytes=len(row))
+            self.unit_counts.update(character=sum(byte & 0xC0 != 0x80 for byte in row), byte=len(row))
             yield {"targets": [byte + ByteTextEncoder.num_reserved_ids for byte in row]}
 
 

@@ -64,7 +64,7 @@ class Problem:
         self._encoders = {}
         self.removed = collections.Counter()  # reason -> samples that the last pass over a split skipped
         self._bad_lines = BadLines(self.removed)
-        self.text_counts = collections.Counter()  # words, characters and bytes of a language model's text in that pass
+        self.unit_counts = collections.Counter()  # unit -> how many that pass had, for `loss_metrics`
 
     # Set by subclasses.
 
@@ -75,10 +75,9 @@ class Problem:
     ordered_splits = ()  # names of splits whose records keep the order of the samples; each has one shard
     language_pair = None
     eval_decode_metric = "exact_sequence_accuracy"
-    decode_defaults = types.MappingProxyType({})  # overrides of `SearchOptions`, such as {"beam_size": 21}
-    chooses_output = (
-        False  # whether `choose_output` is called; the search takes longer, as all of the beam must be final
-    )
+    loss_metrics = ()  # what the loss is by unit, such as "bits_per_dim"; generation counts "dim" in `unit_counts`
+    decode_defaults = types.MappingProxyType({})  # what of `SearchOptions` differs, such as {"beam_size": 21}
+    chooses_output = False  # whether `choose_output` is asked; the search is longer, as all of the beam must be final
 
     @property
     def record_features(self):

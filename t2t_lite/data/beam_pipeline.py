@@ -38,7 +38,7 @@ def write_shards(source, paths, *, seed, groups, features, options, is_ordered=F
         _LOGGER.info(f"{options['runner']}: reading and encoding")
         _run(options, lambda beam: [beam.Create([None]), beam.FlatMap(_tasks, source, paths, chunks)])
         index = files.read_json(
-            _read_path(paths), {"chunks": int, "noted": {"removed": {str: int}, "text": {str: int}}}
+            _read_path(paths), {"chunks": int, "noted": {"removed": {str: int}, "units": {str: int}}}
         )
         for number in range(index["chunks"]):
             chunks.add(sharding.read_index(sharding.chunk_path(paths, number), len(paths), len(groups), features))

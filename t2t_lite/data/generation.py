@@ -258,8 +258,8 @@ def _write(problem, data_dir, tmp_dir, shards):
         for (name, split_paths), counts in zip(shards.items(), facts_of_splits, strict=True)
     }
     facts[split]["removed"] = noted["removed"]
-    if problem.is_generate_per_split and noted["text"]:
-        facts[split]["text"] = noted["text"]
+    if problem.is_generate_per_split and noted["units"]:
+        facts[split]["units"] = noted["units"]
     return facts
 
 
@@ -283,13 +283,13 @@ class Source:
         The iterator raises `UserError` at its end if there was no sample.
         """
         self._problem.removed.clear()
-        self._problem.text_counts.clear()
+        self._problem.unit_counts.clear()
         samples, encode = self._problem.samples_to_encode(*self._folders, self._split)
         return self._some(itertools.islice(samples, self._problem.max_cases or None)), encode
 
     def noted(self):
-        """Returns {"removed": {reason: skipped samples}, "text": {unit: count}}, once all have been read."""
-        return {"removed": dict(sorted(self._problem.removed.items())), "text": dict(self._problem.text_counts)}
+        """Returns {"removed": {reason: samples left out}, "units": {unit: its count}}, once all have been read."""
+        return {"removed": dict(sorted(self._problem.removed.items())), "units": dict(self._problem.unit_counts)}
 
     def _some(self, samples):
         is_empty = True

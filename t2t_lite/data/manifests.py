@@ -41,7 +41,8 @@ def read_manifest(path, features):
         UserError: the file is missing, damaged, or was not written by t2t-datagen.
     """
     newer = {f"{name}?": kind for name, kind in _newer_counts(features).items()}
-    facts = {"shards": int, **_first_counts(features), **newer, "bytes?": [int], "removed?": _COUNTS, "text?": _COUNTS}
+    facts = {"shards": int, **_first_counts(features), **newer, "bytes?": [int], "removed?": _COUNTS}
+    facts |= {"units?": _COUNTS, "text?": _COUNTS}  # "text": of older ones
     vocabulary = {str: {"size": int, "sha256": str}}
     schema = {"request": {"problem?": str}, "splits": {str: facts}, "vocabulary": vocabulary}
     manifest = files.read_json(path, {**schema, "vocabulary_files?": [str]})
@@ -86,7 +87,7 @@ def check_counts(facts, where):
     for name in {name for counts in lengths for name in counts}:
         if not re.fullmatch(r"[0-9]{1,9}", name):
             raise UserError(f"{where}: {shown(name)} is no length. Expected a number of ids.")
-    groups = [*lengths, facts["tokens"], facts.get("largest_id", {}), facts.get("removed", {}), facts.get("text", {})]
+    groups = [*lengths, facts["tokens"], facts.get("largest_id", {}), facts.get("removed", {}), facts.get("units", {})]
     numbers = [facts["examples"], *facts.get("bytes", []), *(n for counts in groups for n in counts.values())]
     if wrong := [number for number in numbers if not 0 <= number < 2**63]:
         raise UserError(f"{where}: the number {shown(wrong[0])} is out of range. Expected counts from 0.")

@@ -10,7 +10,7 @@ import re
 
 import tensorflow as tf
 
-from t2t_lite import files, registry
+from t2t_lite import files
 from t2t_lite.data import batching, split_facts
 from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.manifests import find_manifest
@@ -94,10 +94,12 @@ class Records:
     def _manifest_facts(self):
         return find_manifest(self.problem, self.data_dir).get("splits", {}).get(self.split, {})
 
-    def text_counts(self):
-        """Returns {"ids", "words", "characters", "bytes"} of the text of a language model's split; {} for others."""
-        facts = self._manifest_facts() if registry.task_of(self.problem).is_text else {}
-        return {"ids": facts["tokens"]["targets"], **facts["text"]} if "text" in facts else {}
+    def unit_counts(self):
+        """Returns {"id", and units such as "word": how many the split has}, see `losses_by_unit`; {} if not counted."""
+        facts = self._manifest_facts()
+        older = {name.removesuffix("s"): count for name, count in facts.get("text", {}).items()}
+        counts = facts.get("units", older)
+        return {"id": facts["tokens"]["targets"], **counts} if counts else {}
 
     def fingerprint(self, shards=None):
         """Returns a str that identifies these records in any folder: a hash of the shards' names, sizes and beginnings.

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError, located
-from t2t_lite.evaluation import language
+from t2t_lite.evaluation.loss_units import check_loss_metrics
 from t2t_lite.evaluation.scores import METRICS as OF_TEXTS
 from t2t_lite.evaluation.scores import corpus_scores
 from t2t_lite.evaluation.tokenizations import DEFAULT, ter_options_of, tokenization_of_problem
@@ -131,9 +131,10 @@ def metric_names(problem, hparams):
 
     Raises:
         UserError: a metric is not registered, is not of that kind or of another task, or its package is not installed;
-            likewise the tokenization.
+            likewise the tokenization; or one of `loss_metrics` is no measure per unit.
     """
     of_outputs = output_metrics(problem, hparams)
+    check_loss_metrics(problem)
     tokenization_of_problem(problem, hparams)
     for names, where, kinds in (
         (own_metrics(problem, hparams), "eval_metrics", _OF_BATCHES),
@@ -152,7 +153,7 @@ def metric_names(problem, hparams):
     task = registry.task_of(problem)
     losses = ("loss", "perplexity") if task.has_perplexity else ("loss",)
     of_outputs = of_outputs if hparams.eval_decode_examples > 0 else ()
-    return (*losses, *own_metrics(problem, hparams), *of_outputs, *(language.NAMES if task.is_text else ()))
+    return (*losses, *own_metrics(problem, hparams), *of_outputs, *problem.loss_metrics)
 
 
 def _check_answer_metric(name, problem):

@@ -27,8 +27,8 @@ class Task:
             where nothing is predicted.
         smooths_labels: bool, whether targets are ids of a vocabulary, which may be smoothed.
         labels_are_of_all_rows: bool, whether `fit_labels` are not one for each row of a batch.
-        is_text: bool, whether the targets are a text, each of whose ids is predicted from those before it, so that the
-            loss is also given per word, character and byte.
+        is_text: bool, whether each id of the targets is predicted from those before it, so that windows may slide over
+            them.
         hub_task: str, the task's name on Hugging Face's Hub.
         export_name: str, an example of a model's name on a server.
         inputs, output: the names of an export's inputs, a tuple, and of its main output.

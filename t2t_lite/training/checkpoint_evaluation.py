@@ -166,7 +166,7 @@ class CheckpointEvaluation:
         }
         self._evaluator = Evaluator(
             run.model, problem, run.encoders, hparams, records.paths[:shards], self._eval_steps, self._search,
-            text=records.text_counts(), stride=self._eval_stride,
+            counts=records.unit_counts(), stride=self._eval_stride,
         )  # fmt: skip
         self._model = run.model
 

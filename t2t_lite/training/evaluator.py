@@ -14,7 +14,7 @@ from t2t_lite.data import batching, record_format
 from t2t_lite.data.sliding_windows import sliding_batches
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation.language import text_metrics
+from t2t_lite.evaluation.loss_units import losses_by_unit
 from t2t_lite.evaluation.metrics import check_features, output_metrics, own_metrics
 from t2t_lite.models.outputs import labels_of, named_outputs
 from t2t_lite.training.objectives import objective_sums
@@ -29,7 +29,7 @@ class Evaluation(NamedTuple):
 
     Attributes:
         metrics: {name: float}: "loss" (nats per target token), "perplexity", "loss_<feature>" and "cost_<feature>" of
-            what else the model computes, those of a text (`evaluation.language`), the problem's teacher-forced
+            what else the model computes, those by unit (`evaluation.loss_units`), the problem's teacher-forced
             metrics, and the scores of real outputs.
         texts: list of (input, output, reference), the texts that were scored.
         facts: dict of further fields for the log, such as "bleu_signature".
@@ -57,7 +57,7 @@ class Evaluator:
         search: dict of `SearchOptions` for the outputs, which override those of hparams and problem.
         translate_all: bool, translate every example instead of eval_decode_examples.
         weights: function that returns a context manager, in which the model has the weights to evaluate.
-        text: dict, the counts of the records' text, see `text_metrics`; None or {}: unknown.
+        counts: dict, how many units the records have, see `losses_by_unit`; None or {}: unknown.
         stride: int, of `sliding_batches`; 0: score each row for itself. With windows there are no costs, which may
             need the ids behind the scored ones, such as those of a stack from right to left.
 
@@ -67,7 +67,7 @@ class Evaluator:
 
     def __init__(
         self, model, problem, encoders, hparams, paths, max_batches=0, search=None, translate_all=False,
-        weights=contextlib.nullcontext, text=None, stride=0,
+        weights=contextlib.nullcontext, counts=None, stride=0,
     ):  # fmt: skip
         self.model = model
         self.problem = problem
@@ -75,7 +75,7 @@ class Evaluator:
         self.max_batches = max_batches
         self._paths = paths
         self._weights = weights
-        self._text = text
+        self._counts = counts or {}
         self._sums_shown = ("loss",) if stride else ("loss", "cost")
         if stride:
             self._batches = sliding_batches(problem, hparams, paths, encoders, stride)
@@ -122,9 +122,9 @@ class Evaluator:
         }
         loss = means.pop("loss_targets")
         own, facts = self._own_metrics(sums["metrics"], answers)
-        of_text = text_metrics(loss, self._text) if self._text else {}
+        by_unit = losses_by_unit(loss, self._counts, self.problem.loss_metrics)
         perplexity = {"perplexity": math.exp(min(loss, 80.0))} if registry.task_of(self.problem).has_perplexity else {}
-        return {"loss": loss, **perplexity, **means, **of_text, **own}, facts
+        return {"loss": loss, **perplexity, **means, **by_unit, **own}, facts
 
     def _own_metrics(self, sums, answers):
         """Returns ({name: float} of the problem's metrics, further fields for the log)."""

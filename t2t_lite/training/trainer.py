@@ -389,7 +389,7 @@ class Trainer:
             settings.search,
             settings.translate_all,
             self._weights_to_evaluate,
-            data.dev_records.text_counts(),
+            data.dev_records.unit_counts(),
             settings.eval_stride,
         )
         return Monitor(evaluator, settings, best, self._log, self._replicas, on_texts, self.stop_when)

@@ -14,7 +14,7 @@ from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, Problem, Voc
 from t2t_lite.data.records import Records
 from t2t_lite.data.sliding_windows import check_stride
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation import language
+from t2t_lite.evaluation import loss_units
 from t2t_lite.models import TransformerLM
 from t2t_lite.training import checkpoint_evaluation
 from t2t_lite.training.evaluator import Evaluator
@@ -59,8 +59,8 @@ def problem_and_folder(tmp_path_factory):
 def evaluated(model, problem_and_folder, **more):
     problem, folder = problem_and_folder
     encoders, records = problem.get_feature_encoders(folder), Records(problem, folder, DatasetSplit.EVAL)
-    text = records.text_counts()
-    return Evaluator(model, problem, encoders, HPARAMS, records.paths, text=text, **more)().metrics
+    counts = records.unit_counts()
+    return Evaluator(model, problem, encoders, HPARAMS, records.paths, counts=counts, **more)().metrics
 
 
 # The bytes of " aé" as ids, and the probability of each after each: é is two bytes, of which the second is certain.
@@ -103,7 +103,7 @@ def test_the_loss_is_that_of_the_distribution_by_token_word_character_and_byte(p
     for unit, count in counts.items():
         expected |= {f"nats_per_{unit}": nats / count, f"perplexity_per_{unit}": math.exp(nats / count)}
         expected[f"bits_per_{unit}"] = nats / count / math.log(2)
-    assert {*language.NAMES, "token_accuracy"} <= {*metrics}
+    assert {*loss_units.OF_TEXT, "token_accuracy"} <= {*metrics}
     for name in {*metrics} - {"token_accuracy"}:
         assert metrics[name] == pytest.approx(expected[name], rel=1e-5), name
 

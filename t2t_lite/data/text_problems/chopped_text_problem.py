@@ -76,7 +76,7 @@ class ChoppedTextProblem(Text2SelfProblem):
         for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
             text, ends = sample["targets"], sample["ends"]
             self.count_text(text, ends)
-            self.text_counts["words"] -= not (last_character.isspace() or text[:1].isspace())  # one word in two pieces
+            self.unit_counts["word"] -= not (last_character.isspace() or text[:1].isspace())  # one word in two pieces
             last_character = " " if ends else text[-1]
             yield sample
 

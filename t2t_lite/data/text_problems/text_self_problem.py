@@ -3,6 +3,7 @@
 import types
 
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
+from t2t_lite.evaluation import loss_units
 
 
 class Text2SelfProblem(Text2TextProblem):
@@ -16,6 +17,7 @@ class Text2SelfProblem(Text2TextProblem):
     text_features = ("targets",)
     task = "language_model"
     eval_decode_metric = None
+    loss_metrics = loss_units.OF_TEXT
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields and counts the samples that are not blank; see `Text2TextProblem`."""
@@ -24,9 +26,9 @@ class Text2SelfProblem(Text2TextProblem):
             yield sample
 
     def count_text(self, text, ends):
-        """Adds a text to the counts; its end (`ends`, bool) counts as one word, one character and one byte."""
-        self.text_counts.update(
-            words=len(text.split()) + ends,
-            characters=len(text) + ends,
-            bytes=len(text.encode(errors="surrogatepass")) + ends,
+        """Adds a text to the counts; its end (`ends`, bool) is one word, one character and one byte."""
+        self.unit_counts.update(
+            word=len(text.split()) + ends,
+            character=len(text) + ends,
+            byte=len(text.encode(errors="surrogatepass")) + ends,
         )

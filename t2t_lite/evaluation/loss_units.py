@@ -1,0 +1,42 @@
+"""A loss by the units that a problem counts: the words of a text, the dimensions of an image, the notes of a piece."""
+
+import math
+
+from t2t_lite.errors import UserError
+
+OF_TEXT = (
+    *(f"{measure}_per_{unit}" for unit in ("word", "character") for measure in ("nats", "perplexity")),
+    "bits_per_character",
+    "bits_per_byte",
+)
+_MEASURES = {
+    "nats": lambda nats: nats,
+    "perplexity": lambda nats: math.exp(min(nats, 80.0)),
+    "bits": lambda nats: nats / math.log(2),
+}
+
+
+def check_loss_metrics(problem):
+    """Raises `UserError` unless all of `Problem.loss_metrics` are measures per unit."""
+    for name in problem.loss_metrics:
+        measure, per, unit = name.partition("_per_")
+        if measure not in _MEASURES or not (per and unit):
+            expected = ", ".join(f"{measure}_per_<unit>" for measure in _MEASURES)
+            raise UserError(f"{problem.name}: loss_metrics has {name!r}. Expected names such as {expected}.")
+
+
+def losses_by_unit(nats, counts, names):
+    """Returns {name: float}: what a loss is per unit.
+
+    Args:
+        nats: float, the mean loss per id.
+        counts: {"id", and units such as "word": int} of a split; a unit may be missing. Their ratios apply to a part of
+            the split as well, as in tensor2tensor's tables.
+        names: those of a problem's `loss_metrics`, such as "bits_per_dim"; the last part is the unit.
+    """
+    found = {}
+    for name in names:
+        measure, _, unit = name.partition("_per_")
+        if counts.get(unit):
+            found[name] = _MEASURES[measure](nats * counts["id"] / counts[unit])
+    return found
