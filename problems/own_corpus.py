@@ -1,60 +1,26 @@
-"""What the problems on the user's own files share: `configure`, the JSON file in the data folder, the vocabulary.
-
-The configuration is a dict of JSON values with the keys of `settings`. Generation writes it into the data folder, so
-that later commands need only the folder.
-"""
-
-import dataclasses
-import logging
-import os
-import types
+"""What the problems on the user's own texts share beside `own_problem`: vocabulary and tables."""
 
 from t2t_lite import files
-from t2t_lite.console import Progress
 from t2t_lite.corpora.tables import Layout, read_table
-from t2t_lite.data.own_files import FLAGS, describe_files, with_content
-from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, Text2TextProblem, VocabType
+from t2t_lite.data.problem import DatasetSplit, Text2TextProblem, VocabType
 from t2t_lite.errors import UserError, counted, shown
-from t2t_lite.problems.own_settings import SETTINGS, TABLES, VOCABULARY, listed
+from t2t_lite.problems.own_problem import OwnProblem
+from t2t_lite.problems.own_settings import TABLES, VOCABULARY
 from t2t_lite.problems.vocabulary_sources import count_pieces, find_vocabularies
 from t2t_lite.text.subwords import LONGEST_SYMBOL, RESERVED, is_symbol
 
-_LOGGER = logging.getLogger("t2t_lite")
-_BYTES_A_SHARD = 2**24
-_MOST_SHARDS = 100
 _MOST_LABELS = 10_000  # more are texts in the wrong column
 
 
-class OwnCorpus(Text2TextProblem):
-    """A problem on the user's own files, to be listed before the class of its kind. Subclasses write `settings`.
+class OwnCorpus(OwnProblem, Text2TextProblem):
+    """A problem on the user's own texts, to be listed before the class of its kind. Subclasses write `settings`.
 
     Attributes:
-        settings: {key: OwnSetting} of the configuration, in this order; see `own_settings`.
-        config_filename: name of the configuration in the data folder; by default `<problem>.json`.
-        columns: names of the columns of a file that is a table; or of what else it is made of, for messages.
-        example_flags: flags shown in the error for a user who has given none.
-        expected_lines: what a file holds, for messages.
-        sample_unit: what a file has many of, for messages.
         usual_vocab_sizes: what an error about the vocabulary's size recommends.
     """
 
-    is_generate_per_split = True
-    settings = types.MappingProxyType({})
-    columns = ()
-    example_flags = "--train_files=train.tsv --dev_files=dev.tsv"
-    sample_unit = "lines"
     usual_vocab_sizes = "1000 to 50000"
     vocab_size_is_approximate = False  # it was typed
-
-    def __init__(self, was_reversed=False, was_copy=False):
-        super().__init__(was_reversed, was_copy)
-        self._config = None
-        self._config_from = None  # the data folder it was read from; None: given by `configure`
-
-    @property
-    def config_filename(self):
-        """Name of the file in the data folder."""
-        return f"{self.name}.json"
 
     @property
     def expected_lines(self):
@@ -63,71 +29,23 @@ class OwnCorpus(Text2TextProblem):
 
     # What is asked for.
 
-    @property
-    def flags(self):
-        """Names of the settings that `configure` takes, each a flag of t2t-datagen."""
-        return [
-            name
-            for name, setting in SETTINGS.items()
-            if setting.meaning and (setting.key or name) in self.settings and (self.columns or name not in TABLES)
-        ]
-
-    def configure(self, train_files=(), dev_files=(), test_files=(), **given):
-        """Sets what to generate from.
-
-        Args:
-            train_files, dev_files, test_files: lists of paths, as t2t-datagen's flags of these names.
-            **given: other settings in `flags`; `t2t-datagen --help` explains them. A list may be any iterable, and None
-                is the default.
-
-        Raises:
-            UserError: a setting is missing, malformed or contradicts another, or a file does not exist.
-            TypeError: not a setting of this problem.
-        """
-        if wrong := given.keys() - set(self.flags):
-            raise TypeError(f"{self.name}: configure got {', '.join(sorted(wrong))}. Expected {', '.join(self.flags)}.")
-        paths = {DatasetSplit.TRAIN: train_files, DatasetSplit.EVAL: dev_files, DatasetSplit.TEST: test_files}
-        self.check_files(paths)
-        values = {name: SETTINGS[name].typed(given.get(name)) for name in self.flags}
-        described = {split: describe_files(split, named) for split, named in paths.items() if named}
-        values |= {"problem": self.name, "files": described}
-        self.check_settings(values, paths)
-        defaults = {key: setting.default for key, setting in self.settings.items()}
-        self.remember(
-            {key: values.get(key, default) for key, default in defaults.items() if default is not dataclasses.MISSING}
-        )
-
-    def check_files(self, paths):
-        """Raises `UserError` for splits without files.
-
-        Args:
-            paths: {split: list of paths}; those of the test set may be left out.
-        """
-        for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
-            if not paths[split]:
-                raise UserError(
-                    f"{self.name}: missing --{FLAGS[split]}. Expected {self.expected_lines}: {self.example_flags}."
-                )
-
     def check_settings(self, values, paths):
-        """Checks the settings together and turns them, in place, into the values that the configuration keeps.
-
-        Args:
-            values: {name: value, or None where it is left out}; defaults are filled in.
-            paths: {split: list of paths}.
-
-        Raises:
-            UserError: a setting is malformed or contradicts another.
-        """
+        """See `OwnProblem.check_settings`: also finds or checks the vocabulary."""
         if "columns" in values:
             Layout(self.columns, tuple(values["columns"] or ()), values["header"]).check()
-        by_default = self.settings
         if values.get("vocab_from"):
             self._find_vocabulary(values)
-            by_default = self.settings.keys() - {*VOCABULARY}
         elif "vocab_size" in values:
             self._check_vocabulary(values)
-        values |= {key: self.settings[key].default for key in by_default if values.get(key, 0) is None}
+        super().check_settings(values, paths)
+
+    def with_defaults(self, values):
+        """Returns all keys, but of a vocabulary that is taken as it is none."""
+        return self.settings.keys() - ({*VOCABULARY} if values.get("vocab_from") else {})
+
+    def fits(self, key, value):
+        """Returns whether a vocabulary that is taken as it is has the features of this problem."""
+        return key != "vocab_from" or not value or {*value} == {*self.text_features}
 
     def _find_vocabulary(self, values):
         """Describes the vocabulary that `vocab_from` names."""
@@ -172,68 +90,6 @@ class OwnCorpus(Text2TextProblem):
 
     # What the data folder keeps.
 
-    def remember(self, config):
-        """Stores a configuration."""
-        self._config, self._config_from = config, None
-
-    def read_config(self, data_dir):
-        """Returns the configuration of `configure` or of the data folder. Raises `UserError` if there is neither."""
-        if self._config is None or self._config_from not in (None, data_dir):
-            path = os.path.join(data_dir, self.config_filename)
-            if not files.exists(path):
-                raise UserError(
-                    f"{path}: no such file. Expected a folder written by: t2t-datagen --problem={self.name} "
-                    f"{self.example_flags} --data_dir={data_dir}"
-                )
-            self._config, self._config_from = self._read_file(path), data_dir
-        return self._config
-
-    def _read_file(self, path):
-        config = files.read_json(path)
-        for key, setting in self.settings.items():
-            value = config.get(key)
-            is_right = setting.is_kept(value)
-            if is_right and key == "vocab_from" and value:
-                is_right = {*value} == {*self.text_features}
-            if not is_right:
-                raise UserError(
-                    f"{path}: {key!r} is missing or not of the right type: {shown(value)}. Copy the file again, or run "
-                    "t2t-datagen."
-                )
-        return config
-
-    @property
-    def config(self):
-        """The configuration. Raises `UserError` if there is none yet."""
-        if self._config is None:
-            raise UserError(f"{self.name}: no corpus yet. Call configure(), or a method that takes the data folder.")
-        return self._config
-
-    def files_of(self, split):
-        """Returns the files [{"path", "bytes"}, …] of a split, which may be []."""
-        return listed(self.config["files"].get(split, []))
-
-    def paths_of(self, split):
-        """Returns the paths of a split's files as one text, for messages."""
-        return ",".join(facts["path"] for facts in self.files_of(split))
-
-    def bytes_of(self, split):
-        """Returns the total size of a split's files."""
-        return sum(facts["bytes"] for facts in self.files_of(split))
-
-    @property
-    def dataset_splits(self):
-        """The splits that have files; one shard for every 16 MiB of them, 100 at most; one where order is kept."""
-        return [
-            {
-                "split": split,
-                "shards": 1
-                if split in self.ordered_splits
-                else min(_MOST_SHARDS, 1 + int(self.bytes_of(split)) // _BYTES_A_SHARD),
-            }
-            for split in self.config["files"]
-        ]
-
     @property
     def approx_vocab_size(self):
         """The requested size of the vocabulary; None: it has none of its own."""
@@ -260,68 +116,6 @@ class OwnCorpus(Text2TextProblem):
         columns, header = (self.config.get(name) for name in TABLES)
         return Layout(self.columns, tuple(columns or ()), header, self.language_pair or ())
 
-    # Generation.
-
-    def generation_settings(self):
-        """Returns the settings that the files depend on; finished data refuse a change of these."""
-        described = {FLAGS[split]: list(map(_content, self.files_of(split))) for split in self.config["files"]}
-        fixed = {
-            key: self.config.get(key)
-            for key, setting in self.settings.items()
-            if setting.fixed and not (setting.is_newer and self.config.get(key) is None)
-        }
-        return {**super().generation_settings(), **described, **fixed}
-
-    def source_files(self):
-        """See `Problem.source_files`."""
-        return {
-            f"--{FLAGS[split]}": [facts["path"] for facts in self.files_of(split)] for split in self.config["files"]
-        }
-
-    def generate_data(self, data_dir, tmp_dir, task_id=-1):
-        """See `Problem.generate_data`; without `configure`, uses the configuration in the data folder."""
-        config = self.read_config(data_dir)
-        if self.skip_bad_lines:
-            config["skip_bad_lines"] = True
-        self.skip_bad_lines = config.get("skip_bad_lines") is True
-        path = os.path.join(data_dir, self.config_filename)
-        before = self._read_file(path)["files"] if files.exists(path) else {}
-        known = {facts["path"]: facts for described in before.values() for facts in listed(described)}
-        for split, described in config["files"].items():
-            current = [with_content(facts, known.get(facts["path"], {})) for facts in listed(described)]
-            config["files"][split] = current[0] if isinstance(described, dict) else current
-        self._warn_of_files_that_are_trained_on()
-        super().generate_data(data_dir, tmp_dir, task_id)
-
-    def _warn_of_files_that_are_trained_on(self):
-        trained_on = {facts.get("sha256", facts["path"]): facts["path"] for facts in self.files_of(DatasetSplit.TRAIN)}
-        for split in self.config["files"].keys() - {DatasetSplit.TRAIN}:
-            for facts in self.files_of(split):
-                if same := trained_on.get(facts.get("sha256", facts["path"])):
-                    what = "is" if same == facts["path"] else f"has the same text as {same},"
-                    _LOGGER.warning(
-                        f"--{FLAGS[split]}: {facts['path']} {what} a training corpus: evaluations will measure what "
-                        "was learned by heart. Expected sentences that are not in --train_files."
-                    )
-
-    def prepare_generation(self, data_dir, tmp_dir):
-        """Reads all files, makes the vocabulary, then writes the configuration."""
-        self.check_corpus(data_dir, tmp_dir)
-        super().prepare_generation(data_dir, tmp_dir)
-        files.write_json(os.path.join(data_dir, self.config_filename), self.config)
-
-    def check_corpus(self, data_dir, tmp_dir):
-        """Reads all files once, so that a fault is found before any work."""
-        for split in self.config["files"]:
-            progress = Progress(f"{self.name}: reading {FILE_TAGS[split]}", self.sample_unit)
-            self.check_split(split, progress.watch, data_dir, tmp_dir)
-            progress.done()
-
-    def check_split(self, split, watch, data_dir, tmp_dir):
-        """Reads a split's files once; `watch` is a function of samples that yields and counts them."""
-        for _ in watch(self.generate_samples(data_dir, tmp_dir, split)):
-            pass
-
     def rows(self, split):
         """Yields (list of str, place for messages) of every line of a split's tables; see `read_table`."""
         for facts in self.files_of(split):
@@ -338,29 +132,15 @@ class OwnCorpus(Text2TextProblem):
 
     # What is read from the data folder.
 
-    def feature_encoders(self, data_dir):
-        """See `Problem.feature_encoders`."""
-        self.read_config(data_dir)
-        return super().feature_encoders(data_dir)
-
     def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
         """See `Text2TextProblem.get_or_create_vocab`."""
         self.read_config(data_dir)
         return super().get_or_create_vocab(data_dir, tmp_dir, force_get)
 
-    def vocabulary_files(self, data_dir):
-        """Returns the paths of the vocabulary's files and of the configuration."""
-        self.read_config(data_dir)
-        return [*self.configuration_files(data_dir), *super().vocabulary_files(data_dir)]
-
     def learned_files(self, data_dir):
         """Returns the paths of the vocabulary's files."""
         self.read_config(data_dir)
         return super().learned_files(data_dir)
-
-    def configuration_files(self, data_dir):
-        """Returns the path of the configuration."""
-        return [os.path.join(data_dir, self.config_filename)]
 
     def hold_vocabulary(self, folder, path, **remembered):
         """Copies a vocabulary into a folder without text, for a model that was trained elsewhere.
@@ -385,9 +165,4 @@ class OwnCorpus(Text2TextProblem):
         self.remember({**config, "vocab_from": paths})
         self.get_or_create_vocab(folder, None)
         self.remember({**config, "vocab_from": self.vocab_filenames})
-        files.write_json(os.path.join(folder, self.config_filename), self.config)
-
-
-def _content(facts):
-    """Returns the facts of a file that depend on its content, not on when it was written."""
-    return {name: value for name, value in facts.items() if name != "changed"}
+        files.write_json(self.configuration_files(folder)[0], self.config)

@@ -95,6 +95,10 @@ def _are_paths(paths):
     return not paths or (isinstance(paths, dict) and _are_strings([*paths, *paths.values()]))
 
 
+def _are_sizes(size):
+    return size is None or (isinstance(size, list) and len(size) == 3 and all(type(n) is int and n > 0 for n in size))
+
+
 def _are_numbers(ends):
     return isinstance(ends, list) and len(ends) == 2 and all(isinstance(end, int | float) for end in ends)
 
@@ -110,7 +114,8 @@ SETTINGS = {
             "a.en,a.de,b.tsv. parsing_english_own: one file of bracketed trees. languagemodel_own, masked_lm_own: "
             "texts; next_sentence_own, sentence_order_own: a sentence per line, a blank line between documents. "
             "classify_own, classify_pair_own, regress_own, regress_pair_own: lines of label<TAB>text, "
-            "label<TAB>first<TAB>second. tag_own: CoNLL's or CoNLL-U's columns. qa_own: SQuAD's JSON.",
+            "label<TAB>first<TAB>second. tag_own: CoNLL's or CoNLL-U's columns. qa_own: SQuAD's JSON. image_own: "
+            "PNGs, or folders of them.",
         ),
         OwnSetting(
             "dev_files", **_FILES,
@@ -200,6 +205,7 @@ SETTINGS = {
         OwnSetting("held_out_below", int, dataclasses.MISSING, Range(0, 2**64)),
         OwnSetting("phrases", list, None),
         OwnSetting("class_labels", list, None),
+        OwnSetting("image_size", list, None, fits=_are_sizes),
         OwnSetting("tags", list, None),
         OwnSetting("label_range", list, None, fits=_are_numbers),
     )

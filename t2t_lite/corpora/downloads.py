@@ -122,15 +122,42 @@ def read_prepared(folder, split, languages):
             raise UserError(f"{folder}: its feature {language} is no text. Expected tfds.features.Text.")
     # tensorflow-datasets reads the test sets from .sgm files and leaves their entities as they are.
     decode = sgml.unescape if split == "test" else str
+    for inputs, targets in _examples(builder, folder, split, languages):
+        with _naming_prepared(folder):
+            yield {
+                "inputs": plain_text.clean(decode(inputs.decode("utf-8"))),
+                "targets": plain_text.clean(decode(targets.decode("utf-8"))),
+            }
+
+
+def read_prepared_images(folder, split, size):
+    """Yields (uint8 pixels [rows, columns, channels], number of the class) of a prepared set's split.
+
+    Args:
+        folder, split: as of `read_prepared`.
+        size: (rows, columns, channels), which its images must have.
+
+    Raises:
+        UserError: the set has no such images, or a file is damaged.
+    """
+    builder = _builder(folder)
+    features = builder.info.features
+    has_both = hasattr(features, "keys") and {"image", "label"} <= {*features.keys()}
+    if not has_both or tuple(features["image"].shape) != tuple(size):
+        raise UserError(f"{folder}: expected the features image, of {size[0]}x{size[1]}x{size[2]} pixels, and label.")
+    for image, label in _examples(builder, folder, split, ("image", "label")):
+        yield image, int(label)
+
+
+def _examples(builder, folder, split, names):
+    """Yields the features of some names, as NumPy has them, of each example of a prepared set's split."""
+    import tensorflow_datasets as tfds
+
     one_after_another = tfds.ReadConfig(interleave_cycle_length=1)
     with _naming_prepared(folder):
         dataset = builder.as_dataset(split=split, read_config=one_after_another)
-        for example in dataset.batch(1024).prefetch(2).as_numpy_iterator():
-            for inputs, targets in zip(*(example[language] for language in languages), strict=True):
-                yield {
-                    "inputs": plain_text.clean(decode(inputs.decode("utf-8"))),
-                    "targets": plain_text.clean(decode(targets.decode("utf-8"))),
-                }
+        for batch in dataset.batch(1024).prefetch(2).as_numpy_iterator():
+            yield from zip(*(batch[name] for name in names), strict=True)
 
 
 def _check(path, url, expected):

@@ -76,6 +76,11 @@ class Problem:
     language_pair = None
     eval_decode_metric = "exact_sequence_accuracy"
     loss_metrics = ()  # what the loss is by unit, such as "bits_per_dim"; generation counts "dim" in `unit_counts`
+    # {ending such as "png": function} of the files, beside lines of text, that t2t-decoder reads and writes.
+    # read(path, encoders) -> list of inputs, each a str or a list of ids; the path may be a folder of such files.
+    # write(path, answers, encoders) -> {path: bytes}; answers: list of (input, list of ids of each of its outputs).
+    readers = types.MappingProxyType({})
+    writers = types.MappingProxyType({})
     decode_defaults = types.MappingProxyType({})  # what of `SearchOptions` differs, such as {"beam_size": 21}
     chooses_output = False  # whether `choose_output` is asked; the search is longer, as all of the beam must be final
 
@@ -285,6 +290,13 @@ class Problem:
         """
         return example
 
+    def augment(self, batch, seeds):
+        """Changes a training batch by random numbers; by default returns it unchanged. Evaluation does not call it.
+
+        It keeps the features and their shapes. Arguments as of `corrupt`, before which it is called.
+        """
+        return batch
+
     def corrupt(self, batch, seeds):
         """Changes a batch, or adds features to it, by random numbers; by default returns it unchanged.
 
@@ -307,6 +319,9 @@ class Problem:
         from t2t_lite.data.fit_dataset import fit_dataset
 
         return fit_dataset(self, data_dir, split, hparams)
+
+    def example_length(self, encoders):
+        """Returns how many ids every example has, its inputs and targets together, or None; decoding completes it."""
 
     def overrides(self, method):
         """Returns whether a subclass overrides a method, such as "corrupt"."""

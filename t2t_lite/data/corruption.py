@@ -1,4 +1,4 @@
-"""Applies a problem's `corrupt` to its batches."""
+"""Applies a problem's `augment` and `corrupt` to its batches."""
 
 import functools
 
@@ -9,30 +9,35 @@ from t2t_lite.random_numbers import check_stateless, threefry
 
 
 def corrupted(problem, batches, seed, is_stream=False):
-    """Returns a dataset of batches after `Problem.corrupt`.
+    """Returns a dataset of batches after `Problem.augment`, in a stream, and `Problem.corrupt`.
 
-    Without an override, it is the same dataset, so that saved positions of its iterators remain valid.
+    Without overrides, it is the same dataset, so that saved positions of its iterators remain valid.
 
     Args:
         problem: Problem.
         batches: `tf.data.Dataset` of {feature: int32 ids}.
         seed: int, `random_seed`.
-        is_stream: bool, whether a batch's seeds depend on its index. Otherwise each pass gives the same result.
+        is_stream: bool, whether these are for training, so that a batch's seeds depend on its index. Otherwise each
+            pass gives the same result.
 
     Raises:
-        UserError: a feature of the problem is missing, or `corrupt` could not be resumed: see `check_stateless`.
+        UserError: a feature of the problem is missing, or a change could not be resumed: see `check_stateless`.
     """
 
-    def corrupt(index, batch):
-        features = problem.corrupt(batch, row_seeds(batch, seed, index))
-        return {name: tf.cast(features[name], tf.int32) for name in problem.features if name in features}
+    names = (*["augment"] * is_stream, "corrupt")
+    changes = [getattr(problem, name) for name in names if problem.overrides(name)]
 
-    if problem.overrides("corrupt") and is_stream:
-        batches = batches.enumerate().map(corrupt)
-    elif problem.overrides("corrupt"):
-        batches = batches.map(functools.partial(corrupt, tf.constant(0, tf.int64)))
-    if problem.overrides("corrupt"):
-        check_stateless(batches, problem.corrupt)
+    def changed(index, batch):
+        for change in changes:
+            batch = change(batch, row_seeds(batch, seed, index))
+        return {name: tf.cast(batch[name], tf.int32) for name in problem.features if name in batch}
+
+    if changes and is_stream:
+        batches = batches.enumerate().map(changed)
+    elif changes:
+        batches = batches.map(functools.partial(changed, tf.constant(0, tf.int64)))
+    for change in changes:
+        check_stateless(batches, change)
     if missing := sorted(problem.features.keys() - batches.element_spec.keys()):
         raise UserError(
             f"{problem.full_name}: its batches have no {' and no '.join(missing)}. Expected each of `features` in the "

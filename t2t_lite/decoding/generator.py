@@ -78,7 +78,8 @@ class Generator(TextModel):
         Args:
             texts: list of str, the prompts; or of lists of ids.
             max_new_tokens: int, the most ids of a continuation, its end counted. It has fewer where the prompt and it
-                would have more than `max_length`; then it has not `ended`.
+                would have more than `max_length`; then it has not `ended`. Where all examples of the problem have one
+                length, such as images of one size, a continuation completes it instead.
             max_prompt_length: int, of longer prompts only so many ids at their end are read. None: a prompt that leaves
                 no room for a continuation is an error.
             return_token_scores: bool, whether hypotheses get their `token_scores`; this costs one more pass.
@@ -192,9 +193,9 @@ class Generator(TextModel):
 
     def _longest_output(self, length, options):
         """Returns the most ids of the continuation of a prompt of `length` ids."""
-        if self.max_length is None:
-            return options.extra_length
-        return max(0, min(options.extra_length, self.max_length - length))
+        whole = self.problem and self.problem.example_length(self.encoders)
+        longest = whole - length if whole else options.extra_length
+        return max(0, longest if self.max_length is None else min(longest, self.max_length - length))
 
     def _prompts(self, texts, max_prompt_length):
         """Returns a list of `_Prompt`."""

@@ -80,6 +80,14 @@ def list_files(folder, pattern):
     return sorted(os.path.join(folder, name) for name in names if re.fullmatch(pattern, name))
 
 
+def find_files(folder, endings):
+    """Returns the sorted paths of the files in a folder, at any depth, whose names end in one of some endings."""
+    import tensorflow as tf
+
+    every = (os.path.join(where, name) for where, _, names in tf.io.gfile.walk(folder) for name in names)
+    return sorted(path for path in every if path.lower().endswith(tuple(endings)))
+
+
 def plain_folder(folder):
     """Returns a path to the same folder that TensorFlow does not treat as a pattern.
 

@@ -123,3 +123,17 @@ def test_a_feature_that_nothing_adds_is_named(paths):
 
     with pytest.raises(UserError, match="problem: its batches have no sentence and no targets"):
         stream(paths, Forgotten())
+
+
+class Augmented(Masked):
+    """Adds 1000 to the targets before inputs are masked, which their sum with `sentence` tells."""
+
+    def augment(self, batch, seeds):
+        return {**batch, "targets": tf.where(batch["targets"] > 1, batch["targets"] + 1000, batch["targets"])}
+
+
+def test_training_alone_is_augmented_and_then_corrupted(paths):
+    for batch, plain in zip(itertools.islice(stream(paths, Augmented()), 3), stream(paths), strict=False):
+        np.testing.assert_array_equal(batch["targets"] % 1000, plain["targets"] % 1000)
+        assert (batch["targets"].numpy().max(1) >= 1000).all() and (batch["sentence"] != 0).numpy().any()
+    assert_same(*(batching.evaluation_batches(problem, HPARAMS, paths) for problem in (Augmented(), Masked())))

@@ -23,7 +23,7 @@ def make_run(folder, steps=(100,), seed=0, vocab_size=330, **hparams):
     files = [str(path) for path in texts.values()]
     problem = registry.problem("translate_own")
     problem.configure(train_files=files, dev_files=files, vocab_size=vocab_size)
-    return _make(problem, "transformer", folder, steps, seed, hparams)
+    return make_problem_run(problem, "transformer", folder, steps, seed, **hparams)
 
 
 def make_language_model_run(folder, steps=(100,), seed=0, vocab_size=300, **hparams):
@@ -33,7 +33,8 @@ def make_language_model_run(folder, steps=(100,), seed=0, vocab_size=300, **hpar
     text.write_text("".join(f"{sentence}\n" for sentence in SENTENCES), encoding="utf-8")
     problem = registry.problem("languagemodel_own")
     problem.configure(train_files=[str(text)], dev_files=[str(text)], vocab_size=vocab_size, sequence_length=32)
-    return _make(problem, "transformer_lm", folder, steps, seed, {"pos": "emb", "max_position": 32} | hparams)
+    hparams = {"pos": "emb", "max_position": 32} | hparams
+    return make_problem_run(problem, "transformer_lm", folder, steps, seed, **hparams)
 
 
 def make_encoder_run(folder, name, text, steps=(100,), seed=0, **arguments):
@@ -44,10 +45,11 @@ def make_encoder_run(folder, name, text, steps=(100,), seed=0, **arguments):
     problem = registry.problem(name)
     problem.configure(train_files=[str(path)], dev_files=[str(path)], **{"vocab_size": 300} | arguments)
     sizes = {"num_hidden_layers": 2, "max_position": 25, "initializer_gain": 0.5}
-    return _make(problem, "transformer_encoder", folder, steps, seed, sizes)
+    return make_problem_run(problem, "transformer_encoder", folder, steps, seed, **sizes)
 
 
-def _make(problem, model, folder, steps, seed, hparams):
+def make_problem_run(problem, model, folder, steps=(100,), seed=0, **hparams):
+    """The same of a problem, configured, and the name of its model."""
     data, output_dir = folder / "data", folder / "run"
     problem.generate_data(str(data), str(folder))
     encoders = problem.get_feature_encoders(str(data))

@@ -3,6 +3,9 @@
 import json
 import pathlib
 
+import numpy as np
+
+from t2t_lite.media.png_files import png_bytes
 from tests.decoding.runs import SENTENCES, TEXT, make_encoder_run, make_language_model_run, make_run
 
 
@@ -34,6 +37,7 @@ TEXTS = {
         name: _TEXT
         for name in ("a.txt", "b.txt", "train.txt", "valid.txt", "books/a.txt", "books/b.txt.gz", "books/c.txt")
     },
+    "classes.txt": "0\n1\n",
     "web.en.gz": _TEXT,
     "web.de.gz": _OTHER,
     "beginnings.de": "rot\n" * len(SENTENCES),
@@ -85,6 +89,13 @@ def _gpt2(folder):
     write_gpt(folder / "run")
 
 
+def _digits(folder):
+    for number in range(8):
+        path = folder / "run" / ("train", "dev")[number % 2] / str(number // 4) / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(png_bytes(np.full((4, 4, 1), 30 * number, np.uint8)))
+
+
 _MARIAN = {  # what Marian's format can hold
     "layer_preprocess_sequence": "none",
     "layer_postprocess_sequence": "dan",
@@ -101,6 +112,7 @@ _FOLDERS = {
     "similarity": lambda folder: make_encoder_run(folder, "regress_pair_own", _PAIRS),
     "tagger": lambda folder: make_encoder_run(folder, "tag_own", _TAGGED),
     "reader": lambda folder: make_encoder_run(folder, "qa_own", _SQUAD, sequence_length=24, doc_stride=6),
+    "digits": _digits,
     "marian": _marian,
     "tensor2tensor": _old,
     "bert": _bert,

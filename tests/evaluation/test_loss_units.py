@@ -30,7 +30,7 @@ class Dice(Problem):
 def test_a_problem_declares_its_units_and_counts_them(tmp_path):
     problem = Dice()
     problem.generate_data(str(tmp_path), str(tmp_path))
-    counts = Records(problem, str(tmp_path), "dev").unit_counts()
+    counts = Records(problem, str(tmp_path), "eval").unit_counts()
     assert counts == {"id": 120, "throw": 80}
     names = metric_names(problem, HParams())
     assert {*problem.loss_metrics} <= {*names} and all(map(lower_is_better, problem.loss_metrics))
@@ -42,7 +42,7 @@ def test_counts_of_earlier_versions_are_read(tmp_path):
     (tmp_path / "a").write_text("one two\n" * 20)
     problem.configure(train_files=[str(tmp_path / "a")], dev_files=[str(tmp_path / "a")], sequence_length=16)
     problem.generate_data(str(tmp_path), str(tmp_path))
-    records = Records(problem, str(tmp_path), "dev")
+    records = Records(problem, str(tmp_path), "eval")
     expected = {"id": 161, "word": 41, "character": 161, "byte": 161}
     assert records.unit_counts() == expected
     manifest = tmp_path / "languagemodel_own_characters-manifest.json"

@@ -7,10 +7,10 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.problems.own_corpus import OwnCorpus
+from t2t_lite.problems.own_problem import OwnProblem
 from t2t_lite.problems.own_settings import OWN_FLAGS, SETTINGS
 
-PROBLEMS = [name for name in registry.list_problems() if isinstance(registry.problem(name), OwnCorpus)]
+PROBLEMS = [name for name in registry.list_problems() if isinstance(registry.problem(name), OwnProblem)]
 KEPT = {"vocab_size": 300, "sequence_length": 64, "doc_stride": 9, "mask_rate": 0.2, "mask_unit": "word", "files": {}}
 WRONG = {
     "files": [{"train": [{"path": 1, "bytes": 2}]}],
@@ -19,6 +19,7 @@ WRONG = {
     "sequence_length": ["64", 10**9],
     "mask_rate": [2.0],
     "class_labels": [[5]],
+    "image_size": [[28, 28], [28, 28, 0]],
 }
 CASES = [(name, key) for name in PROBLEMS for key in registry.problem(name).settings]
 

@@ -11,7 +11,7 @@ import t2t_lite
 from t2t_lite import files, streams
 from t2t_lite.console import Progress
 from t2t_lite.corpora.plain_text import LONGEST_LINE
-from t2t_lite.decoding.jobs import text_files
+from t2t_lite.decoding.jobs import prediction_files, text_files
 from t2t_lite.decoding.search.searcher import use_a_thread_per_search
 from t2t_lite.errors import UserError, counted
 from t2t_lite.evaluation.scores import METRICS, corpus_scores
@@ -70,7 +70,10 @@ def translate_file(job, source, output="", reference="", prefixes=""):
             "--decode_reference: identity_output=true writes ids, which have no BLEU with a text. Leave one of them "
             "out, or add --n_best_format=json, which writes the texts."
         )
-    path = job.settings.shard_name(output or _default_output(job, source))
+    path, write = job.settings.shard_name(output or _default_output(job, source)), job.writer(output)
+    if write and (reference or job.n_best_format == "json"):
+        flag = "--decode_reference" if reference else "--n_best_format=json"
+        raise UserError(f"{flag}: of lines of text, and --decode_to_file={output} is none. Leave it out.")
     job.check_files({"--decode_to_file": path, "--alignments_file": job.settings.shard_name(job.alignments_file)})
     part = part_of_file(source, job.settings, job.errors, job.reader(source))
     if reference:
@@ -79,7 +82,7 @@ def translate_file(job, source, output="", reference="", prefixes=""):
         part.prefixes = part.lines_beside("--prefix_file", prefixes, job.settings)
     if searches_many_batches(job, len(part.lines)):
         use_a_thread_per_search()
-    translate_lines(job, part, path)
+    translate_lines(job, part, path, write)
 
 
 def _default_output(job, source):
@@ -100,8 +103,16 @@ def searches_many_batches(job, num_lines):
     return num_lines >= _MANY_BATCHES * options.batch_size
 
 
-def translate_lines(job, part, path):
-    """Translates a `FilePart`, or predicts of it, into a file, or - for standard output; logs a summary."""
+def translate_lines(job, part, path, write=None):
+    """Translates a `FilePart`, or predicts of it, into a file, or - for standard output; logs a summary.
+
+    Args:
+        job: DecodingJob.
+        part: FilePart.
+        path: str.
+        write: function of `Problem.writers`, or None for lines of text.
+    """
+    as_ids = dataclasses.replace(job.settings, identity_output=True, write_beam_scores=False)
     lines_of = job.lines_of(part.name)
     checked = lines_of.check_lengths(part.lines, part.first)
 
@@ -109,11 +120,17 @@ def translate_lines(job, part, path):
         prefixes = part.prefixes and part.prefixes[start : start + len(chunk)]
         lines = checked[start : start + len(chunk)]
         outputs, answers = lines_of.outputs(lines, part.first + start, prefixes, on_progress, inputs=chunk)
+        if write:
+            outputs = [text_files.output_line(found, as_ids) for found in answers]
         texts = [outputs] + ([[found.alignment or "" for found in answers]] if job.alignments_file else [])
         return texts, sum(found.tokens for found in answers)
 
     paths = [path, *filter(None, [job.settings.shard_name(job.alignments_file)])]
-    outputs = _write(job, paths, part, make, lines_of.title)
+
+    def convert(lines):
+        return prediction_files.converted(write, path, part.lines, lines, job.translator.encoders)
+
+    outputs = _write(job, paths, part, make, lines_of.title, convert if write else None)
     if part.references:  # of no sentences there is no score
         # sacreBLEU with its signature. tensor2tensor's BLEU_cased is another measure: see t2t-bleu.
         texts = [_first_text(job, line) for line in outputs()]
@@ -179,7 +196,7 @@ def _digest(value):
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
-def _write(job, paths, part, make, title):
+def _write(job, paths, part, make, title, convert=None):
     """Computes and writes the outputs of all lines, chunk by chunk.
 
     Args:
@@ -188,10 +205,13 @@ def _write(job, paths, part, make, title):
         part: FilePart.
         make: function of (lines, index of the first one, on_progress) -> (a list of lines for each path, tokens).
         title: str, what is done with the lines: another job does not go on with an unfinished output of this one.
+        convert: function of the lines of the first file that returns {path: bytes} of the files to write instead; the
+            lines are in `<path>.ids` until then.
 
     Returns:
         Function that returns the list of lines of the first file.
     """
+    paths = [f"{paths[0]}.ids", *paths[1:]] if convert else paths
     keeps = paths[0] == "-" or is_device(paths[0])  # it cannot be read back
     translator, delimiter, kept = job.translator, job.settings.delimiter, []
     written = _ToStandardOutput(paths) if "-" in paths else ResumableFiles(paths, made_from(job, part, title))
@@ -215,13 +235,22 @@ def _write(job, paths, part, make, title):
     finally:
         written.close()
     progress.done()
-    for path in paths:
+    lines = (lambda: kept) if keeps else (lambda: files.read_bytes(paths[0]).decode().split(delimiter)[:-1])
+    for path in [*_replaced(paths[0], convert(lines())), *paths[1:]] if convert else paths:
         if path != "-":
             if job.keep_timestamp:
                 job.take_time(path)
             print(f"written: {path}", file=sys.stderr)
     job.errors.done()
-    return (lambda: kept) if keeps else (lambda: files.read_bytes(paths[0]).decode().split(delimiter)[:-1])
+    return lines
+
+
+def _replaced(path, contents):
+    """Writes files {path: bytes} instead of one, which is removed; returns their paths."""
+    for name, content in contents.items():
+        files.write_bytes(name, content)
+    files.remove(path)
+    return [*contents]
 
 
 def _go_on_as(translator, history, path):
@@ -266,6 +295,8 @@ def _first_text(job, line):
 def translate_stdin(job, output="-"):
     """Translates standard input into `output`; available lines are answered before more are read."""
     job.check_files({"--decode_to_file": output}, {"standard input": "-"})
+    if job.writer(output):
+        raise UserError(f"--decode_to_file={output}: standard input gives lines. Name a file, --decode_from_file.")
     lines_of, delimiter = job.lines_of("standard input"), job.settings.delimiter
     with text_files.output_file(output) as write:
         for first, lines in text_files.stdin_lines(delimiter, job.errors):

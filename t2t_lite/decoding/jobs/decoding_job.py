@@ -185,7 +185,12 @@ class DecodingJob:
     def reader(self, path):
         """Returns the function that reads a file to decode: `text_files.input_lines`, or one like it."""
         found = self.found[0]
-        return prediction_files.reader(path, found.problem, self.data_dir or os.path.dirname(found.checkpoint))
+        folder = self.data_dir or os.path.dirname(found.checkpoint)
+        return prediction_files.reader(path, found.problem, folder, lambda: self.translator.encoders)
+
+    def writer(self, path):
+        """Returns the function of the problem that writes files with a path's ending, or None."""
+        return prediction_files.writer(path, self.found[0].problem)
 
     @functools.cached_property
     def errors(self):
@@ -208,7 +213,7 @@ class DecodingJob:
         """
         names = [self.config["model"], self.config["hparams_set"], self.config["problem"]]
         beam = [] if self.predicts else [f"beam{self.settings.search.beam_size}.alpha{self.settings.search.alpha}"]
-        return ".".join([path, *filter(None, names), *beam, "decodes"])
+        return ".".join([path.rstrip("/"), *filter(None, names), *beam, "decodes"])
 
     def take_time(self, path):
         """Gives a file the time of the checkpoint, or of the newest of several."""

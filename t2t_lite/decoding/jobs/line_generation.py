@@ -58,7 +58,7 @@ class LineGenerator(Lines):
         return self.answerer.score(readings)
 
     def _encoded(self, line, longest, advice):
-        ids = self.answerer.encode(valid_unicode(line))
+        ids = self.answerer.encode(valid_unicode(line)) if isinstance(line, str) else line  # ids: `Problem.readers`
         if len(ids) > (longest or len(ids)):
             raise UserError(f"{len(ids):,} pieces, more than {longest:,}. {advice}")
         return ids

@@ -1,0 +1,76 @@
+"""Images of one size, each pixel of which is predicted from those before it."""
+
+import types
+
+import tensorflow as tf
+
+from t2t_lite.data.base_problem import Problem
+from t2t_lite.media import png_files
+from t2t_lite.media.image_encoder import ImageEncoder
+from t2t_lite.random_numbers import uniform_numbers
+from t2t_lite.text.vocabulary import UNK_ID
+
+
+class ImageProblem(Problem):
+    """Images that a language model learns pixel by pixel. Subclasses write `image_size` and `generate_images`.
+
+    An example has the id of a class as `inputs`, and as `targets` the ids of all pixels, without an end: see
+    `ImageEncoder`. Evaluations give the loss in bits per dimension, which is a channel of a pixel.
+
+    Attributes:
+        image_size: (height, width, channels); channels: 1 (grey) or 3 (RGB).
+        class_labels: names of the classes; empty: images have none.
+        unknown_class_rate: share of the training images that are shown without their class, so that images whose class
+            nobody knows can be completed, too.
+    """
+
+    features = types.MappingProxyType({"inputs": 2, "targets": 2})
+    task = "language_model"
+    eval_decode_metric = None
+    loss_metrics = ("bits_per_dim",)
+    decode_defaults = types.MappingProxyType({"sampling": True})
+    readers = types.MappingProxyType({"png": png_files.read_upper_halves})
+    writers = types.MappingProxyType({"png": png_files.write_grid})
+    targets_are_places = True
+    class_labels = ()
+    unknown_class_rate = 0.1
+
+    @property
+    def image_size(self):
+        """(height, width, channels) of all images."""
+        raise NotImplementedError(f"{type(self).__name__}: write image_size.")
+
+    def generate_images(self, data_dir, tmp_dir, dataset_split):
+        """Yields (uint8 array of `image_size`, the name of its class, or "" if that is not known)."""
+        raise NotImplementedError(f"{type(self).__name__}: write generate_images.")
+
+    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"inputs": [id of the class], "targets": ids of the pixels}, and counts these."""
+        encoder = self.feature_encoders(data_dir)["targets"]
+        for image, label in self.generate_images(data_dir, tmp_dir, dataset_split):
+            png_files.check_size(f"{self.name}: an image", image.shape, encoder.size, "image_size says")
+            self.unit_counts["dim"] += encoder.length
+            yield {"inputs": encoder.encode(label), "targets": encoder.encode_image(image)}
+
+    def feature_encoders(self, data_dir):
+        """Returns one `ImageEncoder`, of classes and of pixels."""
+        return dict.fromkeys(self.features, ImageEncoder(self.image_size, self.class_labels))
+
+    def augment(self, batch, seeds):
+        """Forgets the classes of some images: see `unknown_class_rate`."""
+        is_forgotten = uniform_numbers(seeds, 1, 1)[:, 0, :, 0] < self.unknown_class_rate
+        return {**batch, "inputs": tf.where(is_forgotten, UNK_ID, batch["inputs"])}
+
+    def example_length(self, encoders):
+        """Returns the number of ids of an image and its class."""
+        return 1 + encoders["targets"].length
+
+    @property
+    def sequence_length(self):
+        """The number of ids of an image."""
+        height, width, channels = self.image_size
+        return height * width * channels
+
+    def max_length(self, model_hparams):
+        """Returns `sequence_length`, whatever the hyperparameters say."""
+        return self.sequence_length

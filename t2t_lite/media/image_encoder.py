@@ -1,0 +1,81 @@
+"""Images <-> ids."""
+
+import hashlib
+import json
+
+import numpy as np
+
+from t2t_lite.errors import UserError, shown
+from t2t_lite.text.vocabulary import UNK_ID, TextEncoder
+
+_VALUES = 256
+
+
+class ImageEncoder(TextEncoder):
+    """Ids of the classes and the pixels of images of one size.
+
+    0 is padding, 1 the end, 2 an image whose class is not known; then each class has an id, and each channel 256, so
+    that channels have embeddings of their own. Pixels are in the order of rows, columns, channels. As a text, an image
+    is the name of its class; pixels are shown as numbers, with a space between them.
+
+    Args:
+        size: (height, width, channels); channels: 1 (grey) or 3 (RGB).
+        class_labels: list of str, names of the classes; empty if there are none.
+    """
+
+    num_reserved_ids = 3
+
+    def __init__(self, size, class_labels=()):
+        self.size = tuple(size)
+        self.class_labels = list(class_labels)
+        self._first = self.num_reserved_ids + len(self.class_labels)  # id of a pixel's value 0
+        super().__init__(self._first + _VALUES * self.size[2])
+
+    @property
+    def fingerprint(self):
+        """SHA-256 (hex) of the size and the classes."""
+        return hashlib.sha256(json.dumps([self.size, self.class_labels]).encode()).hexdigest()
+
+    @property
+    def length(self):
+        """The number of pixels' ids in an image."""
+        return int(np.prod(self.size))
+
+    def encode(self, text):
+        """Returns the list of the one id of a class; of a blank text that of an image of unknown class."""
+        label = text.strip()
+        if label and label not in self.class_labels:
+            known = f"one of {', '.join(self.class_labels)}, or a blank line" if self.class_labels else "a blank line"
+            raise UserError(f"{shown(label)} is no class of these images. Expected {known}.")
+        return [self.num_reserved_ids + self.class_labels.index(label) if label else UNK_ID]
+
+    def encode_image(self, image):
+        """Returns the ids of uint8 pixels [rows, columns, channels]; of a part of an image, too."""
+        return (self._first + np.arange(self.size[2]) * _VALUES + image).reshape(-1).tolist()
+
+    def decode_image(self, ids):
+        """Returns uint8 [height, width, channels] of ids, of which those of classes are left out; the rest is black."""
+        pixels = [(i - self._first) % _VALUES for i in ids if i >= self._first][: self.length]
+        return np.array(pixels + [0] * (self.length - len(pixels)), np.uint8).reshape(self.size)
+
+    def _piece(self, i):
+        if i < self._first:
+            return "<unk>" if i == UNK_ID else self.class_labels[i - self.num_reserved_ids]
+        return str((i - self._first) % _VALUES)
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, 1]; what is no class has the id of an unknown one."""
+        import tensorflow as tf
+
+        found = tf.strings.strip(strings)[:, None] == tf.constant([*self.class_labels, ""])[None]
+        known = tf.argmax(tf.cast(found, tf.int32), axis=1, output_type=tf.int32) + self.num_reserved_ids
+        ids = tf.where(tf.reduce_any(found[:, :-1], axis=1), known, UNK_ID)
+        return tf.RaggedTensor.from_tensor(ids[:, None])
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch], the values of the pixels."""
+        import tensorflow as tf
+
+        ids = tf.ragged.boolean_mask(ids, (ids >= self._first) & (ids < self.vocab_size))
+        values = tf.strings.as_string((ids - self._first) % _VALUES)
+        return tf.strings.reduce_join(values, axis=-1, separator=" ")
