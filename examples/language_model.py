@@ -66,7 +66,7 @@ class LanguageModel(keras.Model):
         x = self.position(self.embedding(last_ids[:, None]), position=position)
         seen = ops.arange(LENGTH)[None, None] <= position
         for i, block in enumerate(self.blocks):
-            x, caches[i] = block(x, attention_mask=seen, cache=caches[i], position=position)
+            x, caches[i] = block.step(x, caches[i], position, attention_mask=seen)
         return self.embedding(x, reverse=True)[:, 0], caches
 
     def sample(self, prompt, seed):

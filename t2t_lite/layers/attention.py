@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.base import Layer
-from t2t_lite.layers.cache import add_to_cache, cached_parts, step_position
+from t2t_lite.layers.cache import Memory, Past
 from t2t_lite.layers.checks import check_rates, check_sequences, check_sizes
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout, is_compiled
@@ -19,7 +19,7 @@ class MultiHeadAttention(Layer):
 
     The first three arguments and the meaning of masks are those of `keras.layers.MultiHeadAttention`: B is the batch, T
     the query's length, S the key's; True in a mask means visible. To subclass, override `project` or `attend`; where
-    positions matter to `attend`, also `attend_cached`.
+    positions matter to `attend`, also `attend_cached`, which decodes.
 
     Args:
         num_heads: int, h.
@@ -226,47 +226,98 @@ class MultiHeadAttention(Layer):
             mask = merge_masks((*ops.shape(query)[:3], ops.shape(key)[2]), mask, True)
         return self.attend(query, key, value, mask, training)
 
-    def attend_cached(self, query, key, value, mask, position, training, prompt=None):
-        """Attends from the T beams of one decoding step to all that is in the cache.
-
-        This is `attend`, as the base class does not care about positions. Override where they matter.
+    def attend_cached(self, query, past, mask, step):
+        """Attends from the K beams of one decoding step to all that is in the cache. Override where positions matter.
 
         Args:
-            query: [B, heads, T, key_dim].
-            key, value: [B, heads, steps * T, size]: slot `p * T + beam` holds position p.
-            mask: bool, broadcastable to [B, heads, T, steps * T], or None.
-            position: int scalar, the step.
-            training: bool.
-            prompt: None, or (keys, values, lengths) of prompts that all beams see: [B, heads, P, size] twice and int32
-                [B]. Their columns come first in the mask. The queries' position is that of the step after the prompt.
+            query: [B, heads, K, key_dim].
+            past: Past with the step's own keys and values in it.
+            mask: bool, broadcastable to [B, heads, K, P + steps * K], the prompts' columns first; or None.
+            step: int scalar.
 
         Returns:
-            As `attend`.
+            (output [B, heads, K, value_dim], weights [B, heads, K, P + steps * K]).
         """
-        if prompt is None:
-            return self.attend(query, key, value, mask, training)
-        parts = cached_parts(ops.shape(query)[2], key, value, position, prompt)
-        if not self.overrides_attend:  # does not need them joined
-            return self.attend_parts(query, parts, mask, training)
-        key, value = (ops.concatenate([part[at] for part in parts], axis=2) for at in (0, 1))
-        return self.attend(query, key, value, mask, training)
+        parts = past.parts(ops.shape(query)[2], step)
+        if not self.overrides_attend:
+            return self.attend_parts(query, parts, mask, False)
+        key, value = past[:2] if len(parts) == 1 else (ops.concatenate([p[i] for p in parts], axis=2) for i in (0, 1))
+        return self.attend(query, key, value, mask, False)
 
-    def empty_cache(self, batch, slots):
-        """Returns the cache for `call` for decoding that has not started: zeros for `slots` positions (times beams)."""
-        sizes = {"key": self.query_size, "value": self.value_size}
-        return {n: ops.zeros((batch, self.num_heads, slots, size), self.compute_dtype) for n, size in sizes.items()}
+    def empty_past(self, batch, slots):
+        """Returns the `Past` for decoding that has not started: zeros for `slots` positions (times beams)."""
+        sizes = self.query_size, self.value_size
+        return Past(*(ops.zeros((batch, self.num_heads, slots, size), self.compute_dtype) for size in sizes))
 
-    def memory_cache(self, value, key=None):
-        """Projects a memory once, for cross-attention of many steps and beams: a `cache` for `call`.
+    def memory(self, value, key=None):
+        """Projects a memory once, for `attend_to` in many steps and beams.
 
         Args:
             value: [B, S, hidden]; `key`: the same, or None for `value`.
 
         Returns:
-            dict of "memory_key" [B, heads, S, key_dim] and "memory_value" [B, heads, S, value_dim].
+            Memory.
         """
-        key = value if key is None else key
-        return {"memory_key": self.project(key, "key"), "memory_value": self.project(value, "value")}
+        return Memory(self.project(value if key is None else key, "key"), self.project(value, "value"))
+
+    def attend_to(self, query, memory, attention_mask=None):
+        """Attends to what `memory` has projected.
+
+        Args:
+            query: [B, T, hidden].
+            memory: Memory.
+            attention_mask: as `call`.
+
+        Returns:
+            [B, T, hidden].
+        """
+        heads = self.project(query, "query")
+        mask = merge_masks((*ops.shape(heads)[:3], ops.shape(memory.key)[2]), attention_mask, False)
+        return self.project(self.attend_sequence(heads, *memory, mask, False, False, False)[0], "output")
+
+    def prefill(self, query):
+        """Reads prompts in one causal pass.
+
+        Args:
+            query: [B, P, hidden], padded on the right.
+
+        Returns:
+            (output [B, P, hidden], Memory, which all beams share: see `Past`).
+        """
+        heads, keys, values = self._turned_alike(query)
+        output, _ = self.attend_sequence(heads, keys, values, None, True, False, False)
+        return self.project(output, "output"), Memory(keys, values)
+
+    def step(self, query, past, position=None, attention_mask=None):
+        """Attends from one decoding step to itself and what came before it.
+
+        Args:
+            query: [B, K, hidden]: K is the number of beams, 1 without any.
+            past: Past, from `empty_past` or the step before.
+            position: int scalar, the step: its keys are written into slots `position * K` to `position * K + K - 1`;
+                None: they are appended.
+            attention_mask: bool, [B, K, P + steps * K], which slots a beam sees, those of the prompt first; or another
+                shape that `call` takes.
+
+        Returns:
+            (output [B, K, hidden], new Past).
+        """
+        check_masks(attention_mask=attention_mask)
+        beams = ops.shape(query)[1]
+        step = past.step(beams) if position is None else position
+        heads, keys, values = self._turned_alike(query, past.position(step))
+        past = past.with_step(keys, values, position)
+        slots = ops.shape(past.key)[2] + (ops.shape(past.prompt.key)[2] if past.prompt else 0)
+        mask = merge_masks((*ops.shape(heads)[:3], slots), attention_mask, False)
+        output, _ = self.attend_cached(heads, past, mask, step)
+        return self.project(output, "output"), past
+
+    def _turned_alike(self, query, position=None):
+        """Returns queries, keys and values of self-attention, turned by positions where these turn them."""
+        heads, keys, values = self.project_alike(query)
+        if self.turned:
+            heads, keys = (self.turned(x, position) for x in (heads, keys))
+        return heads, keys, values
 
     def call(
         self,
@@ -275,8 +326,6 @@ class MultiHeadAttention(Layer):
         key=None,
         attention_mask=None,
         use_causal_mask=False,
-        cache=None,
-        position=None,
         return_attention_scores=False,
         training=None,
         query_mask=None,
@@ -284,7 +333,7 @@ class MultiHeadAttention(Layer):
         key_mask=None,
         mask=None,
     ):
-        """Attends.
+        """Attends from a whole sequence. (From one step of decoding: `step`.)
 
         Args:
             query: [B, T, hidden].
@@ -293,20 +342,13 @@ class MultiHeadAttention(Layer):
             attention_mask: bool, [T, S], [B, T, S] or [B, heads, T, S] (sizes of 1 broadcast), True where visible.
                 (Padding, [B, S], is `value_mask`, or [B, 1, S] here.)
             use_causal_mask: bool, hides later positions from earlier ones.
-            cache: None, or what was computed before: {"memory_key", "memory_value"} from `memory_cache`, used as it
-                is; or {"key" [B, heads, S, key_dim], "value" [B, heads, S, value_dim]}, to which those of `query` are
-                added, with {"prompt_key", "prompt_value" [B, heads, P, size], "prompt_length" int32 [B]} where all
-                beams share a prompt; or {}: the new cache is {"prompt_key", "prompt_value"} of `query`, a prompt.
-            position: int scalar: the T new keys are written into the cache at slot `position * T`; None: they are
-                appended. (T is 1, or the number of beams, whose slots of one step lie side by side.)
             return_attention_scores: bool.
             training: bool.
             query_mask, value_mask, key_mask: bool [B, T] or [B, S]: masks that Keras carries with tensors; `mask` is
                 its name for that of `query` where no other tensor is given.
 
         Returns:
-            output [B, T, hidden]; with `return_attention_scores` also weights [B, heads, T, S]; with a `cache` also
-            the new cache; as a tuple when there is more than the output.
+            output [B, T, hidden]; with `return_attention_scores` a tuple of it and the weights [B, heads, T, S].
 
         Raises:
             ValueError: a tensor has not three axes, or a mask is of another shape, or of floats: see `check_masks`;
@@ -319,51 +361,23 @@ class MultiHeadAttention(Layer):
         masks = {"query_mask": query_mask, "value_mask": value_mask, "key_mask": key_mask, "mask": mask}
         check_masks(attention_mask=attention_mask, **masks)
         check_sequences(value=value, key=key)
-        query_mask = mask if query_mask is None else query_mask
         if value is None:
             value = query
-            if not cache and value_mask is None:  # in a cache there are other keys than those of the query
-                value_mask = query_mask
-        is_memory = bool(cache) and "memory_key" in cache
-        is_step = bool(cache) and not is_memory
-        if value is query and key is None and not is_memory:
-            heads, keys, values = self.project_alike(query)
+            if value_mask is None:
+                value_mask = mask if query_mask is None else query_mask
+        if value is query and key is None:
+            heads, keys, values = self._turned_alike(query)
         else:
-            heads = self.project(query, "query")
-            if is_memory:
-                keys, values = cache["memory_key"], cache["memory_value"]
-            else:
-                keys = self.project(value if key is None else key, "key")
-                values = self.project(value, "value")
-        if self.turned and not is_memory:
-            at = step_position(cache, ops.shape(heads)[2], position) if is_step else None
-            heads, keys = (self.turned(x, at) for x in (heads, keys))
-        prompt = {}
-        if is_step:
-            keys = add_to_cache(cache["key"], keys, position)
-            values = add_to_cache(cache["value"], values, position)
-            cache = {**cache, "key": keys, "value": values}
-            if "prompt_key" in cache:
-                prompt["prompt"] = tuple(cache[f"prompt_{name}"] for name in ("key", "value", "length"))
-        elif not is_memory and cache is not None:
-            cache = {"prompt_key": keys, "prompt_value": values}
-        query_length, key_length = ops.shape(heads)[2], ops.shape(keys)[2]
-        num_keys = key_length + (ops.shape(prompt["prompt"][0])[2] if prompt else 0)
-        shape = (*ops.shape(heads)[:3], num_keys)
-        mask = merge_masks(shape, attention_mask, is_step and use_causal_mask, value_mask, key_mask)
-        if is_step:
-            position = key_length // query_length - 1 if position is None else position
-            output, weights = self.attend_cached(heads, keys, values, mask, position, training, **prompt)
-        else:
-            output, weights = self.attend_sequence(
-                heads, keys, values, mask, use_causal_mask, training, return_attention_scores
-            )
-        results = [self.project(output, "output")]
-        if return_attention_scores:
-            results.append(weights)
-        if cache is not None:
-            results.append(cache)
-        return tuple(results) if len(results) > 1 else results[0]
+            heads, (keys, values) = self.project(query, "query"), self.memory(value, key)
+            if self.turned:
+                heads, keys = (self.turned(x, None) for x in (heads, keys))
+        shape = (*ops.shape(heads)[:3], ops.shape(keys)[2])
+        mask = merge_masks(shape, attention_mask, False, value_mask, key_mask)
+        output, weights = self.attend_sequence(
+            heads, keys, values, mask, use_causal_mask, training, return_attention_scores
+        )
+        output = self.project(output, "output")
+        return (output, weights) if return_attention_scores else output
 
 
 def _split(x, size):

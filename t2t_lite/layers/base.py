@@ -10,7 +10,7 @@ from t2t_lite.layers.quantization import can_quantize, policy_config
 
 _BY_KERAS = frozenset(inspect.signature(keras.layers.Layer.__init__).parameters)  # in Keras' own configuration
 _TAKEN_AS_CONFIGS = ("initializer", "activation")  # ends of arguments' names
-_ON_REQUEST = ("return_attention_scores", "return_hidden_states", "cache")
+_ON_REQUEST = ("return_attention_scores", "return_hidden_states")
 
 
 class Layer(keras.layers.Layer):

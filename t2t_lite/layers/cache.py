@@ -5,9 +5,63 @@ wrote at a step, and is never moved. The table of ancestors says whose slot hold
 is all that a search reorders. A prompt that was read in one pass has slots of its own, which all beams share.
 """
 
+from typing import Any, NamedTuple
+
 from keras import ops
 
 from t2t_lite.layers.integers import integer_dtype
+
+
+class Memory(NamedTuple):
+    """Keys and values that are projected once: those of an encoder's output, or of prompts.
+
+    Attributes:
+        key: [B, heads, S, key_dim].
+        value: [B, heads, S, value_dim].
+    """
+
+    key: Any
+    value: Any
+
+
+class Past(NamedTuple):
+    """What self-attention keeps from one decoding step to the next.
+
+    Attributes:
+        key: [B, heads, steps * K, key_dim].
+        value: [B, heads, steps * K, value_dim].
+        prompt: Memory of prompts that all beams see; () where there are none.
+        lengths: int32 [B], positions of each prompt; () where there are none.
+    """
+
+    key: Any
+    value: Any
+    prompt: Any = ()
+    lengths: Any = ()
+
+    def step(self, beams):
+        """Returns the number of the next step, where keys are appended: a step has a slot for each of the beams."""
+        return ops.shape(self.key)[2] // beams
+
+    def with_step(self, key, value, position):
+        """Returns the past with the keys and values of a step, [B, heads, K, size], at `position` or at the end."""
+        return self._replace(key=add_to_cache(self.key, key, position), value=add_to_cache(self.value, value, position))
+
+    def position(self, step):
+        """Returns the position in its text, int scalar or [B], of what a step reads."""
+        return step if isinstance(self.lengths, tuple) else step + self.lengths
+
+    def parts(self, beams, step):
+        """Returns what a step attends to: a list of (keys, values, distances), those of the prompt first.
+
+        Distances are those of a key's position from the query's, int32 [steps * K], or [B, P] of a prompt.
+        """
+        step = ops.cast(step, "int32")
+        parts = [(self.key, self.value, ops.arange(ops.shape(self.key)[2], dtype="int32") // beams - step)]
+        if self.prompt:
+            slots = ops.arange(ops.shape(self.prompt.key)[2], dtype="int32")
+            parts.insert(0, (*self.prompt, slots - ops.expand_dims(self.lengths + step, 1)))
+        return parts
 
 
 def new_ancestry(batch, beam_size, max_length):
@@ -46,39 +100,6 @@ def see_prompt(mask, prompts, length):
     """
     seen = ops.arange(length, dtype="int32") < ops.expand_dims(prompts, (1, 2))  # [B, 1, P]
     return ops.concatenate([ops.broadcast_to(seen, (*ops.shape(mask)[:2], length)), mask], axis=2)
-
-
-def step_position(cache, beams, position):
-    """Returns the position in its text, int scalar or [B], of what one decoding step reads.
-
-    Args:
-        cache: as `MultiHeadAttention.call` takes it, before the step.
-        beams: int K.
-        position: int scalar, the step, or None where keys are appended.
-    """
-    position = ops.shape(cache["key"])[2] // beams if position is None else position
-    return position + cache["prompt_length"] if "prompt_length" in cache else position
-
-
-def cached_parts(beams, key, value, position, prompt=None):
-    """Returns what one decoding step attends to: a list of (keys, values, distances), the prompt's first.
-
-    Args:
-        beams: int K.
-        key, value: [B, heads, steps * K, size].
-        position: int scalar, the step.
-        prompt: None, or (keys [B, heads, P, size], values, lengths int32 [B]).
-
-    Returns:
-        Distances are those of a key's position from the query's, int32 [steps * K], or [B, P] of a prompt.
-    """
-    position = ops.cast(position, "int32")
-    parts = [(key, value, ops.arange(ops.shape(key)[2], dtype="int32") // beams - position)]
-    if prompt is not None:
-        keys, values, lengths = prompt
-        distances = ops.arange(ops.shape(keys)[2], dtype="int32") - ops.expand_dims(lengths + position, 1)
-        parts.insert(0, (keys, values, distances))
-    return parts
 
 
 def add_to_cache(past, new, position):

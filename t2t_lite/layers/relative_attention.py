@@ -4,7 +4,6 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.attention import MultiHeadAttention
-from t2t_lite.layers.cache import cached_parts
 from t2t_lite.layers.checks import check_sizes
 
 
@@ -45,8 +44,8 @@ class RelativeAttention(MultiHeadAttention):
         """Creates a table of vectors of `size`, [2k + 1, size]. Override it for another one."""
         return self.add_weight(name=name, shape=(2 * self.max_relative_position + 1, size))
 
-    def attend_cached(self, query, key, value, mask, position, training, prompt=None):
-        """Attends from beams of one position; arguments and results as `MultiHeadAttention.attend_cached`.
+    def attend_cached(self, query, past, mask, step):
+        """Attends from beams of one step; arguments and results as `MultiHeadAttention.attend_cached`.
 
         Raises:
             NotImplementedError: a subclass overrides `attend` alone, which knows nothing of the cache's positions.
@@ -55,7 +54,7 @@ class RelativeAttention(MultiHeadAttention):
             raise NotImplementedError(
                 f"{type(self).__name__} overrides `attend`, and decodes only if it also overrides `attend_cached`."
             )
-        return self.attend_parts(query, cached_parts(ops.shape(query)[2], key, value, position, prompt), mask, training)
+        return super().attend_cached(query, past, mask, step)
 
     def scores(self, query, key, distances):
         """Adds the products with the vectors of the distances; arguments as `MultiHeadAttention.scores`."""

@@ -61,8 +61,6 @@ class Residual(Layer):
         value=None,
         attention_mask=None,
         use_causal_mask=None,
-        cache=None,
-        position=None,
         return_attention_scores=None,
         training=None,
     ):
@@ -70,21 +68,27 @@ class Residual(Layer):
 
         Args:
             inputs: [..., hidden].
-            value, attention_mask, use_causal_mask, cache, position, return_attention_scores: passed to the wrapped
-                layer where given: see `MultiHeadAttention.call`. (By name: Keras refuses tensors in `**kwargs`.)
+            value, attention_mask, use_causal_mask, return_attention_scores: passed to the wrapped layer where given:
+                see `MultiHeadAttention.call`. (By name: Keras refuses tensors in `**kwargs`.)
             training: bool.
         """
         check_masks(attention_mask=attention_mask)
-        x = self.normalization(inputs) if self.norm == "pre" else inputs
-        given = {
-            "value": x if value is None and self.needs_value else value,
+        options = {
             "attention_mask": attention_mask,
             "use_causal_mask": use_causal_mask,
-            "cache": cache,
-            "position": position,
             "return_attention_scores": return_attention_scores,
         }
-        output = self.layer(x, training=training, **{k: v for k, v in given.items() if v is not None})
+        options = {name: option for name, option in options.items() if option is not None}
+
+        def run(x):
+            second = x if value is None and self.needs_value else value
+            return self.layer(x, training=training, **options, **({} if second is None else {"value": second}))
+
+        return self.around(run, inputs, training)
+
+    def around(self, function, inputs, training=False):
+        """Makes the connection around a function of [..., hidden], such as a method of the wrapped layer."""
+        output = function(self.normalization(inputs) if self.norm == "pre" else inputs)
         output, rest = (output[0], output[1:]) if isinstance(output, tuple) else (output, None)
         output = ops.add(inputs, self.dropout(output, training=training))
         if self.norm == "post":

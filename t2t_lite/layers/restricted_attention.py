@@ -4,7 +4,6 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.attention import MultiHeadAttention
-from t2t_lite.layers.cache import cached_parts
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.masks import masked_softmax
 
@@ -111,26 +110,26 @@ class RestrictedAttention(MultiHeadAttention):
         output = ops.matmul(ops.reshape(weights, (batch, heads, count, block, width)), value)
         return ops.reshape(output, (batch, heads, count * block, self.value_size))[:, :, :length]
 
-    def attend_cached(self, query, key, value, mask, position, training, prompt=None):
+    def attend_cached(self, query, past, mask, step):
         """Attends to the last r positions; arguments and results as `MultiHeadAttention.attend_cached`."""
-        beams, slots = ops.shape(query)[2], ops.shape(key)[2]
+        beams, slots = ops.shape(query)[2], ops.shape(past.key)[2]
         window = self.neighborhood * beams
         size = min(slots, window) if isinstance(slots, int) else ops.minimum(slots, window)
-        first = ops.maximum(0, (position + 1) * beams - window)
+        first = ops.maximum(0, (step + 1) * beams - window)
 
         def near(x, axis):
             starts, sizes = [0] * 4, list(ops.shape(x))
             starts[axis], sizes[axis] = first, size
             return ops.slice(x, starts, sizes)
 
-        if prompt is None:
-            seen = None if mask is None else near(mask, 3)
-            return self.attend(query, near(key, 2), near(value, 2), seen, training)
-        *_, distances = cached_parts(beams, key, value, position, prompt)[0]
-        length = ops.shape(distances)[1]
-        of_prompt = mask[..., :length] & ops.expand_dims(distances > -self.neighborhood, (1, 2))
-        seen = ops.concatenate([of_prompt, near(mask[..., length:], 3)], axis=3)
-        return super().attend_cached(query, near(key, 2), near(value, 2), seen, position, training, prompt)
+        seen = None if mask is None else near(mask, 3)
+        if past.prompt:
+            *_, distances = past.parts(beams, step)[0]
+            length = ops.shape(distances)[1]
+            of_prompt = mask[..., :length] & ops.expand_dims(distances > -self.neighborhood, (1, 2))
+            seen = ops.concatenate([of_prompt, near(mask[..., length:], 3)], axis=3)
+        past = past._replace(key=near(past.key, 2), value=near(past.value, 2))
+        return super().attend_cached(query, past, seen, step)
 
 
 def _end(mask, length):

@@ -43,28 +43,39 @@ class TransformerStack(Layer):
             if not layer.built:  # one that comes from a file is
                 layer.build(*shapes)
 
-    def init_cache(self, memory, batch, slots, prompt=None):
-        """Returns the cache for `call`, a list with one entry per layer: see `TransformerDecoderLayer.init_cache`.
+    def init_cache(self, memory, batch, slots, prompts=None, lengths=()):
+        """Returns the cache for `step`, a list with one entry per layer: see `TransformerDecoderLayer.init_cache`.
 
         Args:
-            memory, batch, slots: as there.
-            prompt: None, or from `prefill`.
+            memory, batch, slots, lengths: as there.
+            prompts: None, or from `prefill`.
         """
-        prompts = prompt or [None] * len(self.layers)
-        return [layer.init_cache(memory, batch, slots, own) for layer, own in zip(self.layers, prompts, strict=True)]
+        prompts = [()] * len(self.layers) if prompts is None else prompts
+        pairs = zip(self.layers, prompts, strict=True)
+        return [layer.init_cache(memory, batch, slots, prompt, lengths) for layer, prompt in pairs]
 
-    def prefill(self, inputs, lengths):
+    def prefill(self, inputs):
         """Reads prompts in one causal pass; all beams of a prompt share its keys and values.
 
         Args:
             inputs: [B, P, hidden], padded on the right.
-            lengths: int32 [B], positions of each prompt, which may be 0.
 
         Returns:
-            (output [B, P, hidden], prompt: a list with one entry per layer, for `init_cache`).
+            (output [B, P, hidden], prompts: a list with the `Memory` of each layer, for `init_cache`).
         """
-        outputs, cache = self(inputs, cache=[{"self": {}} for _ in self.layers], training=False)
-        return outputs, [{**own["self"], "prompt_length": lengths} for own in cache]
+        x, prompts = inputs, []
+        for layer in self.layers:
+            x, prompt = layer.prefill(x)
+            prompts.append(prompt)
+        return x, prompts
+
+    def step(self, inputs, cache, position=None, attention_mask=None, memory_mask=None):
+        """Decodes one position of every beam: see `TransformerDecoderLayer.step`; `cache` is a list of its caches."""
+        x, new_cache = inputs, []
+        for layer, past in zip(self.layers, cache, strict=True):
+            x, past = layer.step(x, past, position, attention_mask, memory_mask)
+            new_cache.append(past)
+        return x, new_cache
 
     def call(
         self,
@@ -72,8 +83,6 @@ class TransformerStack(Layer):
         memory=None,
         attention_mask=None,
         memory_mask=None,
-        cache=None,
-        position=None,
         return_attention_scores=False,
         return_hidden_states=False,
         training=None,
@@ -83,34 +92,28 @@ class TransformerStack(Layer):
 
         Args:
             inputs: [B, T, hidden].
-            memory, attention_mask, memory_mask, position, mask: passed to each layer where given: see
+            memory, attention_mask, memory_mask, mask: passed to each layer where given: see
                 `TransformerEncoderLayer.call` and `TransformerDecoderLayer.call`.
-            cache: from `init_cache` or an earlier call.
             return_attention_scores: bool.
             return_hidden_states: bool.
             training: bool.
 
         Returns:
-            [B, T, hidden]; with `return_attention_scores` also a list with the scores of each layer; with a `cache`
-            also the new cache; with `return_hidden_states` also a list [B, T, hidden] of the inputs and of each
-            layer's output; as a tuple when there is more than the output.
+            [B, T, hidden]; with `return_attention_scores` also a list with the scores of each layer; with
+            `return_hidden_states` also a list [B, T, hidden] of the inputs and of each layer's output; as a tuple when
+            there is more than the output.
         """
-        given = {"attention_mask": attention_mask, "memory_mask": memory_mask, "position": position, "mask": mask}
+        given = {"attention_mask": attention_mask, "memory_mask": memory_mask, "mask": mask}
         options = {name: value for name, value in given.items() if value is not None}
         options |= {"return_attention_scores": return_attention_scores, "training": training}
-        x, states, scores, new_cache = inputs, [inputs], [], []
+        x, states, scores = inputs, [inputs], []
         for i, layer in enumerate(self.layers):
-            own = options if cache is None else {**options, "cache": cache[i]}
             call = self.layers[:i].count(layer)  # of a layer that stands here several times
-            output = self._run(layer, call, own, *(tensor for tensor in (x, memory) if tensor is not None))
+            output = self._run(layer, call, options, *(tensor for tensor in (x, memory) if tensor is not None))
             x, *rest = output if isinstance(output, tuple) else (output,)
-            if cache is not None:
-                new_cache.append(rest.pop())
             scores += rest
             states.append(x)
-        wanted = {"scores": return_attention_scores, "cache": cache is not None, "states": return_hidden_states}
-        found = {"scores": scores, "cache": new_cache, "states": states}
-        results = (x, *(found[name] for name, is_wanted in wanted.items() if is_wanted))
+        results = (x, *([scores] if return_attention_scores else []), *([states] if return_hidden_states else []))
         return results if len(results) > 1 else x
 
     def _run(self, layer, call, options, *hidden):

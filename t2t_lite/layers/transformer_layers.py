@@ -158,27 +158,61 @@ class TransformerDecoderLayer(_TransformerLayer):
         self.feed_forward.build(inputs_shape)
         self.freeze_new_parts()
 
-    def init_cache(self, memory, batch, slots, prompt=None):
-        """Returns the cache of this layer for `call`: the memory projected once, and no past.
+    def init_cache(self, memory, batch, slots, prompt=(), lengths=()):
+        """Returns the cache of this layer for `step`: the memory projected once, and no past.
 
         Args:
             memory: [B, S, hidden], the encoder's output; None for a layer without cross-attention.
             batch, slots: int B, and how many positions (times beams) there is room for.
-            prompt: what `TransformerStack.prefill` returns for this layer, or None.
+            prompt, lengths: what `prefill` returns and int32 [B], positions of each prompt; () where there are none.
+
+        Returns:
+            {"self": Past}, and "memory": Memory with cross-attention.
 
         Raises:
             ValueError: an attention has no cache, such as `keras.layers.MultiHeadAttention`.
         """
+        self._check_decodes()
+        cache = {"self": self.self_attention.layer.empty_past(batch, slots)._replace(prompt=prompt, lengths=lengths)}
+        if memory is not None:
+            cache["memory"] = self.cross_attention.layer.memory(memory)
+        return cache
+
+    def _check_decodes(self):
         for part in (self.self_attention, self.cross_attention):
-            if part is not None and not hasattr(part.layer, "empty_cache"):
+            if part is not None and not hasattr(part.layer, "empty_past"):
                 raise ValueError(
                     f"{self.name}: {type(part.layer).__name__} has no cache, so it can't decode step by step. Expected "
-                    "t2t_lite.layers.MultiHeadAttention, or a layer with its `empty_cache` and `memory_cache`."
+                    "t2t_lite.layers.MultiHeadAttention, or a layer with its methods for decoding."
                 )
-        cache = {"self": self.self_attention.layer.empty_cache(batch, slots) | (prompt or {})}
-        if memory is not None:
-            cache["memory"] = self.cross_attention.layer.memory_cache(memory)
-        return cache
+
+    def prefill(self, inputs):
+        """Reads prompts [B, P, hidden] in one causal pass: returns (output [B, P, hidden], their `Memory`)."""
+        self._check_decodes()
+        x, prompt = self.self_attention.around(self.self_attention.layer.prefill, inputs)
+        return self.feed_forward(x, training=False), prompt
+
+    def step(self, inputs, cache, position=None, attention_mask=None, memory_mask=None):
+        """Decodes one position of every beam.
+
+        Args:
+            inputs: [B, K, hidden].
+            cache: from `init_cache` or the step before.
+            position, attention_mask: see `MultiHeadAttention.step`.
+            memory_mask: bool [B, T, S] or [B, 1, S], True where the memory is visible.
+
+        Returns:
+            (output [B, K, hidden], the new cache).
+        """
+
+        def attend(x):
+            return self.self_attention.layer.step(x, cache["self"], position, attention_mask)
+
+        x, past = self.self_attention.around(attend, inputs)
+        if self.cross_attention is not None:
+            attend_to = self.cross_attention.layer.attend_to
+            x = self.cross_attention.around(lambda x: attend_to(x, cache["memory"], memory_mask), x)
+        return self.feed_forward(x, training=False), {**cache, "self": past}
 
     def call(
         self,
@@ -186,30 +220,24 @@ class TransformerDecoderLayer(_TransformerLayer):
         memory=None,
         attention_mask=None,
         memory_mask=None,
-        cache=None,
-        position=None,
         return_attention_scores=False,
         training=None,
         mask=None,
     ):
-        """Decodes.
+        """Decodes a whole sequence. (One position: `step`.)
 
         Args:
             inputs: [B, T, hidden].
-            memory: [B, S, hidden], the encoder's output; not needed with a `cache`.
+            memory: [B, S, hidden], the encoder's output.
             attention_mask: bool, which positions see which; None: earlier ones and itself.
             memory_mask: bool [B, T, S] or [B, 1, S], True where the memory is visible; or [B, S], as Keras carries it.
-            cache: from `init_cache` or an earlier call: T positions (or beams) of one step are decoded and added; or
-                {"self": {}}, for a prompt: see `MultiHeadAttention.call`.
-            position: int scalar, where in the cache, see `MultiHeadAttention.call`.
             return_attention_scores: bool.
             training: bool.
-            mask: bool [B, T], the mask that Keras carries with `inputs`, in addition to `attention_mask`; without a
-                `cache`.
+            mask: bool [B, T], the mask that Keras carries with `inputs`, in addition to `attention_mask`.
 
         Returns:
-            [B, T, hidden]; with `return_attention_scores` also {"self" [B, heads, T, T], "memory" [B, heads, T, S]};
-            with a `cache` also the new cache; as a tuple when there is more than the output.
+            [B, T, hidden]; with `return_attention_scores` a tuple of it and {"self" [B, heads, T, T], "memory"
+            [B, heads, T, S]}.
 
         Raises:
             ValueError: the layer was built with a memory and is called without one, or the other way round; a tensor
@@ -217,40 +245,23 @@ class TransformerDecoderLayer(_TransformerLayer):
         """
         check_masks(attention_mask=attention_mask, memory_mask=memory_mask, mask=mask)
         check_sequences(memory=memory)
-        options = {"training": training, "return_attention_scores": return_attention_scores}
-        scores, cache, new_cache = {}, cache or {}, None if cache is None else dict(cache)
-        if (self.cross_attention is None) != (memory is None and "memory" not in cache):
+        if (self.cross_attention is None) != (memory is None):
             built, called = ("without", "with") if self.cross_attention is None else ("with", "without")
             raise ValueError(f"{self.name}: was built {built} a `memory`, and is called {called} one.")
-        is_causal = attention_mask is None and not cache.get("self")
-        if mask is not None and not cache.get("self"):
+        is_causal = attention_mask is None
+        if mask is not None:
             batch, length, _ = ops.shape(inputs)
-            attention_mask = merge_masks((batch, None, length, length), attention_mask, is_causal, mask)
-            is_causal = False
-
-        def attend(name, layer, x, **kwargs):
-            output = layer(x, cache=cache.get(name), **options, **kwargs)
-            if not isinstance(output, tuple):
-                return output
-            output = list(output)
-            if name in cache:
-                new_cache[name] = output.pop()
-            if return_attention_scores:
-                scores[name] = output.pop()
-            return output[0]
-
-        x = attend(
-            "self",
-            self.self_attention,
-            inputs,
-            attention_mask=attention_mask,
-            use_causal_mask=is_causal,
-            position=position,
-        )
+            attention_mask = merge_masks((batch, None, length, length), attention_mask, False, mask)
+        options = {"training": training, "return_attention_scores": return_attention_scores}
+        x = self.self_attention(inputs, attention_mask=attention_mask, use_causal_mask=is_causal, **options)
+        scores = {}
+        if return_attention_scores:
+            x, scores["self"] = x
         if self.cross_attention is not None:
             if memory_mask is not None and len(memory_mask.shape) == 2:
                 memory_mask = ops.expand_dims(memory_mask, 1)
-            x = attend("memory", self.cross_attention, x, value=memory, attention_mask=memory_mask)
+            x = self.cross_attention(x, value=memory, attention_mask=memory_mask, **options)
+            if return_attention_scores:
+                x, scores["memory"] = x
         x = self.feed_forward(x, training=training)
-        results = (x, *([scores] if return_attention_scores else []), *([new_cache] if new_cache is not None else []))
-        return results if len(results) > 1 else x
+        return (x, scores) if return_attention_scores else x

@@ -207,14 +207,8 @@ class Transformer(TransformerModel):
         x = self.target_embedding(ops.reshape(ops.cast(ids, ancestry.dtype), (batch, beam)))
         x = ops.where(position > 0, x, ops.zeros_like(x))
         x = positioned(self.decoder_position, x, position)
-        x, layers = self.decoder(
-            x,
-            attention_mask=mask,
-            memory_mask=ops.expand_dims(cache["fixed"]["memory_mask"], 1),
-            cache=cache["fixed"]["layers"],
-            position=position,
-            training=False,
-        )
+        memory_mask = ops.expand_dims(cache["fixed"]["memory_mask"], 1)
+        x, layers = self.decoder.step(x, cache["fixed"]["layers"], position, mask, memory_mask)
         x = normalized(x, self.decoder_norm)
         logits = self.logits(ops.reshape(x, (batch * beam, self.config["hidden_size"])), cache["shared"])
         fixed = {**cache["fixed"], "layers": layers}

@@ -201,7 +201,7 @@ class TransformerLM(TransformerModel):
             inputs: int ids [B, P], padded with 0 on the right; a prompt may be empty.
 
         Returns:
-            memory: {"prompt": keys and values of `TransformerStack.prefill`, "length" int32 [B], how many positions
+            memory: {"prompts": keys and values of `TransformerStack.prefill`, "length" int32 [B], how many positions
             were read, "last" [B, 1], the id that the first step reads}.
         """
         self.build_if_needed()
@@ -209,9 +209,9 @@ class TransformerLM(TransformerModel):
         read = prompts[:, :-1]
         if is_quantized(self):
             read = ops.pad(read, ((0, 0), (0, 1)))  # Keras can't quantize no activations, those of empty prompts
-        _, prompt = self.decoder.prefill(self._embedded(read), lengths - 1)
+        _, memories = self.decoder.prefill(self._embedded(read))
         last = ops.take_along_axis(prompts, ops.expand_dims(lengths, 1) - 1, axis=1)
-        return {"prompt": prompt, "length": lengths - 1, "last": last}
+        return {"prompts": memories, "length": lengths - 1, "last": last}
 
     def init_cache(self, memory, max_length, beam_size=1):
         """Returns the cache for decoding that has not started, in which all beams share the slots of their prompt.
@@ -225,7 +225,7 @@ class TransformerLM(TransformerModel):
             {"beams": {"ancestry" int [B, K, T]}, "shared": the softmax's matrix, "fixed": everything else}.
         """
         batch = ops.shape(memory["length"])[0]
-        layers = self.decoder.init_cache(None, batch, max_length * beam_size, memory["prompt"])
+        layers = self.decoder.init_cache(None, batch, max_length * beam_size, memory["prompts"], memory["length"])
         return {
             "beams": {"ancestry": new_ancestry(batch, beam_size, max_length)},
             "shared": self.softmax.reverse_matrix(),
@@ -248,14 +248,9 @@ class TransformerLM(TransformerModel):
         batch, beam, _ = ops.shape(ancestry)
         ids, last = (ops.cast(each, ancestry.dtype) for each in (ids, fixed["last"]))
         ids = ops.where(position > 0, ops.reshape(ids, (batch, beam)), last)
-        slots = ops.shape(fixed["layers"][0]["self"]["prompt_key"])[2] if fixed["layers"] else 0
-        x, layers = self.decoder(
-            self._embedded(ids, fixed["length"] + position),
-            attention_mask=see_prompt(mask, fixed["length"], slots),
-            cache=fixed["layers"],
-            position=position,
-            training=False,
-        )
+        slots = ops.shape(fixed["layers"][0]["self"].prompt.key)[2] if fixed["layers"] else 0
+        mask, x = see_prompt(mask, fixed["length"], slots), self._embedded(ids, fixed["length"] + position)
+        x, layers = self.decoder.step(x, fixed["layers"], position, mask)
         x = ops.reshape(normalized(x, self.decoder_norm), (batch * beam, self.config["hidden_size"]))
         return self.logits(x, cache["shared"]), {
             **cache, "beams": {"ancestry": ancestry}, "fixed": {**fixed, "layers": layers}

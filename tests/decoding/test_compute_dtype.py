@@ -71,7 +71,7 @@ def test_weights_are_not_cast_in_the_search(translators):
     kernels = {tuple(weight.shape) for weight in model.weights if len(weight.shape) == 2}
     memory = model.encode(tf.ones((2, 3), tf.int32))
     cache = model.init_cache(memory, 8, 4)
-    assert cache["fixed"]["layers"][0]["self"]["key"].dtype == tf.bfloat16
+    assert cache["fixed"]["layers"][0]["self"].key.dtype == tf.bfloat16
     step = tf.function(lambda ids, cache: model.decode_step(ids, 1, cache)[0], autograph=False)
     graph = step.get_concrete_function(tf.ones(8, tf.int32), cache).graph
     casts = [node.outputs[0].shape for node in graph.get_operations() if node.type == "Cast"]

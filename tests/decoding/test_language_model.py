@@ -74,27 +74,22 @@ class LanguageModel:
         self.prompts_read.append(inputs.shape)
         shifted = ops.pad(inputs, ((0, 0), (1, 0)))
         length = ops.sum(ops.cast(inputs != 0, "int32"), axis=1)
-        _, prompt = self.decoder.prefill(self._embedded(shifted[:, :-1]), length)
-        return {"prompt": prompt, "length": length, "last": ops.take_along_axis(shifted, length[:, None], axis=1)}
+        _, prompts = self.decoder.prefill(self._embedded(shifted[:, :-1]))
+        return {"prompts": prompts, "length": length, "last": ops.take_along_axis(shifted, length[:, None], axis=1)}
 
     def init_cache(self, memory, max_length, beam_size):
         batch = ops.shape(memory["length"])[0]
-        layers = self.decoder.init_cache(None, batch, max_length * beam_size, memory["prompt"])
+        layers = self.decoder.init_cache(None, batch, max_length * beam_size, memory["prompts"], memory["length"])
         fixed = {"layers": layers, "length": memory["length"], "last": memory["last"]}
         return {"beams": {"ancestry": new_ancestry(batch, beam_size, max_length)}, "fixed": fixed}
 
     def decode_step(self, ids, position, cache):
         fixed = cache["fixed"]
         ancestry, mask = see_ancestors(cache["beams"]["ancestry"], position)
-        slots = ops.shape(fixed["layers"][0]["self"]["prompt_key"])[2]
+        slots = ops.shape(fixed["layers"][0]["self"].prompt.key)[2]
         ids = ops.where(position > 0, ops.reshape(ids, ops.shape(ancestry)[:2]), fixed["last"])
-        x, layers = self.decoder(
-            self._embedded(ids, fixed["length"] + position),
-            attention_mask=see_prompt(mask, fixed["length"], slots),
-            cache=fixed["layers"],
-            position=position,
-            training=False,
-        )
+        mask, x = see_prompt(mask, fixed["length"], slots), self._embedded(ids, fixed["length"] + position)
+        x, layers = self.decoder.step(x, fixed["layers"], position, mask)
         logits = ops.reshape(self.embedding(x, reverse=True), (-1, self.vocab_size))
         return logits, {"beams": {"ancestry": ancestry}, "fixed": {**fixed, "layers": layers}}
 
@@ -136,4 +131,4 @@ def test_beams_share_the_slots_of_a_prompt():
     model = LanguageModel("plain")
     inputs = np.array([prompt + [0] * (9 - len(prompt)) for prompt in PROMPTS], "int32")
     cache = model.init_cache(model.encode(ops.convert_to_tensor(inputs)), 5, 4)["fixed"]["layers"][0]["self"]
-    assert (cache["prompt_key"].shape, cache["key"].shape) == ((4, 2, 9, 8), (4, 2, 5 * 4, 8))
+    assert (cache.prompt.key.shape, cache.key.shape) == ((4, 2, 9, 8), (4, 2, 5 * 4, 8))

@@ -8,7 +8,7 @@ import pytest
 from keras import ops
 
 from t2t_lite import layers
-from t2t_lite.layers.cache import write_in_place
+from t2t_lite.layers.cache import Past, write_in_place
 from tests.layers.backend import compiled
 from tests.layers.equations import array, attention_in_numpy
 from tests.layers.harness import MEMORY, X, check_layer
@@ -178,11 +178,10 @@ def test_one_mask_hides_the_keys_of_self_attention():
     np.testing.assert_allclose(output, attention_in_numpy(layer, X, X, mask[:, None]), atol=1e-5)
 
 
-def test_a_mask_of_the_query_hides_nothing_in_a_cache():
+def test_a_mask_of_the_query_hides_nothing_in_a_memory():
     layer = layers.MultiHeadAttention(2)
     layer.build(X.shape)
-    cache = layer.memory_cache(ops.convert_to_tensor(MEMORY))
-    output, _ = layer(X, cache=cache, mask=np.zeros((2, 5), bool))
+    output = layer(X, MEMORY, query_mask=np.zeros((2, 5), bool))
     np.testing.assert_allclose(array(output), array(layer(X, MEMORY)), atol=1e-6)
 
 
@@ -212,11 +211,11 @@ def test_cached_steps_equal_one_causal_call(in_place):
     layer = layers.MultiHeadAttention(2)
     full = array(layer(X, use_causal_mask=True))
     slots = 5 if in_place else 0
-    cache = {name: np.zeros((2, 2, slots, 4), "float32") for name in ("key", "value")}
+    past = Past(*np.zeros((2, 2, 2, slots, 4), "float32"))
     for i in range(5):
         mask = np.arange(max(slots, i + 1))[None, None] <= i
         position = ops.convert_to_tensor(i, "int32") if in_place else None
-        output, cache = layer(X[:, i : i + 1], attention_mask=mask, cache=cache, position=position)
+        output, past = layer.step(X[:, i : i + 1], past, position, mask)
         np.testing.assert_allclose(array(output)[:, 0], full[:, i], atol=1e-5)
 
 
@@ -226,7 +225,7 @@ def test_a_cached_step_compiled_equals_the_eager_one():
     past = RNG.normal(size=(2, 2, 5, 4)).astype("float32")
 
     def step(x, key, value, mask, position):
-        return layer(x, attention_mask=mask, cache={"key": key, "value": value}, position=position)[0]
+        return layer.step(x, Past(key, value), position, mask)[0]
 
     arguments = (X[:, :1], past, past, np.ones((2, 1, 5), bool), np.array(3, "int32"))
     eager = step(*map(ops.convert_to_tensor, arguments))
@@ -260,10 +259,10 @@ def test_the_mask_is_not_added_to_the_product_itself():
     assert "BatchMatMulV2" not in {tensor.op.type for operation in sums for tensor in operation.inputs}
 
 
-def test_memory_cache_equals_attending_to_the_memory():
+def test_a_projected_memory_equals_attending_to_the_memory():
     layer = layers.MultiHeadAttention(2)
     full = array(layer(X, MEMORY))
-    output, _ = layer(X, cache=layer.memory_cache(ops.convert_to_tensor(MEMORY)))
+    output = layer.attend_to(X, layer.memory(ops.convert_to_tensor(MEMORY)))
     np.testing.assert_allclose(array(output), full, atol=1e-6)
 
 

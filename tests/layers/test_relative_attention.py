@@ -5,6 +5,7 @@ import pytest
 from keras import ops
 
 from t2t_lite import layers
+from t2t_lite.layers.cache import Past
 from tests.layers.equations import array, softmax
 from tests.layers.harness import check_layer
 
@@ -121,16 +122,12 @@ def test_cached_steps_of_two_beams_equal_one_causal_call(kind, in_place):
     layer = made(kind)
     full = array(layer(X, use_causal_mask=True))
     slots = 12 if in_place else 0
-    cache = {
-        "key": np.zeros((1, 2, slots, layer.query_size), "float32"),
-        "value": np.zeros((1, 2, slots, layer.value_size), "float32"),
-    }
+    past = Past(*(np.zeros((1, 2, slots, size), "float32") for size in (layer.query_size, layer.value_size)))
     for i in range(6):  # the two sentences of X are the beams of one
         seen = np.arange(max(slots, 2 * i + 2))
         mask = (seen // 2 <= i) & (seen % 2 == np.arange(2)[:, None])
         position = ops.convert_to_tensor(i, "int32") if in_place else None
-        step = X[:, i].reshape(1, 2, 8)
-        output, cache = layer(step, attention_mask=mask[None], cache=cache, position=position)
+        output, past = layer.step(X[:, i].reshape(1, 2, 8), past, position, mask[None])
         np.testing.assert_allclose(array(output)[0], full[:, i], atol=1e-5)
 
 
@@ -154,7 +151,7 @@ def test_an_attend_of_ones_own_needs_cached_steps_of_its_own():
     layer = Own(2, 3)
     layer(X)
     with pytest.raises(NotImplementedError, match="Own overrides `attend`, and decodes only if it also overrides"):
-        layer(X[:, :1], cache=layer.empty_cache(2, 6), position=0)
+        layer.step(X[:, :1], layer.empty_past(2, 6), 0)
 
 
 def test_bad_distance():

@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from t2t_lite import layers
+from t2t_lite.layers.cache import Past
 from tests.layers.equations import array, attention_in_numpy
 from tests.layers.harness import check_layer
 
@@ -145,12 +146,12 @@ def test_cached_steps_of_two_beams_equal_one_causal_call(r, in_place):
     layer = layers.RestrictedAttention(2, neighborhood=r)
     full = array(layer(X, use_causal_mask=True))
     slots = 12 if in_place else 0
-    cache = {name: np.zeros((1, 2, slots, 4), "float32") for name in ("key", "value")}
+    past = Past(*np.zeros((2, 1, 2, slots, 4), "float32"))
     for i in range(6):  # the two sentences of X are the beams of one
         seen = np.arange(max(slots, 2 * i + 2))
         mask = (seen // 2 <= i) & (seen % 2 == np.arange(2)[:, None])
         position = ops.convert_to_tensor(i, "int32") if in_place else None
-        output, cache = layer(X[:, i].reshape(1, 2, 8), attention_mask=mask[None], cache=cache, position=position)
+        output, past = layer.step(X[:, i].reshape(1, 2, 8), past, position, mask[None])
         np.testing.assert_allclose(array(output)[0], full[:, i], atol=1e-5)
 
 
@@ -161,9 +162,7 @@ def test_a_cached_step_reads_r_positions_of_a_long_cache():
     past = RNG.normal(size=(2, 2, 8, 4)).astype("float32")
     past[:, :, :3] = np.nan
     mask = np.arange(8)[None, None] <= 5
-    output, _ = layer(
-        X[:, :1], attention_mask=mask, cache={"key": past, "value": past}, position=ops.convert_to_tensor(5, "int32")
-    )
+    output, _ = layer.step(X[:, :1], Past(past, past), ops.convert_to_tensor(5, "int32"), mask)
     assert np.isfinite(array(output)).all()
 
 

@@ -6,6 +6,7 @@ from keras import ops
 
 from t2t_lite import layers
 from t2t_lite.config import HParams
+from t2t_lite.layers.cache import Past
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.rotary import rotation
 from tests.layers.equations import array
@@ -52,21 +53,21 @@ def test_cached_steps_of_two_beams_equal_one_causal_call(in_place, restricted):
     plain.set_weights(layer.get_weights())
     assert np.abs(full - array(plain(X, use_causal_mask=True))).max() > 1e-3, "positions are not seen"
     slots = 10 if in_place else 0
-    cache = {name: np.zeros((1, 2, slots, 4), "float32") for name in ("key", "value")}
+    past = Past(*np.zeros((2, 1, 2, slots, 4), "float32"))
     for i in range(5):  # the two sentences of X are the beams of one
         seen = np.arange(max(slots, 2 * i + 2))
         mask = (seen // 2 <= i) & (seen % 2 == np.arange(2)[:, None])
         position = ops.convert_to_tensor(i, "int32") if in_place else None
-        output, cache = layer(X[:, i].reshape(1, 2, 8), attention_mask=mask[None], cache=cache, position=position)
+        output, past = layer.step(X[:, i].reshape(1, 2, 8), past, position, mask[None])
         np.testing.assert_allclose(array(output)[0], full[:, i], atol=1e-5)
 
 
 def test_a_memory_has_no_positions():
     layer = layers.MultiHeadAttention(2, positions="rotary")
     layer.build(X.shape)
-    memory = layer.memory_cache(ops.convert_to_tensor(X))
-    moved = array(layer(X[:, 2:3], cache=memory)[0])
-    np.testing.assert_allclose(moved, array(layer(X, cache=memory)[0])[:, 2:3], atol=1e-5)
+    memory = layer.memory(ops.convert_to_tensor(X))
+    moved = array(layer.attend_to(X[:, 2:3], memory))
+    np.testing.assert_allclose(moved, array(layer.attend_to(X, memory))[:, 2:3], atol=1e-5)
 
 
 def test_an_odd_head_is_refused():

@@ -43,7 +43,7 @@ def test_steps_with_a_cache_give_the_full_pass(decoder):
     steps = []
     for position in range(X.shape[1]):
         seen = ops.arange(X.shape[1])[None, None] <= position
-        x, cache = decoder(X[:, [position]], attention_mask=seen, cache=cache, position=position)
+        x, cache = decoder.step(X[:, [position]], cache, position, seen)
         steps.append(array(x))
     np.testing.assert_allclose(np.concatenate(steps, axis=1), array(decoder(X, MEMORY)), atol=1e-5)
 
