@@ -9,7 +9,7 @@ from t2t_lite.layers.checks import check_rates, check_sequences, check_sizes
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout, is_compiled
 from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers, dense_initializers
-from t2t_lite.layers.masks import check_masks, masked_softmax, merge_masks
+from t2t_lite.layers.masks import Visible, check_masks, masked_softmax, merge_masks, visible_keys
 from t2t_lite.layers.positions import POSITIONS
 
 
@@ -210,21 +210,18 @@ class MultiHeadAttention(Layer):
         """Returns the sums of values, [B, heads, T, value_dim]; `distances` as in `scores`."""
         return ops.matmul(weights, value)
 
-    def attend_sequence(self, query, key, value, mask, causal, training, needs_weights):
+    def attend_sequence(self, query, key, value, visible, training, needs_weights):
         """Attends from a whole sequence, by `attend`. Override where fewer scores do.
 
         Args:
             query, key, value, training: as `attend`.
-            mask: bool, broadcastable to [B, heads, T, S], or None.
-            causal: bool, hides later positions from earlier ones, in addition to `mask`.
+            visible: Visible.
             needs_weights: bool.
 
         Returns:
             As `attend`; the weights may be None unless they are needed.
         """
-        if causal:
-            mask = merge_masks((*ops.shape(query)[:3], ops.shape(key)[2]), mask, True)
-        return self.attend(query, key, value, mask, training)
+        return self.attend(query, key, value, visible.merged(ops.shape(query)[2], ops.shape(key)[2]), training)
 
     def attend_cached(self, query, past, mask, step):
         """Attends from the K beams of one decoding step to all that is in the cache. Override where positions matter.
@@ -272,8 +269,8 @@ class MultiHeadAttention(Layer):
             [B, T, hidden].
         """
         heads = self.project(query, "query")
-        mask = merge_masks((*ops.shape(heads)[:3], ops.shape(memory.key)[2]), attention_mask, False)
-        return self.project(self.attend_sequence(heads, *memory, mask, False, False, False)[0], "output")
+        visible = visible_keys((*ops.shape(heads)[:3], ops.shape(memory.key)[2]), attention_mask, False)
+        return self.project(self.attend_sequence(heads, *memory, visible, False, False)[0], "output")
 
     def prefill(self, query):
         """Reads prompts in one causal pass.
@@ -285,7 +282,7 @@ class MultiHeadAttention(Layer):
             (output [B, P, hidden], Memory, which all beams share: see `Past`).
         """
         heads, keys, values = self._turned_alike(query)
-        output, _ = self.attend_sequence(heads, keys, values, None, True, False, False)
+        output, _ = self.attend_sequence(heads, keys, values, Visible(causal=True), False, False)
         return self.project(output, "output"), Memory(keys, values)
 
     def step(self, query, past, position=None, attention_mask=None):
@@ -326,6 +323,7 @@ class MultiHeadAttention(Layer):
         key=None,
         attention_mask=None,
         use_causal_mask=False,
+        context=None,
         return_attention_scores=False,
         training=None,
         query_mask=None,
@@ -342,6 +340,8 @@ class MultiHeadAttention(Layer):
             attention_mask: bool, [T, S], [B, T, S] or [B, heads, T, S] (sizes of 1 broadcast), True where visible.
                 (Padding, [B, S], is `value_mask`, or [B, 1, S] here.)
             use_causal_mask: bool, hides later positions from earlier ones.
+            context: None, or `Context`: states before the `query`, whose keys and values are seen, too. The masks are
+                of the positions after them; and there is no `value`.
             return_attention_scores: bool.
             training: bool.
             query_mask, value_mask, key_mask: bool [B, T] or [B, S]: masks that Keras carries with tensors; `mask` is
@@ -354,28 +354,27 @@ class MultiHeadAttention(Layer):
             ValueError: a tensor has not three axes, or a mask is of another shape, or of floats: see `check_masks`;
                 or the layer is of self-attention alone, and there is a `value` or `key`.
         """
-        if self.is_self_attention and (value is not None or key is not None):
+        if (self.is_self_attention or context is not None) and (value is not None or key is not None):
             raise ValueError(
                 f"{type(self).__name__} is self-attention: received `value` or `key` in addition to `query`."
             )
         masks = {"query_mask": query_mask, "value_mask": value_mask, "key_mask": key_mask, "mask": mask}
         check_masks(attention_mask=attention_mask, **masks)
         check_sequences(value=value, key=key)
-        if value is None:
-            value = query
-            if value_mask is None:
-                value_mask = mask if query_mask is None else query_mask
-        if value is query and key is None:
+        if value is None and value_mask is None:
+            value_mask = mask if query_mask is None else query_mask
+        if context is not None:
+            value = context.before(query)
+        if value is None or (value is query and key is None):
             heads, keys, values = self._turned_alike(query)
         else:
             heads, (keys, values) = self.project(query, "query"), self.memory(value, key)
             if self.turned:
-                heads, keys = (self.turned(x, None) for x in (heads, keys))
+                first = 0 if context is None else ops.shape(keys)[2] - ops.shape(heads)[2]
+                heads, keys = self.turned(heads, first=first), self.turned(keys)
         shape = (*ops.shape(heads)[:3], ops.shape(keys)[2])
-        mask = merge_masks(shape, attention_mask, False, value_mask, key_mask)
-        output, weights = self.attend_sequence(
-            heads, keys, values, mask, use_causal_mask, training, return_attention_scores
-        )
+        visible = visible_keys(shape, attention_mask, use_causal_mask, value_mask, key_mask, context)
+        output, weights = self.attend_sequence(heads, keys, values, visible, training, return_attention_scores)
         output = self.project(output, "output")
         return (output, weights) if return_attention_scores else output
 

@@ -1,5 +1,7 @@
 """Masks: which keys a query may see, and the mask that Keras carries with a tensor."""
 
+from typing import Any, NamedTuple
+
 import keras
 import numpy as np
 from keras import ops
@@ -45,11 +47,41 @@ def check_masks(**masks):
             )
 
 
-def causal_mask(query_length, key_length):
-    """Returns bool [query_length, key_length]: True where the key is not later than the query (paper, 3.2.3)."""
+def causal_mask(query_length, key_length, first=0):
+    """Returns bool [query_length, key_length]: True where the key is not later than the query (paper, 3.2.3).
+
+    The first query stands at the place `first` among the keys.
+    """
     # As floats, which are exact here: TensorFlow would compare int32 on the host, and copy the whole mask to a GPU.
     queries, keys = (ops.cast(ops.arange(length), "float32") for length in (query_length, key_length))
+    if not (isinstance(first, int) and first == 0):
+        queries = queries + ops.cast(first, "float32")
     return ops.expand_dims(queries, 1) >= ops.expand_dims(keys, 0)
+
+
+class Visible(NamedTuple):
+    """Which keys queries may see: the masks of attention, before they are merged.
+
+    Attributes:
+        causal: bool, hides keys later than the query.
+        keys: bool [B or 1, S], True where a key is there for all queries; None: all are.
+        dense: bool, broadcastable to [B, heads, T, S], True where visible; None: no further limit.
+        first: int or int scalar, the place of the first query among the keys.
+    """
+
+    causal: bool = False
+    keys: Any = None
+    dense: Any = None
+    first: Any = 0
+
+    def merged(self, queries, keys):
+        """Returns one mask of so many queries and keys, broadcastable to [B, heads, T, S]; None: all see all."""
+        masks = [] if self.dense is None else [self.dense]
+        if self.causal:
+            masks.append(ops.expand_dims(causal_mask(queries, keys, self.first), (0, 1)))
+        if self.keys is not None:
+            masks.append(ops.expand_dims(self.keys, (1, 2)))
+        return _all_of(masks)
 
 
 def masked_softmax(scores, mask=None):
@@ -123,6 +155,37 @@ def merge_masks(shape, attention_mask, use_causal_mask, *padding_masks):
     if use_causal_mask:
         masks.append(ops.expand_dims(causal_mask(*shape[2:]), (0, 1)))
     masks.extend(ops.expand_dims(ops.cast(m, "bool"), (1, 2)) for m in padding_masks if m is not None)  # [B, 1, 1, S]
+    return _all_of(masks)
+
+
+def visible_keys(shape, attention_mask, causal, value_mask=None, key_mask=None, context=None):
+    """Returns `Visible` of the masks of a call.
+
+    Args:
+        shape: (B, heads, T, S).
+        attention_mask, causal, value_mask, key_mask: as `MultiHeadAttention.call`.
+        context: `Context` whose states are the first S - T keys, of which the other masks say nothing; or None.
+
+    Raises:
+        ValueError: as `merge_masks`.
+    """
+    *rows, queries, keys = shape
+    dense = merge_masks((*rows, queries, queries if context else keys), attention_mask, False)
+    masks = [ops.cast(mask, "bool") for mask in (value_mask, key_mask) if mask is not None]
+    if dense is not None and tuple(dense.shape[1:3]) == (1, 1) and dense.shape[3] != 1:
+        masks.insert(0, dense[:, 0, 0])
+        dense = None
+    seen = _all_of(masks)
+    if context is None:
+        return Visible(causal, seen, dense)
+    first = keys - queries
+    if dense is not None:
+        dense = ops.pad(dense, ((0, 0), (0, 0), (0, 0), (first, 0)), constant_values=True)
+    return Visible(causal, context.mask(queries, seen), dense, first)
+
+
+def _all_of(masks):
+    """Returns the logical AND of masks; None if there is none."""
     merged = None
     for mask in masks:
         merged = mask if merged is None else ops.logical_and(merged, mask)

@@ -13,8 +13,9 @@ class Position(NamedTuple):
     Attributes:
         embedding: function(options, initializer, **of_layer) that makes the layer which adds positions to embeddings,
             from a model's options; None: nothing is added. A layer with a `max_length` is a limit to the model.
-        turn: function(size) that returns the function(x, position=None) by which queries and keys of self-attention,
-            heads of `size` numbers, are turned: see `rotation`; None: they are not. The cache keeps turned keys.
+        turn: function(size) that returns the function(x, position=None, first=0) by which queries and keys of
+            self-attention, heads of `size` numbers, are turned: see `rotation`; None: they are not. The cache keeps
+            turned keys.
     """
 
     embedding: Callable | None = None

@@ -61,6 +61,7 @@ class Residual(Layer):
         value=None,
         attention_mask=None,
         use_causal_mask=None,
+        context=None,
         return_attention_scores=None,
         training=None,
     ):
@@ -68,14 +69,17 @@ class Residual(Layer):
 
         Args:
             inputs: [..., hidden].
-            value, attention_mask, use_causal_mask, return_attention_scores: passed to the wrapped layer where given:
-                see `MultiHeadAttention.call`. (By name: Keras refuses tensors in `**kwargs`.)
+            value, attention_mask, use_causal_mask, context, return_attention_scores: passed to the wrapped layer where
+                given: see `MultiHeadAttention.call`. (By name: Keras refuses tensors in `**kwargs`.)
             training: bool.
         """
         check_masks(attention_mask=attention_mask)
+        if context is not None and self.norm == "pre":
+            context = context.normalized(self.normalization)
         options = {
             "attention_mask": attention_mask,
             "use_causal_mask": use_causal_mask,
+            "context": context,
             "return_attention_scores": return_attention_scores,
         }
         options = {name: option for name, option in options.items() if option is not None}

@@ -40,10 +40,13 @@ class RestrictedAttention(MultiHeadAttention):
         check_sizes(neighborhood=neighborhood)
         self.neighborhood = neighborhood
 
-    def attend_sequence(self, query, key, value, mask, causal, training, needs_weights):
+    def attend_sequence(self, query, key, value, visible, training, needs_weights):
         """Attends block by block where that saves scores; as `MultiHeadAttention.attend_sequence`."""
-        length = ops.shape(query)[2]
-        for_each_query = mask is not None and mask.shape[1:3] != (1, 1)
+        length, first = ops.shape(query)[2], visible.first
+        if not (isinstance(first, int) and first == 0):
+            raise ValueError(f"{type(self).__name__} has no `context`.")
+        causal, mask = visible.causal, visible._replace(causal=False).merged(length, length)
+        for_each_query = visible.dense is not None
         # (Not a condition in the graph where the length is only known there: TensorFlow 2.21's optimizer makes
         # wrong graphs of this one.)
         short = isinstance(length, int) and length <= _FEW_BLOCKS * self._block_length(length)

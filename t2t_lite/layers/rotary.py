@@ -9,13 +9,13 @@ _BASE = 10_000.0
 
 
 def rotation(size):
-    """Returns function(x, position=None), `rotated` for heads of `size`. Raises `ValueError` unless that is even."""
+    """Returns `rotated` for heads of `size` as a function of its other arguments. Raises `ValueError` if that is odd."""
     if size % 2:
         raise ValueError(f"Rotary positions need an even `key_dim`: received {size}.")
     return functools.partial(rotated, size)
 
 
-def rotated(size, x, position=None):
+def rotated(size, x, position=None, first=0):
     """Turns queries or keys by angles that grow with their positions, so that products depend on distances alone.
 
     Number i of the first half of a head and number i of the second are a pair, turned by position · 10000^(-2i/d)
@@ -25,7 +25,8 @@ def rotated(size, x, position=None):
         size: int, d, which is even; in a graph `x` may not tell it.
         x: [B, heads, T, d].
         position: int scalar or [B]: the one position of all T (beams of one decoding step), of all rows or of each;
-            None: 0 … T - 1.
+            None: `first` … first + T - 1.
+        first: int or int scalar.
 
     Returns:
         [B, heads, T, d].
@@ -33,7 +34,7 @@ def rotated(size, x, position=None):
     half = size // 2
     frequencies = (_BASE ** (-np.arange(half) / half)).astype("float32")
     if position is None:
-        positions = ops.expand_dims(ops.arange(ops.shape(x)[2]), 1)  # [T, 1]
+        positions = ops.expand_dims(ops.arange(ops.shape(x)[2]) + first, 1)  # [T, 1]
     else:
         positions = ops.reshape(position, (-1, 1, 1, 1))
     angles = ops.multiply(ops.cast(positions, "float32"), frequencies)

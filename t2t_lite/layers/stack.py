@@ -83,6 +83,7 @@ class TransformerStack(Layer):
         memory=None,
         attention_mask=None,
         memory_mask=None,
+        context=None,
         return_attention_scores=False,
         return_hidden_states=False,
         training=None,
@@ -94,6 +95,7 @@ class TransformerStack(Layer):
             inputs: [B, T, hidden].
             memory, attention_mask, memory_mask, mask: passed to each layer where given: see
                 `TransformerEncoderLayer.call` and `TransformerDecoderLayer.call`.
+            context: None, or a list with the `Context` of each layer.
             return_attention_scores: bool.
             return_hidden_states: bool.
             training: bool.
@@ -109,7 +111,8 @@ class TransformerStack(Layer):
         x, states, scores = inputs, [inputs], []
         for i, layer in enumerate(self.layers):
             call = self.layers[:i].count(layer)  # of a layer that stands here several times
-            output = self._run(layer, call, options, *(tensor for tensor in (x, memory) if tensor is not None))
+            own = options if context is None else {**options, "context": context[i]}
+            output = self._run(layer, call, own, *(tensor for tensor in (x, memory) if tensor is not None))
             x, *rest = output if isinstance(output, tuple) else (output,)
             scores += rest
             states.append(x)

@@ -114,12 +114,13 @@ class TransformerEncoderLayer(_TransformerLayer):
         self.self_attention.build(inputs_shape)
         self.feed_forward.build(inputs_shape)
 
-    def call(self, inputs, attention_mask=None, return_attention_scores=False, training=None, mask=None):
+    def call(self, inputs, attention_mask=None, context=None, return_attention_scores=False, training=None, mask=None):
         """Encodes.
 
         Args:
             inputs: [B, S, hidden].
             attention_mask: bool [B, S, S] or [B, 1, S], True where visible; see `MultiHeadAttention.call`.
+            context: None, or `Context`: see `MultiHeadAttention.call`.
             return_attention_scores: bool.
             training: bool.
             mask: bool [B, S], the mask that Keras carries with `inputs`, in addition to `attention_mask`.
@@ -132,7 +133,11 @@ class TransformerEncoderLayer(_TransformerLayer):
             batch, length, _ = ops.shape(inputs)
             attention_mask = merge_masks((batch, None, length, length), attention_mask, False, mask)
         attended = self.self_attention(
-            inputs, attention_mask=attention_mask, return_attention_scores=return_attention_scores, training=training
+            inputs,
+            attention_mask=attention_mask,
+            context=context,
+            return_attention_scores=return_attention_scores,
+            training=training,
         )
         if not return_attention_scores:
             return self.feed_forward(attended, training=training)
@@ -220,6 +225,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         memory=None,
         attention_mask=None,
         memory_mask=None,
+        context=None,
         return_attention_scores=False,
         training=None,
         mask=None,
@@ -231,6 +237,7 @@ class TransformerDecoderLayer(_TransformerLayer):
             memory: [B, S, hidden], the encoder's output.
             attention_mask: bool, which positions see which; None: earlier ones and itself.
             memory_mask: bool [B, T, S] or [B, 1, S], True where the memory is visible; or [B, S], as Keras carries it.
+            context: None, or `Context` of self-attention: see `MultiHeadAttention.call`.
             return_attention_scores: bool.
             training: bool.
             mask: bool [B, T], the mask that Keras carries with `inputs`, in addition to `attention_mask`.
@@ -253,7 +260,8 @@ class TransformerDecoderLayer(_TransformerLayer):
             batch, length, _ = ops.shape(inputs)
             attention_mask = merge_masks((batch, None, length, length), attention_mask, False, mask)
         options = {"training": training, "return_attention_scores": return_attention_scores}
-        x = self.self_attention(inputs, attention_mask=attention_mask, use_causal_mask=is_causal, **options)
+        masks = {"attention_mask": attention_mask, "use_causal_mask": is_causal}
+        x = self.self_attention(inputs, **masks, context=context, **options)
         scores = {}
         if return_attention_scores:
             x, scores["self"] = x

@@ -9,6 +9,7 @@ from keras import ops
 
 from t2t_lite import layers
 from t2t_lite.layers.cache import Past, write_in_place
+from t2t_lite.layers.context import Context
 from tests.layers.backend import compiled
 from tests.layers.equations import array, attention_in_numpy
 from tests.layers.harness import MEMORY, X, check_layer
@@ -334,3 +335,16 @@ def test_a_subclass_may_do_without_the_three_projections():
 
     x = keras.random.normal((2, 3, 4), seed=1)
     assert Unprojected(num_heads=2)(x).shape == (2, 3, 4)
+
+
+def test_states_of_a_context_are_seen_before_the_inputs():
+    """Attention from the last positions of a row to all of it, by a causal mask that counts from the right."""
+    layer = layers.MultiHeadAttention(2, positions="rotary")
+    full = array(layer(X, use_causal_mask=True))
+    for size in (0, 1, 3):
+        output = layer(X[:, size:], use_causal_mask=True, context=Context(ops.convert_to_tensor(X[:, :size])))
+        np.testing.assert_allclose(array(output), full[:, size:], atol=1e-6)
+    seen = np.array([[False, False, True], [False, False, False]])
+    part = array(layer(X[:, 3:], use_causal_mask=True, context=Context(ops.convert_to_tensor(X[:, :3]), seen)))
+    np.testing.assert_allclose(part[0], array(layer(X[:1, 2:], use_causal_mask=True))[0, 1:], atol=1e-6)
+    np.testing.assert_allclose(part[1], array(layer(X[1:, 3:], use_causal_mask=True))[0], atol=1e-6)

@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from t2t_lite import layers
+from t2t_lite.layers.context import Context
 from tests.layers.equations import array
 from tests.layers.harness import MEMORY, X, check_layer
 
@@ -145,3 +146,16 @@ def test_dropouts_are_numbered_as_if_the_model_held_the_layers_itself():
         residuals = [getattr(part, name) for part in parts for name in ("self_attention", "feed_forward")]
         found.append([residual.dropout.seed_generator.index for residual in residuals])
     assert found[0] == found[1] and len(set(found[0])) == 6
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_segments_with_the_states_before_them_are_one_pass(norm):
+    """States of each layer's inputs, which pre-norm layers normalize as they do the inputs."""
+    stack = layers.TransformerStack([layers.TransformerDecoderLayer(2, 16, norm=norm) for _ in range(3)])
+    full = array(stack(X))
+    outputs, states = [], [X[:, :0]] * 3
+    for begin, end in ((0, 2), (2, 3), (3, 5)):
+        x, new = stack(X[:, begin:end], context=[Context(x) for x in states], return_hidden_states=True)
+        states = [ops.concatenate(pair, axis=1) for pair in zip(states, new, strict=False)]
+        outputs.append(array(x))
+    np.testing.assert_allclose(np.concatenate(outputs, axis=1), full, atol=1e-5)
