@@ -25,7 +25,7 @@ OPTIONS = {
     "tensor2tensor": "layer_preprocess_sequence=n,layer_postprocess_sequence=da,attention_dropout=0.1,relu_dropout=0.1",
     "no_dropout": "layer_prepostprocess_dropout=0",
     "own_head_sizes": "attention_key_channels=12,attention_value_channels=20,attention_bias=1",
-    "depths": "num_encoder_layers=2,num_decoder_layers=3",
+    "depths": "num_encoder_layers=1,num_decoder_layers=2",
     "untied": "shared_embedding_and_softmax_weights=0,pos=emb",
     "gelu": "ffn_activation=gelu",
     "swiglu": "ffn_activation=swiglu,relu_dropout=0.1",
@@ -126,6 +126,7 @@ def assert_memory(kept, model, hparams):
     assert kept == pytest.approx(estimate["activations"] + logits, rel=0.1)
 
 
+@pytest.mark.few("paper", "tensor2tensor", "untied", "swiglu", "relative_values", "restricted", "bfloat16", "float16")
 def test_memory_is_what_the_traced_step_keeps_for_its_gradients(traced):
     hparams, _, model, operations, forward = traced
     assert_memory(kept_for_gradients(operations, forward), model, hparams)

@@ -15,11 +15,11 @@ from tests.layers.kinds import MUSIC, RELATIVE, RELATIVE_VALUES, RESTRICTED
 
 VOCAB = 20
 SMALL = {
-    "vocab_size": VOCAB, "hidden_size": 16, "filter_size": 32, "num_heads": 4, "num_encoder_layers": 2,
-    "num_decoder_layers": 2,
+    "vocab_size": VOCAB, "hidden_size": 16, "filter_size": 32, "num_heads": 4, "num_encoder_layers": 1,
+    "num_decoder_layers": 1,
 }  # fmt: skip
 OPTIONS = {
-    "paper": {},
+    "paper": {"num_encoder_layers": 2, "num_decoder_layers": 2},
     "pre_norm": {"norm": "pre", "position_layout": "tensor2tensor"},
     "learned": {"position": "learned", "max_position": 12},
     "no_positions": {"position": "none"},
@@ -29,7 +29,7 @@ OPTIONS = {
     "swiglu": {"activation": "swiglu", "position_layout": "marian"},
     "marian": {"activation": "swish", "softmax_bias": True, "attention_bias": True},
     "untied_with_bias": {"softmax_bias": True, "tie_embeddings": False, "target_vocab_size": 30},
-    "depths": {"num_encoder_layers": 1, "num_decoder_layers": 3},
+    "depths": {"num_encoder_layers": 1, "num_decoder_layers": 2},
     "relative": {"self_attention": RELATIVE, "position": "none"},
     "relative_values": {"self_attention": RELATIVE_VALUES},
     "music": {"self_attention": MUSIC, "position": "none"},
@@ -40,8 +40,7 @@ OPTIONS = {
 }
 
 
-# Of properties that hardly depend on the options, make test tries these, make test-all every one. Cached steps and
-# padding are tried with all.
+# Of properties that hardly depend on the options, make test tries these, make test-all every one.
 few = pytest.mark.few("paper", "untied_two_vocabularies", "relative_values", "rotary", "restricted")
 
 
@@ -73,8 +72,7 @@ def test_parameters_of_the_paper(name, expected):
     assert sum(int(np.prod(w.shape)) for w in model.trainable_weights) == expected
 
 
-@pytest.mark.few("relative_values", "rotary", "restricted")
-@few
+@pytest.mark.few("paper", "relative_values", "rotary", "restricted")
 @pytest.mark.slow
 def test_later_targets_change_no_earlier_logit(model, rng):
     inputs, targets = example(rng)
@@ -142,7 +140,6 @@ def test_without_positions_the_encoder_is_equivariant(rng):
 
 
 @pytest.mark.few("untied_two_vocabularies", "relative_values", "restricted")
-@few
 @pytest.mark.slow
 def test_saved_and_loaded_without_custom_objects(model, tmp_path, rng):
     inputs, targets = example(rng)
@@ -175,14 +172,13 @@ def test_gradient_reaches_every_weight(model, rng):
 @pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
 def test_trains_through_compile_and_fit(rng, policy):
     keras.utils.set_random_seed(5)
-    one_layer = {**SMALL, "num_encoder_layers": 1, "num_decoder_layers": 1}
-    model = Transformer(**one_layer, dropout=0.0, dtype=policy)
+    model = Transformer(**SMALL, dropout=0.0, dtype=policy)
     inputs, targets = example(rng)
     eager = {"run_eagerly": True} if keras.backend.backend() == "tensorflow" else {}  # a graph takes longer
-    model.compile(optimizer=keras.optimizers.Adam(0.02), loss=SmoothedCrossEntropy(0.1), **eager)
+    model.compile(optimizer=keras.optimizers.Adam(0.05), loss=SmoothedCrossEntropy(0.1), **eager)
     assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer) == (policy == "mixed_float16")
-    history = model.fit({"inputs": inputs, "targets": targets}, targets, epochs=20, batch_size=3, verbose=0)
-    assert history.history["loss"][-1] < 0.5 * history.history["loss"][0]
+    history = model.fit({"inputs": inputs, "targets": targets}, targets, epochs=7, batch_size=3, verbose=0)
+    assert history.history["loss"][-1] < 0.8 * history.history["loss"][0]
 
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
