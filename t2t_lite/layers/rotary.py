@@ -9,7 +9,7 @@ _BASE = 10_000.0
 
 
 def rotation(size):
-    """Returns `rotated` for heads of `size` as a function of its other arguments. Raises `ValueError` if that is odd."""
+    """Returns `rotated` for heads of `size` as a function of its other arguments. Raises `ValueError` if odd."""
     if size % 2:
         raise ValueError(f"Rotary positions need an even `key_dim`: received {size}.")
     return functools.partial(rotated, size)
