@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.bin.test_trainer_flags import CONFIG
+from tests.bin.conftest import CONFIG
 
 DESCRIBE = ("--describe", "--hparams_set=transformer_tiny")
 

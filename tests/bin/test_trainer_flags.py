@@ -1,15 +1,13 @@
-"""What t2t-trainer answers before it imports TensorFlow, and what it hands to the Trainer."""
+"""What t2t-trainer hands to the Trainer."""
 
 import dataclasses
 import json
-from types import SimpleNamespace
 
 import pytest
 
 from t2t_lite.config import HParams
 from t2t_lite.data import named_problems
 from t2t_lite.training import checkpoint_evaluation
-from t2t_lite.training import trainer as trainer_module
 from t2t_lite.training.settings import (
     CheckpointSettings,
     DeviceSettings,
@@ -18,130 +16,7 @@ from t2t_lite.training.settings import (
     LogSettings,
 )
 from t2t_lite.training.trainer import Trainer
-
-
-@pytest.fixture
-def recorded(monkeypatch):
-    """Replaces the Trainer by one that notes its arguments and what was asked of it."""
-
-    calls = []
-
-    class Recorder:
-        was_signalled = False
-
-        def __init__(self, **arguments):
-            self.__dict__.update(arguments)
-            for settings in ("evaluation", "checkpoints", "devices", "log"):
-                arguments.update(vars(arguments.pop(settings) or SimpleNamespace(evaluation=None)))
-            calls.append(arguments)
-
-        def train(self, train_steps):
-            calls.append(("train", train_steps))
-            self.ended_by = "train_steps"
-
-    monkeypatch.setattr(trainer_module, "Trainer", Recorder)
-    return calls
-
-
-REQUIRED = ("--problem=algorithmic_identity_decimal40", "--hparams_set=transformer_tiny", "--data_dir=d")
-
-
-@pytest.mark.parametrize(
-    ("argv", "words"),
-    {
-        "nothing": ([], ["--data_dir", "--output_dir", "--problem", "--hparams_set"]),
-        "no folder of the run": (REQUIRED, ["missing --output_dir"]),
-        "no set": (["--problem=p", "--data_dir=d", "--output_dir=nowhere"], ["missing --hparams_set"]),
-        "unknown schedule": (["--schedule=trian"], ["--schedule=trian", "Nearest: train", "continuous_train_and_eval"]),
-        "a decoder's schedule": (
-            ["--schedule=decode", "--output_dir=run", "--decode_from_file=a.en"],
-            ["--schedule=decode", "Type instead: t2t-decoder --output_dir=run --decode_from_file=a.en"],
-        ),
-        "a decoder's schedule that follows": (
-            ["--schedule=continuous_decode_from_file", "--output_dir=run"],
-            ["for c in run/model.ckpt-*.index; do t2t-decoder --checkpoint_path=${c%.index} --decode_from_file=FILE"],
-        ),
-        "parameter servers": (["--schedule=run_std_server"], ["no parameter servers", "t2t-make-tf-configs"]),
-        "a decoder's flag": (["--decode_from_file=a.en"], ["Type instead: t2t-decoder", "--decode_from_file=a.en"]),
-        "the test set while training": (
-            ["--eval_use_test_set"],
-            ["not with training, only with --schedule"],
-        ),
-        "early stopping": (["--eval_early_stopping_steps=0"], ["--eval_early_stopping_steps=0", "from 1 to"]),
-        "early stopping without evaluations": (
-            [*REQUIRED, "--output_dir=d", "--schedule=train", "--eval_early_stopping_steps=5"],
-            ["--eval_early_stopping_steps: needs evaluations"],
-        ),
-        "seeds that are no numbers": (["--random_seeds=1,x"], ["--random_seeds=x", "expected a whole number"]),
-        "one seed": ([*REQUIRED, "--output_dir=d", "--random_seeds=7"], ["two or more different", "--random_seed."]),
-        "the same seed twice": ([*REQUIRED, "--output_dir=d", "--random_seeds=7,8,7"], ["--random_seeds=7,8,7"]),
-        "seeds and a seed": (
-            [*REQUIRED, "--output_dir=d", "--random_seeds=1,2", "--random_seed=3"],
-            ["--random_seed: not with --random_seeds"],
-        ),
-        "seeds without evaluations": (
-            [*REQUIRED, "--output_dir=d", "--random_seeds=1,2", "--schedule=train"],
-            ["not --schedule=train."],
-        ),
-        "a search's flag without a search": (
-            ["--autotune_max_trials=3"],
-            ["not with training, only with --hp"],
-        ),
-        "a search and seeds": (
-            [*REQUIRED, "--output_dir=d", "--hparams_range=x", "--random_seeds=1,2"],
-            ["--random_seeds: not with --hparams_range", "--autotune_seeds=N"],
-        ),
-        "a search without evaluations": (
-            [*REQUIRED, "--output_dir=d", "--hparams_range=x", "--schedule=train"],
-            ["needs runs that are trained and evaluated, not --schedule=train"],
-        ),
-        "a search in a bucket": (
-            [*REQUIRED, "--output_dir=gs://bucket/search", "--hparams_range=x"],
-            ["gs://bucket/search", "Expected a local folder"],
-        ),
-        "a search that exports": (
-            [*REQUIRED, "--output_dir=d", "--hparams_range=x", "--export_saved_model"],
-            ["Export the best trial by t2t-exporter"],
-        ),
-        "a spread over one seed": (["--autotune_seeds=1"], ["--autotune_seeds=1", "from 2 to 1,000, or 0"]),
-        "a value that is missing": ([*REQUIRED, "--output_dir=d", "--hp_num_heads"], ["num_heads"]),
-        "no such flag": (["--problems=x"], ["--problems", "--problem"]),
-        "a size without --describe": (
-            [*REQUIRED, "--output_dir=d", "--vocab_size=9"],
-            ["--vocab_size: not with training, only with --describe"],
-        ),
-        "nothing to describe": (["--describe", "--output_dir=nowhere"], ["missing --hparams_set"]),
-        "no vocabulary": (["--describe", "--vocab_size=0"], ["--vocab_size=0", "from 1 to"]),
-        "steps": (["--train_steps=-1"], ["--train_steps=-1", "from 0 to"]),
-    }.values(),
-)
-def test_mistakes_are_one_line(call, argv, words):
-    status, out, err = call(*argv)
-    assert (status, out) == (2, "")
-    assert err.count("\n") == 1
-    for word in words:
-        assert word in err
-
-
-@pytest.mark.parametrize(
-    ("argv", "words"),
-    [
-        (["--problem=algorithmic_identity_decimal4"], ["algorithmic_identity_decimal40"]),
-        (["--model=transformr"], ["'transformr'", "Nearest: transformer"]),
-        (["--hparams_set=transformer_tyni"], ["Nearest: transformer_tiny"]),
-        (["--hparams=num_head=2"], ["'num_head'", "Nearest: num_heads"]),
-        (["--hparams=num_heads=two"], ["num_heads=two", "expected a whole number"]),
-    ],
-)
-@pytest.mark.parametrize("describe", [[], ["--describe"]], ids=["train", "describe"])
-def test_unknown_names_are_answered_with_the_nearest(call, recorded, tmp_path, argv, words, describe):
-    given = [word for word in REQUIRED if word.split("=")[0] != argv[0].split("=")[0]]
-    status, out, err = call(*given, f"--output_dir={tmp_path / 'run'}", *argv, *describe)
-    assert (status, out) == (2, "")
-    assert err.count("\n") == 1
-    for word in words:
-        assert word in err
-    assert not (tmp_path / "run").exists()
+from tests.bin.conftest import REQUIRED
 
 
 def test_flags_reach_the_trainer(call, recorded, tmp_path):
@@ -334,90 +209,6 @@ def test_flags_that_something_else_replaces(call, recorded, tmp_path, flag, word
     status, _, err = call(*REQUIRED, f"--output_dir={tmp_path}", flag)
     assert status == 0
     assert err.count("\n") == 1 and "has no effect" in err and words in err
-
-
-CONFIG = {
-    "format": 1,
-    "problem": "algorithmic_reverse_decimal40",
-    "model": "transformer",
-    "hparams_set": "transformer_tiny",
-    "vocab_size": 12,
-    "target_vocab_size": None,
-    "vocabulary_sha256": {},
-    "usr_dir": "",
-    "hparams": {"hidden_size": 24},
-}
-
-
-def test_an_earlier_run_remembers_its_settings(call, recorded, tmp_path):
-    (tmp_path / "hparams.json").write_text(json.dumps(CONFIG))
-    assert call("--data_dir=d", f"--output_dir={tmp_path}", "--train_steps=9")[0] == 0
-    assert recorded[0]["problem"] == "algorithmic_reverse_decimal40"
-    assert recorded[0]["hparams"] == HParams.from_dict(CONFIG["hparams"])
-    recorded.clear()
-    assert call("--data_dir=d", f"--output_dir={tmp_path}", "--hparams=num_heads=2")[0] == 0
-    assert (recorded[0]["hparams"].hidden_size, recorded[0]["hparams"].num_heads) == (24, 2)
-
-
-def test_an_earlier_run_remembers_what_it_was_asked_to_do(call, recorded, tmp_path, monkeypatch):
-    plan = {
-        "train_steps": 16, "schedule": "train_eval_and_decode", "keep_checkpoint_max": 3, "logical_cpus": 2,
-        "best_checkpoint_metric": "loss", "eval_early_stopping_steps": 7, "eval_throttle_seconds": 0.5,
-        "search": {"beam_size": 2, "alpha": 0.5}, "deterministic": False, "intra_op_parallelism_threads": 1,
-        "output_dir": "elsewhere",
-    }  # fmt: skip
-    threads = []
-    monkeypatch.setattr("tensorflow.config.threading.set_intra_op_parallelism_threads", threads.append)
-    (tmp_path / "hparams.json").write_text(json.dumps(CONFIG | {"plan": plan}))
-    short = "--data_dir=d", f"--output_dir={tmp_path}"
-    status, _, err = call(*short, "--keep_checkpoint_max=5")
-    assert status == 0, err
-    arguments, train = recorded
-    assert train == ("train", 16) and threads == [1]
-    assert (arguments["keep_checkpoint_max"], arguments["best_checkpoint_metric"]) == (5, "loss")
-    assert (arguments["early_stopping"], arguments["eval_throttle_seconds"]) == (EarlyStopping(7), 0.5)
-    assert arguments["search"] == {"beam_size": 2, "alpha": 0.5} and arguments["translate_all"]
-    assert (arguments["logical_cpus"], arguments["deterministic"]) == (2, False)
-    assert arguments["also_asked"] == {"intra_op_parallelism_threads": 1}
-    assert arguments["output_dir"] == str(tmp_path), "not from the file"
-    recorded.clear()
-    assert call(*short, "--worker_gpu=0", "--schedule=test")[0] == 0
-    assert (recorded[0]["logical_cpus"], recorded[0]["remembers"]) == (0, False)
-    assert "--train_steps" not in err
-
-
-@pytest.mark.parametrize(
-    ("plan", "flags", "words"),
-    [
-        ({"train_steps": -1}, [], ["hparams.json: --train_steps=-1: expected a whole number from 0"]),
-        ({"train_steps": []}, [], ["hparams.json", "'train_steps'", "found []"]),
-        ({"schedule": "train"}, ["--eval_early_stopping_steps=5"], ["needs evaluations, and --schedule=train"]),
-    ],
-)
-def test_a_plan_that_is_none_is_an_error(call, recorded, tmp_path, plan, flags, words):
-    (tmp_path / "hparams.json").write_text(json.dumps(CONFIG | {"plan": plan}))
-    status, _, err = call("--data_dir=d", f"--output_dir={tmp_path}", *flags)
-    assert status == 2 and err.count("\n") == 1 and not recorded
-    for word in words:
-        assert word in err
-
-
-def test_a_run_that_does_not_say_for_how_long_is_told(call, recorded, tmp_path):
-    (tmp_path / "hparams.json").write_text(json.dumps(CONFIG))
-    _, _, err = call("--data_dir=d", f"--output_dir={tmp_path}")
-    assert "hparams.json: does not say for how long the run was to train: train_steps=250,000, the default" in err
-    assert "does not say" not in call("--data_dir=d", f"--output_dir={tmp_path}", "--train_steps=9")[2]
-
-
-def test_the_users_folder_of_a_run_is_imported_again(call, recorded, tmp_path):
-    (tmp_path / "my_registered_things").mkdir()
-    (tmp_path / "my_registered_things/__init__.py").write_text("raise ValueError('imported')\n")
-    config = {**CONFIG, "usr_dir": str(tmp_path / "my_registered_things")}
-    (tmp_path / "run").mkdir()  # beside it: a folder inside of the run may have come with it, and is not run
-    (tmp_path / "run/hparams.json").write_text(json.dumps(config))
-    status, _, err = call("--data_dir=d", f"--output_dir={tmp_path / 'run'}")
-    assert status == 2
-    assert "my_registered_things/__init__.py, line 1: ValueError: imported" in err
 
 
 def test_data_are_generated_before_training(call, recorded, monkeypatch, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.visualization.run_bars import TABLE_3, best_evaluations, draw_bars
-from tests.bin.test_trainer_flags import CONFIG
+from tests.bin.conftest import CONFIG
 from tests.visualization.test_curves import progress, write_log
 
 

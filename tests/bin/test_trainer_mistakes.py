@@ -1,0 +1,103 @@
+"""What t2t-trainer refuses before it imports TensorFlow."""
+
+import pytest
+
+from tests.bin.conftest import REQUIRED
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    {
+        "nothing": ([], ["--data_dir", "--output_dir", "--problem", "--hparams_set"]),
+        "no folder of the run": (REQUIRED, ["missing --output_dir"]),
+        "no set": (["--problem=p", "--data_dir=d", "--output_dir=nowhere"], ["missing --hparams_set"]),
+        "unknown schedule": (["--schedule=trian"], ["--schedule=trian", "Nearest: train", "continuous_train_and_eval"]),
+        "a decoder's schedule": (
+            ["--schedule=decode", "--output_dir=run", "--decode_from_file=a.en"],
+            ["--schedule=decode", "Type instead: t2t-decoder --output_dir=run --decode_from_file=a.en"],
+        ),
+        "a decoder's schedule that follows": (
+            ["--schedule=continuous_decode_from_file", "--output_dir=run"],
+            ["for c in run/model.ckpt-*.index; do t2t-decoder --checkpoint_path=${c%.index} --decode_from_file=FILE"],
+        ),
+        "parameter servers": (["--schedule=run_std_server"], ["no parameter servers", "t2t-make-tf-configs"]),
+        "a decoder's flag": (["--decode_from_file=a.en"], ["Type instead: t2t-decoder", "--decode_from_file=a.en"]),
+        "the test set while training": (
+            ["--eval_use_test_set"],
+            ["not with training, only with --schedule"],
+        ),
+        "early stopping": (["--eval_early_stopping_steps=0"], ["--eval_early_stopping_steps=0", "from 1 to"]),
+        "early stopping without evaluations": (
+            [*REQUIRED, "--output_dir=d", "--schedule=train", "--eval_early_stopping_steps=5"],
+            ["--eval_early_stopping_steps: needs evaluations"],
+        ),
+        "seeds that are no numbers": (["--random_seeds=1,x"], ["--random_seeds=x", "expected a whole number"]),
+        "one seed": ([*REQUIRED, "--output_dir=d", "--random_seeds=7"], ["two or more different", "--random_seed."]),
+        "the same seed twice": ([*REQUIRED, "--output_dir=d", "--random_seeds=7,8,7"], ["--random_seeds=7,8,7"]),
+        "seeds and a seed": (
+            [*REQUIRED, "--output_dir=d", "--random_seeds=1,2", "--random_seed=3"],
+            ["--random_seed: not with --random_seeds"],
+        ),
+        "seeds without evaluations": (
+            [*REQUIRED, "--output_dir=d", "--random_seeds=1,2", "--schedule=train"],
+            ["not --schedule=train."],
+        ),
+        "a search's flag without a search": (
+            ["--autotune_max_trials=3"],
+            ["not with training, only with --hp"],
+        ),
+        "a search and seeds": (
+            [*REQUIRED, "--output_dir=d", "--hparams_range=x", "--random_seeds=1,2"],
+            ["--random_seeds: not with --hparams_range", "--autotune_seeds=N"],
+        ),
+        "a search without evaluations": (
+            [*REQUIRED, "--output_dir=d", "--hparams_range=x", "--schedule=train"],
+            ["needs runs that are trained and evaluated, not --schedule=train"],
+        ),
+        "a search in a bucket": (
+            [*REQUIRED, "--output_dir=gs://bucket/search", "--hparams_range=x"],
+            ["gs://bucket/search", "Expected a local folder"],
+        ),
+        "a search that exports": (
+            [*REQUIRED, "--output_dir=d", "--hparams_range=x", "--export_saved_model"],
+            ["Export the best trial by t2t-exporter"],
+        ),
+        "a spread over one seed": (["--autotune_seeds=1"], ["--autotune_seeds=1", "from 2 to 1,000, or 0"]),
+        "a value that is missing": ([*REQUIRED, "--output_dir=d", "--hp_num_heads"], ["num_heads"]),
+        "no such flag": (["--problems=x"], ["--problems", "--problem"]),
+        "a size without --describe": (
+            [*REQUIRED, "--output_dir=d", "--vocab_size=9"],
+            ["--vocab_size: not with training, only with --describe"],
+        ),
+        "nothing to describe": (["--describe", "--output_dir=nowhere"], ["missing --hparams_set"]),
+        "no vocabulary": (["--describe", "--vocab_size=0"], ["--vocab_size=0", "from 1 to"]),
+        "steps": (["--train_steps=-1"], ["--train_steps=-1", "from 0 to"]),
+    }.values(),
+)
+def test_mistakes_are_one_line(call, argv, words):
+    status, out, err = call(*argv)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    for word in words:
+        assert word in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--problem=algorithmic_identity_decimal4"], ["algorithmic_identity_decimal40"]),
+        (["--model=transformr"], ["'transformr'", "Nearest: transformer"]),
+        (["--hparams_set=transformer_tyni"], ["Nearest: transformer_tiny"]),
+        (["--hparams=num_head=2"], ["'num_head'", "Nearest: num_heads"]),
+        (["--hparams=num_heads=two"], ["num_heads=two", "expected a whole number"]),
+    ],
+)
+@pytest.mark.parametrize("describe", [[], ["--describe"]], ids=["train", "describe"])
+def test_unknown_names_are_answered_with_the_nearest(call, recorded, tmp_path, argv, words, describe):
+    given = [word for word in REQUIRED if word.split("=")[0] != argv[0].split("=")[0]]
+    status, out, err = call(*given, f"--output_dir={tmp_path / 'run'}", *argv, *describe)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    for word in words:
+        assert word in err
+    assert not (tmp_path / "run").exists()
