@@ -12,10 +12,15 @@ from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import UserError
 
 
-def check_stride(problem, stride, split):
+def check_stride(problem, stride, split, has_state=False):
     """Raises `UserError` unless the windows of a problem's split may move by `stride` ids; 0: no windows."""
     if not stride:
         return
+    if has_state:
+        raise UserError(
+            f"--eval_stride={stride}: the model carries a state from one segment of a text to the next, so each id is "
+            "given what comes before it anyway. Leave it out."
+        )
     if split not in problem.ordered_splits:
         raise UserError(
             f"--eval_stride={stride}: the {FILE_TAGS[split]} records of {problem.full_name} are not one text in order. "

@@ -22,6 +22,7 @@ from t2t_lite.models.arguments import (
     settings_without_effect,
 )
 from t2t_lite.models.litert import select_operations
+from t2t_lite.reserved_names import COSTS, RESERVED
 
 
 class SequenceModel(Layer, keras.Model):
@@ -57,6 +58,25 @@ class SequenceModel(Layer, keras.Model):
     def needed_features(self):
         """{feature: rank} of what a call reads; what else is in `features`, labels alone, may be left out of it."""
         return self.features
+
+    def initial_state(self, rows, training=False):
+        """Returns what the model remembers before it reads a text; None: it carries no state from batch to batch.
+
+        A model that overrides this has a hyperparameter `segment_length` in its `HPARAMS`, and is trained and evaluated
+        on segments of that many ids, in the order of the text. `call` reads {"targets" [rows, segment_length], "before"
+        [rows], the id before each segment or 0 where a text begins, "state"}, and returns {"targets": logits, "state":
+        the new one}, of the same structure and shapes. Where there is no "state" it begins with none, and need not
+        return one.
+
+        Args:
+            rows: int, of a batch.
+            training: bool. In evaluation the state may be larger, as a setting of the model says whose name begins
+                with `eval_`: t2t-eval may change it.
+
+        Returns:
+            A structure of tensors whose first axis is the rows.
+        """
+        return None
 
     def stacks(self):
         """Returns {feature: `TransformerStack`}, of the features over whose positions a stack runs.
@@ -159,7 +179,7 @@ class SequenceModel(Layer, keras.Model):
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """Returns the loss of `compile`, and the model's own costs, each a mean over the ids of its feature."""
-        costs = y_pred.get("costs", {}) if isinstance(y_pred, dict) else {}
+        costs = y_pred.get(COSTS, {}) if isinstance(y_pred, dict) else {}
         loss = super().compute_loss(x, *self._scored(y, y_pred, sample_weight), training)
         for feature, cost in costs.items():
             is_there = ops.cast(ops.not_equal(x[feature], 0), cost.dtype)
@@ -171,10 +191,10 @@ class SequenceModel(Layer, keras.Model):
         return super().compute_metrics(x, *self._scored(y, y_pred, sample_weight))
 
     def _scored(self, y, y_pred, sample_weight):
-        """Returns (labels, logits, weights) without costs; of one feature alone in a dict if the losses are in one."""
-        if not isinstance(y_pred, dict) or "costs" not in y_pred:
+        """Returns (labels, logits, weights) of features; of one feature alone in a dict if the losses are in one."""
+        if not isinstance(y_pred, dict) or y_pred.keys().isdisjoint(RESERVED):
             return y, y_pred, sample_weight
-        features = [feature for feature in y_pred if feature != "costs"]
+        features = [feature for feature in y_pred if feature not in RESERVED]
 
         def chosen(values):
             if isinstance(values, dict):
@@ -197,8 +217,8 @@ class SequenceModel(Layer, keras.Model):
             input_signature = [{f: keras.InputSpec(shape=s, dtype="int32", name=f) for f, s in shapes.items()}]
         self.build()  # again: of the shapes of a call, Keras would make a default signature of floats
         options = {"format": format, "verbose": verbose, "input_signature": input_signature}
-        without_costs = self._without_costs(input_signature[0])
-        (super() if without_costs is None else without_costs).export(filepath, **options, **kwargs)
+        of_logits = self._of_logits(input_signature[0])
+        (super() if of_logits is None else of_logits).export(filepath, **options, **kwargs)
         if format == "litert" and (names := select_operations(filepath)):
             warnings.warn(
                 f"{filepath}: needs TensorFlow's operations {', '.join(names)}, which LiteRT's interpreter runs only "
@@ -206,17 +226,17 @@ class SequenceModel(Layer, keras.Model):
                 stacklevel=2,
             )
 
-    def _without_costs(self, specs):
-        """Returns a model of the logits alone, of inputs {feature: spec}; None if there are no costs.
+    def _of_logits(self, specs):
+        """Returns a model of the logits alone, of inputs {feature: spec}; None if there is nothing else.
 
-        They are for training, and a dict inside a dict, which Keras exports to no format.
+        Costs are for training, and a dict inside a dict, which Keras exports to no format.
         """
         symbols = {f: keras.Input(spec.shape[1:], dtype=spec.dtype, name=f) for f, spec in specs.items()}
         names = self.compute_output_spec(symbols)
-        if not isinstance(names, dict) or "costs" not in names:
+        if not isinstance(names, dict) or names.keys().isdisjoint(RESERVED):
             return None
         outputs = self(symbols)
-        return keras.Model(symbols, {name: outputs[name] for name in names if name != "costs"}, name=self.name)
+        return keras.Model(symbols, {name: outputs[name] for name in names if name not in RESERVED}, name=self.name)
 
     def quantize(self, mode: str | None = None, config=None, filters=None, **kwargs) -> None:
         """Quantizes matrices of dense layers and embeddings for inference: see `keras.Model.quantize`.

@@ -28,6 +28,8 @@ from t2t_lite.runs.weights import (
     weight_name,
 )
 
+_STATES_KEPT = 2  # the newest, and one before it in case that is damaged
+
 
 class RunCheckpoints:
     """The checkpoints of one `output_dir`: `model.ckpt-<step>.*` and the list `checkpoint`.
@@ -46,11 +48,13 @@ class RunCheckpoints:
         optimizer: its built Keras optimizer.
         keep_max: int, recent checkpoints kept; None: all.
         keep_every_n_hours: float, interval of further checkpoints that are kept permanently.
+        carried: CarriedState, saved beside the newest two checkpoints alone, as `model.ckpt-<step>.state`: it may be
+            larger than the weights. None: there is none.
         **objects: other objects to save: the data iterator and counters; None is left out. A "loss_scale" and
             "generators" do not change if the restored checkpoint has none.
     """
 
-    def __init__(self, output_dir, model, optimizer, keep_max=20, keep_every_n_hours=10000, **objects):
+    def __init__(self, output_dir, model, optimizer, keep_max=20, keep_every_n_hours=10000, carried=None, **objects):
         self.output_dir = output_dir
         self._model = model
         self._saved = averages(model, optimizer)
@@ -62,6 +66,7 @@ class RunCheckpoints:
             self._objects["trained"] = trackable_weights(model)
         self._objects |= {name: value for name, value in objects.items() if value is not None}
         self._checkpoint = tf.train.Checkpoint(**self._objects)
+        self._carried = carried
         self._keep_max = keep_max
         self._keep_seconds = 3600 * keep_every_n_hours
         self._times, self._last_preserved = self._find()
@@ -90,7 +95,8 @@ class RunCheckpoints:
         name = f"{PREFIX}-{step}"
         try:
             self._checkpoint.save_counter.assign_add(1)
-            path = self._checkpoint.write(os.path.join(self.output_dir, name))
+            path = os.path.join(self.output_dir, name)
+            self.save_apart(path)
             self._times.pop(name, None)
             self._times[name] = time.time()
             write_list(self.output_dir, self._times, self._last_preserved)  # before deleting any that it names
@@ -114,9 +120,13 @@ class RunCheckpoints:
                 self._last_preserved = seconds  # kept permanently, and no longer in the list
             else:
                 self._remove(name)
+        for path in list_checkpoints(self.output_dir)[:-_STATES_KEPT] if self._carried else ():
+            self._remove(f"{os.path.basename(path)}.state")
 
     def save_apart(self, path):
         """Saves as `path`, without effect on the run's own checkpoints."""
+        if self._carried:
+            self._carried.save(f"{path}.state")
         self._checkpoint.write(path)
 
     @property
@@ -128,7 +138,7 @@ class RunCheckpoints:
         """Restores the newest checkpoint that can be read; changes no file.
 
         Args:
-            skip: names of objects to leave as they are.
+            skip: names of objects to leave as they are; "state": the `carried` one, which a checkpoint may lack.
 
         Returns:
             (path or None, {path that could not be read: reason}, newest first).
@@ -152,6 +162,8 @@ class RunCheckpoints:
                     if not holds(path, name):  # it was not trained in float16, or by an earlier version
                         wanted.pop(name, None)
                 tf.train.Checkpoint(**wanted).read(plain_path(path)).assert_existing_objects_matched().expect_partial()
+                if self._carried and "state" not in skip:
+                    self._carried.restore(f"{path}.state")
                 for name, variable in self._saved.items():
                     check_finite(path, {name: tf.convert_to_tensor(variable.value)})
                 return path, damaged

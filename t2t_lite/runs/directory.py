@@ -20,7 +20,10 @@ from t2t_lite.tensor2tensor_names import without_multistep
 _LOGGER = logging.getLogger("t2t_lite")
 
 # Settings that decide the order of the data: after a change the stream starts again.
-STREAM = ("batch_size", "max_length", "min_length", "bpe_dropout", "random_seed", "xla_compile", "records_sha256")
+STREAM = (
+    "batch_size", "max_length", "min_length", "bpe_dropout", "random_seed", "xla_compile", "records_sha256",
+    "segment_length",
+)  # fmt: skip
 
 
 @contextlib.contextmanager

@@ -87,14 +87,16 @@ def open_run(path: str | os.PathLike, data_dir: str | None = None) -> Run:
 
     Args:
         path: str, an output_dir or a folder of averages (the newest checkpoint is used), one checkpoint,
-            `…/model.ckpt-N`, or an export. `hparams.json` and the vocabulary are beside it, or in the export.
+            `…/model.ckpt-N`, or an export. `hparams.json` and the vocabulary are beside it, or in the export. Or a
+            result of `find_run`.
         data_dir: str, folder of the vocabulary, if it is not beside the checkpoint.
 
     Raises:
         UserError: there is no checkpoint, it is damaged, of another model or of an ensemble's export, or the vocabulary
             is another one.
     """
-    exported.check_is_one(find_checkpoint(path), path)  # before loading any model
+    checkpoint = path.checkpoint if isinstance(path, Found) else find_checkpoint(path)
+    exported.check_is_one(checkpoint, path)  # before loading any model
     (run,) = open_runs(path, data_dir)
     return run
 

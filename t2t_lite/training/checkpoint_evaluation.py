@@ -14,9 +14,10 @@ from t2t_lite.errors import UserError
 from t2t_lite.evaluation.metrics import metrics_of
 from t2t_lite.evaluation.tokenizations import DEFAULT, tokenization_of_problem
 from t2t_lite.files import check_writable
+from t2t_lite.models.outputs import carries_state
 from t2t_lite.runs.checkpoint_files import checkpoint_step, list_checkpoints
 from t2t_lite.runs.log import RunLog
-from t2t_lite.runs.opening import find_checkpoint, open_run, read_config_of, restore_weights
+from t2t_lite.runs.opening import Found, find_checkpoint, open_run, read_config_of, restore_weights
 from t2t_lite.runs.run_config import hparams_of
 from t2t_lite.training.evaluator import Evaluator, evaluate_and_log
 from t2t_lite.training.monitor import warn_of_zeros
@@ -26,7 +27,7 @@ _POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
 # TensorBoard's run of each split, as in tensor2tensor, except that the test set has its own.
 FOLDERS = {DatasetSplit.EVAL: "eval", DatasetSplit.TEST: "eval_test", DatasetSplit.TRAIN: "eval_train"}
 _NAMES = {DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test", DatasetSplit.TRAIN: "train"}
-# Hyperparameters that may differ between evaluation and training.
+# Hyperparameters that may differ between evaluation and training, as may those of one model that begin with eval_.
 _FREE = ("batch_size", "eval_decode_examples", "eval_beam_size", "eval_alpha", "eval_metrics", "eval_tokenization")
 
 
@@ -142,20 +143,21 @@ class CheckpointEvaluation:
         config = read_config_of(path)
         trained = hparams_of(config)
         hparams = self._change_hparams(trained)
+        free = (*_FREE, *(name for name in trained.values() if name.startswith("eval_") and name not in _FREE))
         for name, value in hparams.values().items():
-            if name not in _FREE and value != trained.get(name):
+            if name not in free and value != trained.get(name):
                 raise UserError(
                     f"--hparams: {name}={value}, but this model was trained with {name}={trained.get(name)}. Leave it "
-                    f"out; only {', '.join(_FREE)} may differ."
+                    f"out; only {', '.join(free)} may differ."
                 )
         problem = registry.problem(config["problem"])
         records = Records(problem, self._data_dir, self._split)
         records.check()
-        check_stride(problem, self._eval_stride, self._split)
+        check_stride(problem, self._eval_stride, self._split, carries_state(registry.model(config["model"])))
         shards = 1 if self._split == DatasetSplit.TRAIN else None
-        run = _readable(open_run, path, self._data_dir)
+        run = _readable(open_run, Found(path, config | {"hparams": hparams.values()}), self._data_dir)
         tokenization = tokenization_of_problem(problem, hparams)
-        values = {name: hparams.get(name) for name in _FREE}
+        values = {name: hparams.get(name) for name in free}
         values["eval_tokenization"] = "" if tokenization == DEFAULT else tokenization  # as in logs without this setting
         self._settings = {
             "eval_steps": self._eval_steps,
@@ -166,7 +168,7 @@ class CheckpointEvaluation:
         }
         self._evaluator = Evaluator(
             run.model, problem, run.encoders, hparams, records.paths[:shards], self._eval_steps, self._search,
-            counts=records.unit_counts(), stride=self._eval_stride,
+            counts=records.unit_counts(), stride=self._eval_stride, split=self._split,
         )  # fmt: skip
         self._model = run.model
 

@@ -8,7 +8,6 @@ import time
 
 import tensorflow as tf
 
-from t2t_lite.data.batching import narrowest_batch
 from t2t_lite.data.width_ladder import shape_text
 from t2t_lite.errors import UserError
 from t2t_lite.training.generators import kept_states
@@ -23,11 +22,11 @@ _TRACE = re.compile(
 
 
 class Compilations:
-    """Watches the shapes of batches in steps that XLA compiles.
+    """Watches the shapes of batches in steps that XLA compiles; of others it does nothing.
 
     Args:
         train_step: TrainStep.
-        data: TrainingData; without a ladder XLA is not used, and nothing is done.
+        data: TrainingData.
         log: RunLog.
         model: str, name of the model, for messages.
     """
@@ -43,9 +42,9 @@ class Compilations:
         Raises:
             UserError: it cannot.
         """
-        if self._data.ladder is None:
+        if not self._train_step.xla_compile:
             return
-        batch = narrowest_batch(self._data.problem, self._train_step.hparams, self._data.ladder)
+        batch = self._data.source.narrowest()
         shape, started = self._shape(batch), time.monotonic()
         with self._explaining(), kept_states(self._train_step.model):
             self._train_step.compile_for(batch)
@@ -66,7 +65,7 @@ class Compilations:
         if self._first:
             self._say(step - 1, [self._first[0]], self._first[1])
             self._first = None
-        found = [self._shape(batch) for batch in batches if self._data.ladder]
+        found = [self._shape(batch) for batch in batches if self._train_step.xla_compile]
         met = {(i // self._train_step.accumulation, shape) for i, shape in enumerate(found)}
         new = sorted({shape for _, shape in met - self._met})
         started = time.monotonic()

@@ -82,6 +82,14 @@ class Replicas:
         """Returns the value that the first replica of this machine has."""
         return value if self.strategy is None else self.strategy.experimental_local_results(value)[0]
 
+    def in_turn(self, values):
+        """Returns what this machine's replicas have in lists, as `run` returns it, in one list: the first's, then …"""
+        if self.strategy is None:
+            return values
+        of_each = self.strategy.experimental_local_results
+        count = len(self.devices)
+        return [tf.nest.map_structure(lambda v, i=i: of_each(v)[i], one) for i in range(count) for one in values]
+
     def sum(self, value):
         """Returns the sum of a scalar tensor over the replicas of all machines, of which there are several."""
         return self.strategy.reduce("SUM", self.strategy.run(tf.identity, args=(value,)), axis=None)

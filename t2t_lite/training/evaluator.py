@@ -1,6 +1,7 @@
 """Evaluation of a model: metrics of teacher-forced batches, and a score of the model's real outputs."""
 
 import contextlib
+import functools
 import logging
 import math
 import time
@@ -10,13 +11,15 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.data import batching, record_format
+from t2t_lite.data import record_format
+from t2t_lite.data.segments import batch_source
 from t2t_lite.data.sliding_windows import sliding_batches
+from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.loss_units import losses_by_unit
 from t2t_lite.evaluation.metrics import check_features, output_metrics, own_metrics
-from t2t_lite.models.outputs import labels_of, named_outputs
+from t2t_lite.models.outputs import carries_state, labels_of, named_outputs, next_state, with_state
 from t2t_lite.training.objectives import objective_sums
 from t2t_lite.training.output_scorer import OutputScorer, with_facts
 
@@ -58,8 +61,10 @@ class Evaluator:
         translate_all: bool, translate every example instead of eval_decode_examples.
         weights: function that returns a context manager, in which the model has the weights to evaluate.
         counts: dict, how many units the records have, see `losses_by_unit`; None or {}: unknown.
-        stride: int, of `sliding_batches`; 0: score each row for itself. With windows there are no costs, which may
-            need the ids behind the scored ones, such as those of a stack from right to left.
+        stride: int, of `sliding_batches`; 0: score each row for itself, or with the state of those before it where the
+            model carries one. With windows there are no costs, which may need the ids behind the scored ones, such as
+            those of a stack from right to left.
+        split: of `DatasetSplit`, which the records are.
 
     Raises:
         UserError: damaged records, or an invalid search option.
@@ -68,6 +73,7 @@ class Evaluator:
     def __init__(
         self, model, problem, encoders, hparams, paths, max_batches=0, search=None, translate_all=False,
         weights=contextlib.nullcontext, counts=None, stride=0,
+        split=DatasetSplit.EVAL,
     ):  # fmt: skip
         self.model = model
         self.problem = problem
@@ -77,10 +83,14 @@ class Evaluator:
         self._weights = weights
         self._counts = counts or {}
         self._sums_shown = ("loss",) if stride else ("loss", "cost")
+        source = batch_source(problem, hparams, encoders, 1 if carries_state(type(model)) else None)
         if stride:
             self._batches = sliding_batches(problem, hparams, paths, encoders, stride)
         else:
-            self._batches = batching.evaluation_batches(problem, hparams, paths, encoders)
+            self._batches = source.evaluation(paths, split in problem.ordered_splits)
+        self._begin = lambda: ()
+        if carries_state(type(model)) and model.initial_state(1, training=False) is not None:
+            self._begin = functools.partial(model.initial_state, source.rows, training=False)
         self._metrics = {name: registry.metric(name) for name in own_metrics(problem, hparams)}
         of_answers = any(metric.of == "answers" for metric in self._metrics.values())
         self._task = registry.task_of(problem)(problem, encoders) if of_answers else None
@@ -90,8 +100,9 @@ class Evaluator:
             translator = Translator(model, encoders, hparams, problem)
             names = output_metrics(problem, hparams)
             self._outputs = OutputScorer(translator, names, self._batches, paths, count, search)
-        ids = {feature: tf.TensorSpec([None] * rank, tf.int32) for feature, rank in problem.features.items()}
-        self._sums = tf.function(self._batch_sums, input_signature=[ids, ids["targets"]], autograph=False)
+        ids = {feature: tf.TensorSpec([None] * rank, tf.int32) for feature, rank in source.features.items()}
+        state = tf.nest.map_structure(lambda leaf: tf.TensorSpec(leaf.shape, leaf.dtype), self._begin())
+        self._sums = tf.function(self._batch_sums, input_signature=[ids, ids["targets"], state], autograph=False)
 
     def __call__(self):
         """Returns the `Evaluation`."""
@@ -104,10 +115,10 @@ class Evaluator:
 
     def _teacher_forced(self):
         batches, sums = self._batches.take(self.max_batches) if self.max_batches else self._batches, None
-        answers = []
+        answers, state = [], self._begin()
         for batch in record_format.naming(batches, self._paths, self.problem.record_features):
             scored = batch.pop("scored", batch["targets"])
-            found, chosen = self._sums(batch, scored)
+            found, chosen, state = self._sums(batch, scored, state)
             if self._task:
                 rows = zip(batch["inputs"].numpy(), batch["targets"].numpy(), chosen.numpy(), strict=True)
                 answers += [self._task.compared(*row) for row in rows]
@@ -137,8 +148,8 @@ class Evaluator:
                 facts.update(more)
         return found, facts
 
-    def _batch_sums(self, batch, scored):
-        outputs = self.model(batch, training=False)
+    def _batch_sums(self, batch, scored, state):
+        outputs = self.model(with_state(self.model, batch, state, training=False), training=False)
         batch = {**batch, "targets": scored}
         (logits, _), objective = named_outputs(outputs), objective_sums(outputs, batch)
         check_features(self.problem, self._metrics, logits)
@@ -151,7 +162,8 @@ class Evaluator:
             metrics[name] = metric(logits[feature], tf.reshape(labels, tf.shape(logits[feature])[:-1]))
         counts = {feature: tf.math.count_nonzero(ids) for feature, ids in batch.items()}
         chosen = self._task.choose(logits["targets"], batch["inputs"]) if self._task else ()
-        return {"loss": objective.nats, "cost": objective.cost, "counts": counts, "metrics": metrics}, chosen
+        found = {"loss": objective.nats, "cost": objective.cost, "counts": counts, "metrics": metrics}
+        return found, chosen, next_state(outputs, state)
 
 
 def evaluate_and_log(evaluator, log, step, folder="eval", name="evaluation", on_texts=None, **facts):

@@ -9,6 +9,7 @@ import time
 import numpy as np
 
 from t2t_lite.data import record_format
+from t2t_lite.reserved_names import BEFORE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +42,7 @@ class StepBatches:
     @property
     def cells(self):
         """Number of ids of all features, padding included."""
-        return sum(np.size(ids) for batch in self.batches for ids in batch.values())
+        return sum(np.size(ids) for batch in self.batches for f, ids in batch.items() if f != BEFORE)
 
 
 class Feed(contextlib.AbstractContextManager):

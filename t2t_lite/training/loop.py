@@ -95,7 +95,8 @@ class TrainingLoop:
         feed = Feed(self.iterator, int(self.batches_read), self.train_step, *data)
         read = sentences_read(lineage(self.log.read()), step, int(self.batches_read))
         task = registry.task_of(self.data.problem)
-        self._progress = TrainingProgress(self.log, train_steps, feed, self.data.examples, read, task)
+        examples = self.data.examples * self.data.source.rows_per_example
+        self._progress = TrainingProgress(self.log, train_steps, feed, examples, read, task)
         is_due = step >= train_steps or (step > 0 and step % self.when.local_eval_frequency == 0)
         self._metrics, self._why = self.monitor.catch_up(step, is_due), self.monitor.reason_to_stop()
         if step >= train_steps or self._why:

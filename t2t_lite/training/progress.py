@@ -13,6 +13,7 @@ import tensorflow as tf
 from t2t_lite.console import clock
 from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import counted
+from t2t_lite.reserved_names import BEFORE
 from t2t_lite.tasks.sequence_to_sequence import SequenceToSequenceTask
 from t2t_lite.training.generators import layers_that_draw
 
@@ -20,31 +21,35 @@ _LOGGER = logging.getLogger("t2t_lite")
 _BAR = 24  # characters
 
 
-def announce(config, data, model, replicas, accumulation, output_dir, gives_up=()):
+def announce(config, data, train_step, output_dir, gives_up=()):
     """Logs the start of a run.
 
     Args:
         config: dict, as in `hparams.json`.
         data: TrainingData.
-        model: keras.Model, built.
-        replicas: Replicas.
-        accumulation: int, batches that each replica accumulates per step.
+        train_step: TrainStep.
         output_dir: str.
         gives_up: list of str, the settings that make the run not reproducible, and their purpose.
     """
-    hparams, replicas_count = config["hparams"], replicas.count
+    model, replicas, carried = train_step.model, train_step.replicas, train_step.carried
+    hparams, replicas_count, accumulation = config["hparams"], replicas.count, train_step.accumulation
     weights = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
-    left_out = f" ({data.dropped:,} longer than {data.max_length} ids are left out)" if data.dropped else ""
+    left_out = f" ({data.dropped:,} {data.source.left_out} are left out)" if data.dropped else ""
     if any(data.cut.values()):
         cut = ", ".join(f"{count:,} {FILE_TAGS[split]}" for split, count in data.cut.items())
         left_out += f" (longer than {data.max_length} ids and cut: {cut})"
     kept = "" if accumulation == hparams["gradient_accumulation_steps"] else ", to keep the batches of a step"
     exactly = f"but for: {'; '.join(gives_up)}" if gives_up else "the same command on this machine gives the same bits"
-    compiled = []
+    further = []
     if data.ladder:
         each = "" if replicas_count == 1 else ", on each replica"
         shapes = f"{len(data.ladder.shapes)} shapes ({' x '.join(['rows', *data.ladder.features])})"
-        compiled = [f"XLA compiles {shapes}, each when it first comes{each}: {data.ladder}"]
+        further = [f"XLA compiles {shapes}, each when it first comes{each}: {data.ladder}"]
+    if carried:
+        further = [
+            f"state: carried from step to step in {counted(len(carried.now), 'lane')} of {data.source.rows} rows, "
+            f"{carried.bytes / 1e6:,.1f} MB; segments of {data.source.length} ids, {data.source.rows_per_example} a row"
+        ]
     for line in (
         replicas.description,
         f"problem {config['problem']}: {data.examples:,} training examples{left_out}",
@@ -53,7 +58,7 @@ def announce(config, data, model, replicas, accumulation, output_dir, gives_up=(
         f"batches: up to {hparams['batch_size']:,} tokens per replica, "
         f"{hparams['batch_size'] * replicas_count * accumulation:,} tokens per step (all replicas): "
         f"{counted(replicas_count, 'replica')}, accumulation {accumulation}{kept}",
-        *compiled,
+        *further,
         f"seed {hparams['random_seed']}: reproducible, {exactly}",
         f"output: {output_dir}",
     ):
@@ -88,7 +93,7 @@ class TrainingProgress:
         log: RunLog.
         train_steps: int, where the run ends.
         feed: Feed, which knows how long steps have waited for their batches.
-        examples: int, number of training examples: an epoch has this many sentences.
+        examples: int, number of sentences in an epoch: the training examples, or their segments.
         sentences: int, number of sentences read before.
         task: Task, what the loss and the targets are.
 
@@ -182,7 +187,7 @@ class TrainingProgress:
     def _tokens(self):
         """Returns the number of ids of the window that are no padding."""
         unpredicted = self._counts["inputs"] - self._counts["targets"] if self._task.sparse_targets else 0
-        return self._counts.total() + unpredicted
+        return self._counts.total() - self._counts[BEFORE] + unpredicted
 
     def _means(self, name):
         """Returns {feature: mean per id}, over the window's steps, of the sums that have this name."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from t2t_lite.layers import TokenEmbedding, dropout_seed
+from t2t_lite.models.outputs import next_state, with_state
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.training.distribution import update_locally
 from t2t_lite.training.objectives import layer_losses, mean_loss, objective_sums
@@ -45,6 +46,8 @@ class TrainStep:
         features: {feature: rank} of a batch: 2 for [rows, length], 1 for [rows].
         avoids_scatter: bool, whether gradients of look-ups are products: a scatter that XLA compiles for a GPU takes
             one row after the other where operations are deterministic.
+        carried: CarriedState of a model that carries a state from step to step; None: it has none. Batch b of a step
+            reads the state that batch b of the step before returned.
 
     Attributes:
         batches_a_step: int, how many batches from the stream a step takes.
@@ -61,6 +64,7 @@ class TrainStep:
         xla_compile=False,
         features=SequenceModel.features,
         avoids_scatter=False,
+        carried=None,
     ):
         self.model = model
         for layer in model._flatten_layers():
@@ -73,6 +77,7 @@ class TrainStep:
         self.hparams = hparams
         self.xla_compile = xla_compile
         self.features = features
+        self.carried = carried
         self.accumulation = hparams.gradient_accumulation_steps
         self.batches_a_step = replicas.count * self.accumulation
         self.traces = 0
@@ -89,12 +94,13 @@ class TrainStep:
         scalars = [dict.fromkeys(features, number), tf.TensorSpec([], tf.int32), number]
         # One signature for all shapes, since tracing a base model takes ten seconds. Without autograph, which reads
         # source files while the program runs, when they may have been replaced.
-        signature = [[batch] * (len(replicas.devices) * self.accumulation), *scalars]
+        lanes, state = len(replicas.devices) * self.accumulation, carried.spec if carried else ()
+        signature = [[batch] * lanes, *scalars, [state] * lanes]
         self._step = tf.function(self._traced_step, input_signature=signature, autograph=False)
         # Traced once per replica, called once per batch; not inlined, or the graph would grow with the accumulation.
         self._batch_gradients = tf.function(
             self._traced_batch,
-            input_signature=[batch, scalars[0], tf.TensorSpec([], self._index), number],
+            input_signature=[batch, scalars[0], tf.TensorSpec([], self._index), number, state],
             autograph=False,
             jit_compile=xla_compile or None,  # False would keep it out of a caller's compilation
             experimental_attributes={"_noinline": True},
@@ -141,7 +147,13 @@ class TrainStep:
         """
         with tf.device("CPU:0"):
             stop = tf.constant(float(stop))
-        return self._step(*placed, stop)
+        metrics, states = self._step(*placed, stop, self._states())
+        if self.carried is not None:
+            self.carried.now = states
+        return metrics
+
+    def _states(self):
+        return [()] * len(self.replicas.devices) * self.accumulation if self.carried is None else self.carried.now
 
     def graph(self):
         """Returns the `tf.Graph` of a step, for inspection."""
@@ -156,7 +168,8 @@ class TrainStep:
 
     def gradients(self, placed):
         """Returns the global gradient of a step, a list in the order of the trainable variables; for inspection."""
-        gradients, *_ = tf.function(self._global_sums, autograph=False)(*placed, self._scale(), tf.constant(0.0))
+        sums = tf.function(self._global_sums, autograph=False)
+        (gradients, *_), _ = sums(*placed, self._scale(), tf.constant(0.0), self._states())
         return [self.replicas.first(gradient) / self._scale() for gradient in gradients]
 
     def compile_for(self, batch):
@@ -169,20 +182,21 @@ class TrainStep:
             tf.errors.OpError: XLA cannot compile the model.
         """
         batch = {feature: tf.cast(ids, tf.int64) for feature, ids in batch.items()}
-        counts = dict.fromkeys(self.features, tf.constant(1.0))
+        counts, state = dict.fromkeys(self.features, tf.constant(1.0)), self._states()[0]
 
         def on_replica():  # `strategy.run` would place the function itself on one device
-            return self._batch_gradients(batch, counts, tf.constant(0, self._index), tf.constant(1.0))
+            return self._batch_gradients(batch, counts, tf.constant(0, self._index), tf.constant(1.0), state)
 
         tf.function(lambda: self.replicas.run(on_replica), autograph=False)()
 
-    def _traced_step(self, batches, counts, first_batch, stop):
+    def _traced_step(self, batches, counts, first_batch, stop, states):
         self.traces += 1
         scale = self._scale()
-        return self._update(*self._global_sums(batches, counts, first_batch, scale, stop), scale)
+        sums, new_states = self._global_sums(batches, counts, first_batch, scale, stop, states)
+        return self._update(*sums, scale, states, new_states)
 
-    def _traced_update(self, gradients, sums, stops, scale):
-        """Changes the weights by what `_global_sums` returned; returns the metrics."""
+    def _traced_update(self, gradients, sums, stops, scale, states, new_states):
+        """Changes the weights by what `_global_sums` returned; returns (metrics, the lanes' states)."""
         gradients, metrics = self.replicas.run(self._clipped, gradients, sums, stops, scale)
         # All replicas have the same sums, and so the same numbers: use those of any.
         metrics = tf.nest.map_structure(self.replicas.first, metrics)
@@ -199,7 +213,16 @@ class TrainStep:
                 self.loss_scale.update(is_skipped, is_frozen)
                 more = tf.where(is_to_blame(scale), tf.zeros_like(more), more)
             self._skipped_in_a_row.assign(tf.where(is_frozen, in_a_row, tf.where(is_skipped, in_a_row + more, 0)))
-        return metrics
+        return metrics, self._states_unless(is_left_out, states, new_states)
+
+    def _states_unless(self, is_left_out, states, new_states):
+        """Returns the lanes' new states, or the old ones after a step that is left out, each on its lane's device."""
+        kept = []
+        for lane, pair in enumerate(zip(states, new_states, strict=True)):
+            device = None if self._compiles_update else self.replicas.devices[lane // self.accumulation]
+            with tf.device(device):
+                kept.append(tf.nest.map_structure(lambda old, new: tf.where(is_left_out, old, new), *pair))
+        return kept
 
     def _scale(self):
         return tf.constant(1.0) if self.loss_scale is None else self.loss_scale.value.read_value()
@@ -231,43 +254,47 @@ class TrainStep:
         norm = tf.cast(norm, tf.float32)  # of the weights' dtype until here; `fetch` stacks all metrics
         return gradients, {**sums._asdict(), "gradient_norm": norm, "skipped": skipped, "stops": stops}
 
-    def _global_sums(self, batches, counts, first_batch, scale, stop):
-        """Returns (gradients, Sums, stops), summed over replicas: each has the sums on its own device.
+    def _global_sums(self, batches, counts, first_batch, scale, stop, states):
+        """Returns ((gradients, Sums, stops), states): sums over replicas, each on its own device, and states by lane.
 
         Gradients are those of the loss times the scale. The Sums are not scaled or divided by counts.
         """
 
-        def on_replica(batches, counts, first_batch, scale, stop):
+        def on_replica(batches, counts, first_batch, scale, stop, states):
             # Every replica gets all batches and selects those on its own device by its id, known during tracing.
             replica = tf.distribute.get_replica_context().replica_id_in_sync_group
             replica = replica if isinstance(replica, int) else int(tf.get_static_value(replica))
             begin = (replica - self.replicas.first_replica) * self.accumulation
-            own = batches[begin : begin + self.accumulation]
-            return *self._replica_gradients(replica, own, counts, first_batch, scale), tf.identity(stop)
+            own = [each[begin : begin + self.accumulation] for each in (batches, states)]
+            *sums, own_states = self._replica_gradients(replica, *own, counts, first_batch, scale)
+            return (*sums, tf.identity(stop)), own_states
 
-        return self.replicas.all_reduce(self.replicas.run(on_replica, batches, counts, first_batch, scale, stop))
+        sums, states = self.replicas.run(on_replica, batches, counts, first_batch, scale, stop, states)
+        return self.replicas.all_reduce(sums), self.replicas.in_turn(states)
 
-    def _replica_gradients(self, replica, batches, counts, first_batch, scale):
-        """Returns the sums over the accumulated batches of one replica; `replica` counts over all machines."""
-        sums = ()
-        for i, batch in enumerate(batches, replica * self.accumulation):
+    def _replica_gradients(self, replica, batches, states, counts, first_batch, scale):
+        """Returns (gradients, Sums, new states) of one replica's batches; `replica` counts over all machines."""
+        sums, new_states = (), []
+        for i, (batch, state) in enumerate(zip(batches, states, strict=True), replica * self.accumulation):
             # Sequential: TensorFlow would run them in parallel, and keep the activations of all.
             with tf.control_dependencies(tf.nest.flatten(sums)):
-                one = self._batch_gradients(batch, counts, tf.cast(first_batch + i, self._index), scale)
+                index = tf.cast(first_batch + i, self._index)
+                *one, state = self._batch_gradients(batch, counts, index, scale, state)
+            new_states.append(state)
             sums = one if not sums else tf.nest.map_structure(tf.add, sums, one)
-        return sums
+        return *sums, new_states
 
-    def _traced_batch(self, batch, counts, index, scale):
-        """Returns (gradients of the loss times the scale, Sums) of one batch, the index-th of the stream."""
+    def _traced_batch(self, batch, counts, index, scale, state):
+        """Returns (gradients of the loss times the scale, Sums, new state) of one batch, the index-th of the stream."""
         variables = [v.value for v in self.model.trainable_variables]
         # This includes the gradient, because recompute_grad samples masks again.
         with dropout_seed(index, self.hparams.random_seed, in_xla=self.xla_compile):
             with tf.GradientTape() as tape:
-                outputs = self.model(batch, training=True)
+                outputs = self.model(with_state(self.model, batch, state, training=True), training=True)
                 sums = objective_sums(outputs, batch, self.hparams.label_smoothing, not self.xla_compile)
                 sums = sums._replace(added=layer_losses(self.model, self.batches_a_step))
                 loss = mean_loss(sums, counts) * scale
             gradients = tape.gradient(loss, variables, unconnected_gradients="zero")
         # The lookup's gradient is sparse, the tied softmax's dense; they can be added and reduced only as dense ones.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
-        return gradients, sums
+        return gradients, sums, next_state(outputs, state)

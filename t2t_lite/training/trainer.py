@@ -27,6 +27,7 @@ from t2t_lite.runs.weights import trackable
 from t2t_lite.stop_signal import stop_on_signal
 from t2t_lite.tensor2tensor_names import without_multistep
 from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
+from t2t_lite.training.carried_state import carried_state, lanes_of
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.compilations import Compilations
 from t2t_lite.training.distribution import choose_replicas, set_xla_flags
@@ -197,13 +198,14 @@ class Trainer:
             _LOGGER.info("On a GPU, --xla_compile may train several times as fast: see docs/training.md.")
         # It seeds the initial weights; the order of the data has its own seed.
         keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
-        self._data = data = open_training_data(self.problem, self.hparams, self.data_dir, compiles)
-        if self.evaluation:
-            check_stride(data.problem, self.evaluation.eval_stride, DatasetSplit.EVAL)
         # As many batches as keep an earlier run's steps the same.
         count, keep = self._replicas.count, self.keep_batches_a_step or not self.allow_hparams_change
         wanted = self.hparams.gradient_accumulation_steps
         self._accumulation = run_directory.accumulation_for(count, wanted, before, keep)
+        lanes = lanes_of(registry.model(self.model), self._replicas, self._accumulation, before, self.output_dir)
+        self._data = data = open_training_data(self.problem, self.hparams, self.data_dir, compiles, lanes)
+        stride = self.evaluation.eval_stride if self.evaluation else 0
+        check_stride(data.problem, stride, DatasetSplit.EVAL, lanes is not None)
         names = {"hparams_set": self.hparams_set, "usr_dir": self.usr_dir}
         self._config = run_config(self.problem, self.model, self.hparams, data.encoders, **names)
         self._config |= {
@@ -237,11 +239,11 @@ class Trainer:
         if self.evaluation:
             check_metrics(self.trained, self._data.problem, self.hparams, self.evaluation)
         hparams = self.hparams.override_from_dict({"gradient_accumulation_steps": self._accumulation})
-        features = self._data.problem.features
-        compiles = self._config["xla_compile"]
+        source, compiles = self._data.source, self._config["xla_compile"]
         self._train_step = TrainStep(
-            self.trained, self._optimizer, self._replicas, hparams, compiles, features,
+            self.trained, self._optimizer, self._replicas, hparams, compiles, source.features,
             avoids_scatter=compiles and self._is_deterministic_gpu,
+            carried=carried_state(self.trained, source, self._replicas.devices, self._accumulation),
         )  # fmt: skip
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._batches_read = tf.Variable(0, dtype=tf.int64, trainable=False, name="batches_read")
@@ -252,6 +254,7 @@ class Trainer:
             self._optimizer,
             self.checkpoints.keep_checkpoint_max or None,
             self.checkpoints.keep_checkpoint_every_n_hours,
+            self._train_step.carried,
             step=self._step,
             batches_read=self._batches_read,
             iterator=self._iterator,
@@ -282,7 +285,7 @@ class Trainer:
         if int(self._step) < train_steps:
             for what in unsaved_state(self._train_step):
                 gives_up.append(f"{what}: its state is not saved, as that of keras.random.SeedGenerator is")
-        announce(self._config, self._data, self.trained, self._replicas, self._accumulation, self.output_dir, gives_up)
+        announce(self._config, self._data, self._train_step, self.output_dir, gives_up)
         if steps := self.hparams.unfreeze_steps:
             paths = [weight.path for weight in self.trained.trainable_variables]
             _LOGGER.info(describe_unfreezing(paths, steps, train_steps))
@@ -304,7 +307,7 @@ class Trainer:
 
     def _restore(self):
         """Restores the newest checkpoint; returns its path or None, and {path of an unreadable newer one: reason}."""
-        path, damaged = self._checkpoints.restore_latest(skip=("iterator",) if self._stream_changed else ())
+        path, damaged = self._checkpoints.restore_latest(skip=("iterator", "state") if self._stream_changed else ())
         self._replicas.check_same([int(self._step), path and os.path.basename(path)], "checkpoints")
         if path is None:
             start_averages(self.trained, self._optimizer)

@@ -6,15 +6,17 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.corpora.sentences import sentences
-from t2t_lite.data import batching, record_format, split_facts
+from t2t_lite.data import record_format, split_facts
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.data.records import Records
+from t2t_lite.data.segments import ExampleBatches, batch_source
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.data.width_ladder import WidthLadder
 from t2t_lite.decoding.parts import is_natural
 from t2t_lite.errors import UserError
 from t2t_lite.models.sequence_model import SequenceModel
+from t2t_lite.reserved_names import BEFORE
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
 _EXAMPLES_FOR_A_SHARE = 1000
@@ -35,6 +37,7 @@ class TrainingData:
         dropped: int, training examples outside those limits.
         cut: {split: int}, how many examples are cut to be within those limits.
         max_length: int, the upper limit, in ids with EOS.
+        source: ExampleBatches or SegmentBatches.
         batches: tf.data.Dataset, the endless stream of one replica's batches.
         ladder: WidthLadder of the batches' shapes; None: any shapes.
     """
@@ -50,11 +53,12 @@ class TrainingData:
     dropped: int
     cut: dict
     max_length: int
+    source: ExampleBatches
     batches: tf.data.Dataset
     ladder: WidthLadder | None
 
 
-def open_training_data(problem, hparams, data_dir, fixed_shapes=False):
+def open_training_data(problem, hparams, data_dir, fixed_shapes=False, lanes=None):
     """Returns the TrainingData of a run; writes nothing.
 
     Args:
@@ -62,23 +66,24 @@ def open_training_data(problem, hparams, data_dir, fixed_shapes=False):
         hparams: HParams.
         data_dir: str, the folder in which t2t-datagen wrote.
         fixed_shapes: bool, whether the batches have few shapes, as XLA needs.
+        lanes: int, the batches of a step of a model that carries a state; None: it carries none.
 
     Raises:
         UserError: the problem is unknown, data are missing or do not belong together, or the length limits leave no
-            examples.
+            examples; or as `SegmentBatches`.
     """
     problem = registry.problem(problem)
     encoders = problem.get_feature_encoders(data_dir)
     vocab_size, target_vocab_size = vocabulary_sizes(encoders)
     records, dev_records = (Records(problem, data_dir, split) for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL))
-    train = records.check_training(hparams)
-    ladder = batching.problem_ladder(problem, hparams, records.paths, encoders, train.facts) if fixed_shapes else None
-    batches = batching.training_batches(problem, hparams, records.paths, encoders, ladder)
+    source = batch_source(problem, hparams, encoders, lanes)
+    train = records.check_training(source.hparams)
+    batches = source.training(records.paths, train.facts, fixed_shapes)
     dev_facts = dev_records.check(reads_records=True)
     cut = {DatasetSplit.TRAIN: train.cut, DatasetSplit.EVAL: split_facts.count_cut(problem, hparams, dev_facts)}
     return TrainingData(
         problem, encoders, encoder_files(problem, data_dir), vocab_size, target_vocab_size, records, dev_records,
-        train.examples, train.dropped, cut, split_facts.longest_row(problem, hparams), batches, ladder,
+        train.examples, train.dropped, cut, source.longest, source, batches, source.ladder,
     )  # fmt: skip
 
 
@@ -103,7 +108,7 @@ def several_sentences(data):
 def check_reads(model, problem):
     """Raises `UserError` unless the batches of a problem have the features that a model reads, each with its rank."""
     wanted = model.features if isinstance(model, SequenceModel) else {}
-    if wrong := [feature for feature, rank in wanted.items() if problem.features.get(feature) != rank]:
+    if wrong := [f for f, rank in wanted.items() if f != BEFORE and problem.features.get(f) != rank]:
         raise UserError(
             f"{type(model).__name__}: reads {', '.join(wanted)}; {problem.full_name} has {', '.join(problem.features)} "
             f"and no such {wrong[0]!r}. Expected a model, or settings of it such as sentence_classes, for this problem."

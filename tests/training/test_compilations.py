@@ -225,7 +225,7 @@ def test_a_deterministic_compiled_step_has_no_scatter(name):
     for avoids in (False, True):
         step = TrainStep(model, optimizer, choose_replicas(0), hparams, True, features, avoids)
         placed = step.place(StepBatches([batch], 0))
-        arguments = placed.batches[0], placed.counts, tf.constant(0, tf.int64), tf.constant(1.0)
+        arguments = placed.batches[0], placed.counts, tf.constant(0, tf.int64), tf.constant(1.0), ()
         program = step._batch_gradients.experimental_get_compiler_ir(*arguments)(stage="hlo")
         # Where each row is written once, the order does not matter.
         scatters[avoids] = [line for line in re.findall(r".* scatter\(.*", program) if "unique_indices" not in line]

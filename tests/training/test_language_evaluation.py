@@ -114,8 +114,8 @@ def test_a_checkpoint_is_evaluated_again_with_another_stride(problem_and_folder,
     run = types.SimpleNamespace(model=Known(), encoders=problem.get_feature_encoders(folder))
     monkeypatch.setattr(registry, "problem", lambda name: problem)
     for name, value in (
-        ("read_config_of", {"problem": problem.name}), ("hparams_of", HPARAMS), ("open_run", run),
-        ("restore_weights", None),
+        ("read_config_of", {"problem": problem.name, "model": "transformer_lm"}), ("hparams_of", HPARAMS),
+        ("open_run", run), ("restore_weights", None),
     ):  # fmt: skip
         monkeypatch.setattr(checkpoint_evaluation, name, lambda *_, value=value: value)
     losses = []
