@@ -21,7 +21,7 @@ from t2t_lite.files.file_errors import check_name, translated
 from t2t_lite.files.links import written_path
 from t2t_lite.files.safe_json import parse_json
 
-# By the endings of packed files, which are unpacked where they are read: the programs that pack them.
+# The programs of compressed files by ending; such files are decompressed while reading.
 PACKERS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
 MOST_BYTES_OF_A_VOCABULARY = 2**28
 INCOMPLETE = ".t2t_lite_incomplete"  # suffix of files while they are written; users' files do not have it
@@ -29,12 +29,12 @@ _MOST_BYTES_OF_JSON = 2**28
 
 
 def is_remote(path):
-    """Whether a path is an address, such as gs://bucket/file, that only TensorFlow can open."""
+    """Returns whether a path is an address, such as gs://bucket/file, that only TensorFlow can open."""
     return "://" in path
 
 
 def exists(path):
-    """Whether there is a file or a folder."""
+    """Returns whether there is a file or a folder."""
     if not is_remote(path):
         return os.path.exists(path)
     import tensorflow as tf
@@ -99,7 +99,7 @@ def plain_folder(folder):
 
 
 def is_pattern(path):
-    """Whether TensorFlow's checkpoint readers treat a path as a pattern."""
+    """Returns whether TensorFlow's checkpoint readers treat a path as a pattern."""
     return "://" not in path and not set(os.path.abspath(path)).isdisjoint("*?[\\")
 
 
@@ -279,8 +279,8 @@ def copy_files(paths, folder):
     """Copies files into a folder, as `write_bytes` does.
 
     Args:
-        paths: {name in the folder, which may be that of a folder and a file in it: path}.
-        folder: str, which exists.
+        paths: {name in the folder, which may be the relative path of a file in a subfolder: path}.
+        folder: str, an existing folder.
     """
     for name, path in paths.items():
         copy = os.path.join(folder, name)
@@ -324,7 +324,7 @@ def make_folder(path):
 
 
 def check_writable(path):
-    """Raises `UserError` if no file can be written into the folder `path`. Call it before long work, not after."""
+    """Raises `UserError` if no file can be written into the folder `path`. Call it before long work."""
     probe = path.rstrip("/") + "/.t2t_lite_probe"
     with translated(path, "write"):
         with create(probe) as file:
@@ -335,8 +335,8 @@ def check_writable(path):
 def check_outputs(inputs, outputs):
     """Raises `UserError` if an output would replace an input or another output; call it before opening any.
 
-    Paths are compared by the files that they lead to, also through links, hard links and other spellings. A pipe, a
-    terminal or /dev/null may occur more than once, and so may an input.
+    Paths are compared by the files that they lead to, also through links, hard links and different spellings. A pipe, a
+    terminal, /dev/null or an input may occur more than once.
 
     Args:
         inputs: {name in messages, such as "--source" or "standard input": path, or list of paths}. None and "" are
@@ -344,48 +344,49 @@ def check_outputs(inputs, outputs):
         outputs: likewise; "-" is standard output. Each is written through `<path>.t2t_lite_incomplete`
             and `<path>.t2t_lite_incomplete.json`, which must not be inputs either.
     """
-    taken = {}
-    for name, path in _each(inputs):
+    input_names = {}
+    for name, path in _named_paths(inputs):
         with translated(path):
-            taken.setdefault(_identity(path, 0), _named(name, path))
-    own = {}
-    for name, path in _each(outputs):
+            input_names.setdefault(_identity(path, 0), _title(name, path))
+    output_names = {}
+    for name, path in _named_paths(outputs):
         for suffix in ("",) if path == "-" else ("", INCOMPLETE, f"{INCOMPLETE}.json"):
             with translated(path, "write"):
                 identity = _identity(path if path == "-" else written_path(path) + suffix, 1)
             if identity is None:  # nothing could be lost
                 break
             through = f", which is written through {path}{suffix}," if suffix else ""
-            if identity in taken:
+            if identity in input_names:
                 raise UserError(
-                    f"{_named(name, path)}{through} would overwrite {taken[identity]}, an input. Choose another output."
+                    f"{_title(name, path)}{through} would overwrite {input_names[identity]}, an input. Choose another "
+                    "output."
                 )
-            if identity in own:
+            if identity in output_names:
                 raise UserError(
-                    f"{_named(name, path)}{through} is {own[identity]} too. Expected another file for each."
+                    f"{_title(name, path)}{through} is {output_names[identity]} too. Expected another file for each."
                 )
-            own[identity] = _named(name, path)
+            output_names[identity] = _title(name, path)
 
 
-def _named(name, path):
+def _title(name, path):
     return f"{name}={path}" if name.startswith("--") else name if path == "-" else f"{name} {path}"
 
 
-def _each(paths):
-    for name, given in paths.items():
-        for path in [given] if isinstance(given, str) else given or ():
+def _named_paths(paths):
+    for name, value in paths.items():
+        for path in [value] if isinstance(value, str) else value or ():
             if path:
                 yield name, path
 
 
 def _identity(path, stream):
-    """Returns a value that is equal for all paths of one file or folder; None if it may be used several times."""
+    """Returns a value that is equal for all paths of the same file or folder; None if it may be used repeatedly."""
     if is_remote(path):
         return path
     try:
-        found = os.fstat(stream) if path == "-" else os.stat(check_name(path))
+        status = os.fstat(stream) if path == "-" else os.stat(check_name(path))
     except OSError:
         return None if path == "-" else os.path.realpath(path)
-    if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
-        return found.st_dev, found.st_ino
+    if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+        return status.st_dev, status.st_ino
     return "-" if path == "-" and stream == 1 else None

@@ -1,4 +1,4 @@
-"""One sentence for each reason why a path cannot be used, whether Python or TensorFlow raised the error.
+"""One sentence for each reason why a path cannot be used, for errors of Python and of TensorFlow.
 
 No module that is imported here needs TensorFlow.
 """
@@ -93,17 +93,17 @@ def translated(path, doing=_READ):
     """Context manager that converts errors about a path to `UserError` or `Failure`; other errors pass.
 
     Args:
-        path: str, as the user gave it.
+        path: str, as the user typed it.
         doing: "read" or "write".
     """
     check_name(path)
     try:
         yield
     except Exception as error:
-        found = explain(error, path, doing)
-        if found is None:
+        translation = explain(error, path, doing)
+        if translation is None:
             raise
-        raise found from None
+        raise translation from None
 
 
 def explain(error, path=None, doing=_READ):
@@ -127,7 +127,7 @@ def explain(error, path=None, doing=_READ):
 
 
 def _is_tensorflows(error):
-    """Whether an error is a `tf.errors.OpError`, without importing TensorFlow."""
+    """Returns whether an error is a `tf.errors.OpError`, without importing TensorFlow."""
     return any(kind.__name__ == "OpError" and "tensorflow" in kind.__module__ for kind in type(error).__mro__)
 
 
@@ -146,14 +146,14 @@ def _of_code(code, path, doing):
 
 
 def _of_tensorflow(error, text, path, doing):
-    if found := _SCHEME.search(text):
-        return _unknown_scheme(found[1], path or found[2])
-    if found := _OF_SYSTEM.search(text):
-        return _of_code(_CODES[found[2]], found[1] if path is None else path, doing)
+    if match := _SCHEME.search(text):
+        return _unknown_scheme(match[1], path or match[2])
+    if match := _OF_SYSTEM.search(text):
+        return _of_code(_CODES[match[2]], match[1] if path is None else path, doing)
     text = OF_GRAPH.sub("", text)
     for pattern, code in _OTHERS:
-        if found := pattern.search(text):
-            return _of_code(code, path or (found[1] if pattern.groups else None), doing)
+        if match := pattern.search(text):
+            return _of_code(code, path or (match[1] if pattern.groups else None), doing)
     if "executing an HTTP request" in text:
         where = f"{shown_path(path)}: " if path else ""
         return Failure(f"{where}the network file system does not answer: {first_line(error)}")

@@ -56,12 +56,12 @@ def new_folder(path):
 
 @contextlib.contextmanager
 def restored_on_failure(folder):
-    """Context manager that removes after an error what was added to a folder, and the folder if it was not there."""
-    was_there, before = tf.io.gfile.isdir(folder), {*list_files(folder, ".*")}
+    """Context manager that, after an error, removes what was added to a folder, and a folder that did not exist."""
+    was_there, old_paths = tf.io.gfile.isdir(folder), {*list_files(folder, ".*")}
     try:
         yield
     except BaseException:
-        for path in {*list_files(folder, ".*")} - before:
+        for path in {*list_files(folder, ".*")} - old_paths:
             remove(path)
         if not was_there and tf.io.gfile.isdir(folder):
             tf.io.gfile.rmtree(folder)
@@ -69,7 +69,7 @@ def restored_on_failure(folder):
 
 
 def write_folder(path, write):
-    """Makes a `new_folder` by a function that writes files into an empty local folder; returns `path`."""
+    """Creates a `new_folder` by a function that writes files into an empty local folder; returns `path`."""
     with new_folder(path) as folder:
         if is_remote(folder):
             with tempfile.TemporaryDirectory() as local:

@@ -14,7 +14,7 @@ def held_lock(path, what):
     """Context manager that holds the lock `path`, a local file that is removed afterwards.
 
     Args:
-        path: str; nothing is locked on a remote file system, which has no locks.
+        path: str; on a remote file system, which has no locks, nothing is locked.
         what: str, for the message, such as "data: another t2t-datagen".
 
     Raises:
@@ -27,7 +27,7 @@ def held_lock(path, what):
         lock = _lock(path)
     if lock is None:
         owner = b""
-        with contextlib.suppress(OSError, UserError):  # it may have just ended
+        with contextlib.suppress(OSError, UserError):  # the other process may have just ended
             owner = read_bytes(path)
         owner = owner.decode(errors="replace").strip() or "unknown"
         raise UserError(f"{what} (process {owner}) is running in it. Wait for it, stop it, or choose another folder.")

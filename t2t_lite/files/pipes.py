@@ -18,10 +18,10 @@ _SHARE_IN_SILENCE = 1 / 30  # of that time
 
 
 def is_device(path):
-    """Whether a path is a pipe, a terminal or a similar device, or what a process has open; never a folder.
+    """Returns whether a path is a pipe, a terminal or a similar device, or an open descriptor; never a folder.
 
-    /dev/stdout may be a file, by the shell's `> file`. It is written as it is: a new file in the link's place would not
-    be the one that the shell has opened.
+    /dev/stdout may be a file, by the shell's `> file`. It is written in place: a new file in place of the link would
+    not be the one that the shell has opened.
     """
     if is_remote(path) or not os.path.exists(path) or os.path.isdir(path):
         return False
@@ -39,31 +39,31 @@ def open_device(path, mode):
         UserError: the other end of a pipe was not opened in time, or permission is missing.
     """
     with translated(path, "read" if mode == "rb" else "write"):
-        if mode == "wb" and (found := descriptor(path)):
-            process, number = found
+        if mode == "wb" and (target := descriptor(path)):
+            process, number = target
             if process == os.getpid():
                 return _open_again(number)
             if os.path.isfile(path):
-                return open(path, "ab")  # nothing of it is lost
+                return open(path, "ab")  # keeps its contents
         if not stat.S_ISFIFO(os.stat(path).st_mode):
             return open(path, mode)
         return _open_pipe(path, mode)
 
 
 def _open_again(number):
-    """Opens what this process has open for writing; by its path, a file would be written from its beginning."""
+    """Opens a descriptor of this process for writing; by its path, a file would be overwritten from its beginning."""
     os.write(number, b"")  # raises an error if it is open for reading only
     return os.fdopen(os.dup(number), "wb")
 
 
 def _open_pipe(path, mode):
-    opened = []
+    results = []
 
     def open_it():
         try:
-            opened.append(open(path, mode))  # noqa: SIM115  (the caller closes it)
+            results.append(open(path, mode))  # noqa: SIM115  (the caller closes it)
         except OSError as error:
-            opened.append(error)
+            results.append(error)
 
     thread = threading.Thread(target=open_it, daemon=True)
     thread.start()
@@ -75,23 +75,23 @@ def _open_pipe(path, mode):
             thread.join((1 - _SHARE_IN_SILENCE) * SECONDS_FOR_THE_OTHER_END)
     finally:
         if is_waiting := thread.is_alive():
-            _end_waiting(path, mode, thread, opened)
+            _end_waiting(path, mode, thread, results)
     if is_waiting:
         raise UserError(
             f"{path}: a pipe that nothing {'writes to' if mode == 'rb' else 'reads from'}, for "
             f"{SECONDS_FOR_THE_OTHER_END} s. Start the other command before, or name a file."
         )
-    (found,) = opened
-    if isinstance(found, OSError):
-        raise found
-    return found
+    (result,) = results
+    if isinstance(result, OSError):
+        raise result
+    return result
 
 
-def _end_waiting(path, mode, thread, opened):
+def _end_waiting(path, mode, thread, results):
     """Opens the other end for a moment, so that the thread finishes."""
     with contextlib.suppress(OSError):
         os.close(os.open(path, (os.O_WRONLY if mode == "rb" else os.O_RDONLY) | os.O_NONBLOCK))
         thread.join(1)
-    for file in opened:
-        if not isinstance(file, OSError):
-            file.close()
+    for result in results:
+        if not isinstance(result, OSError):
+            result.close()

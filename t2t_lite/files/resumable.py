@@ -1,8 +1,8 @@
 """Files that are written in parts, appear when they are complete, and can be resumed after a killed command.
 
 While `out` is written, `out.t2t_lite_incomplete` holds the finished part, and `out.t2t_lite_incomplete.json` records
-its length and what it was made from. The same command resumes there. If it was made from anything else, writing starts
-again from the beginning.
+its length and what it depends on. The same command resumes there. If anything that it depends on has changed, writing
+starts again from the beginning.
 """
 
 import contextlib
@@ -26,12 +26,12 @@ class ResumableFiles:
     """Several files that grow together.
 
     Args:
-        paths: list of str; the record of progress is named after the first one. A link stays, and its file is written.
+        paths: list of str; the record of progress is named after the first one. Of a link, the target is written.
         made_from: dict of JSON values, everything that the contents depend on.
 
     Attributes:
         done: int, the number of lines (or other units) written.
-        state: the state passed with the last of them, {str: int} or a list of such, or None.
+        state: the state passed with the last of them, {str: int} or a list of these, or None.
 
     Raises:
         UserError: a file cannot be written, or another process is writing it; raised before anything else is done.
@@ -58,7 +58,7 @@ class ResumableFiles:
         Args:
             texts: list of str, one per file.
             count: int, their number of lines.
-            state: {str: int}, or a list of such, returned when writing is resumed.
+            state: {str: int}, or a list of these, returned when writing is resumed.
         """
         for file, text in zip(self._files, texts, strict=True):
             file.write(text)
@@ -96,7 +96,7 @@ class ResumableFiles:
         self._lock.close()
 
     def _locked(self):
-        """Returns a context manager in which no other process writes these files, where locks are supported."""
+        """Returns a context manager that prevents other processes from writing these files, if locks are supported."""
         path = self._paths[0]
         if not self._can_resume or files.is_remote(path) or os.path.isdir(path):
             return contextlib.ExitStack()
@@ -109,16 +109,16 @@ class ResumableFiles:
         return lock
 
     def _read_record(self):
-        """Returns how much is done, the state, and the sizes of the files; (0, None, None) to start again."""
+        """Returns (number of lines written, state, sizes of the files), or (0, None, None) to start again."""
         if not files.exists(self._record):
             return 0, None, None
-        found, done, state, sizes = {}, 0, None, None
+        sources, done, state, sizes = {}, 0, None, None
         try:
             record = files.read_json(self._record, _RECORD)
             states = record["state"] if isinstance(record["state"], list) else [record["state"] or {}]
             check_schema(states, [{str: int}], f"{self._record}: 'state'")
-            found, done, state, sizes = (record[key] for key in ("made_from", "done", "state", "sizes"))
-            whole = (
+            sources, done, state, sizes = (record[key] for key in ("made_from", "done", "state", "sizes"))
+            is_intact = (
                 done >= 0
                 and len(sizes) == len(self._paths)
                 and all(
@@ -127,12 +127,12 @@ class ResumableFiles:
                 )
             )
         except UserError:
-            whole = False
-        changed = [key for key in self._made_from | found if self._made_from.get(key) != found.get(key)]
-        if whole and not changed:
+            is_intact = False
+        differing = [key for key in self._made_from | sources if self._made_from.get(key) != sources.get(key)]
+        if is_intact and not differing:
             _LOGGER.info(f"{self._paths[0]}{INCOMPLETE}: goes on after {done:,} lines")
             return done, state, sizes
-        why = f"was made with another {', '.join(changed)}" if whole else "is damaged"
+        why = f"was made with another {', '.join(differing)}" if is_intact else "is damaged"
         _LOGGER.warning(f"{self._paths[0]}{INCOMPLETE}: {why}: starting anew.")
         return 0, None, None
 
@@ -160,8 +160,8 @@ class _File:
             os.truncate(self._temporary, self.size)  # it stays the locked file
             return
         with files.open_stream(self._temporary) as file:
-            kept = file.read(self.size)
-        files.write_bytes(self._temporary, kept)
+            data = file.read(self.size)
+        files.write_bytes(self._temporary, data)
 
     def write(self, text):
         data = text.encode("utf-8")

@@ -1,4 +1,4 @@
-"""Parses untrusted JSON: refuses anything that our own writers do not write, before it can do harm."""
+"""Parses untrusted JSON: refuses anything that this package does not write before it can do harm."""
 
 import collections
 import json
@@ -82,7 +82,7 @@ def _parsed(text, where, most):
 
 
 def strict_json(text):
-    """Returns the value of a JSON text, str or UTF-8 bytes. Raises `ValueError`, one line, as `parse_json` does."""
+    """Returns the value of a JSON text, str or UTF-8 bytes. Raises a one-line `ValueError` where `parse_json` does."""
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
@@ -96,11 +96,11 @@ def strict_json(text):
 
 
 def _object(pairs):
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
         twice = collections.Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"{twice[:80]!r} is there twice")
-    return found
+    return value
 
 
 def _constant(name):
@@ -108,7 +108,7 @@ def _constant(name):
 
 
 def _whole(digits):
-    _finite(digits)  # of a larger one nothing could be computed, and Python refuses to read or to print it
+    _finite(digits)  # larger numbers are useless, and Python refuses to parse or print them
     return int(digits)
 
 

@@ -1,4 +1,4 @@
-"""Lists files whose names end in a step, in the order of steps, also while new ones appear."""
+"""Lists files whose names end in a step, in the order of steps, including those that appear later."""
 
 import collections
 import os
@@ -8,7 +8,7 @@ import time
 from t2t_lite.errors import UserError
 
 CHECKPOINTS = r"(model\.ckpt-(\d+))\.index"
-TRANSLATIONS = r"([^.].*(?<!-of)-(\d+))"  # t2t-translate-all's names, but no shards, …-00000-of-00010
+TRANSLATIONS = r"([^.].*(?<!-of)-(\d+))"  # t2t-translate-all's names, but not shards, …-00000-of-00010
 POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
 
 StepFile = collections.namedtuple("StepFile", "step path seconds")
@@ -23,13 +23,13 @@ def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""
     Args:
         folder: path; it need not exist yet.
         pattern: `CHECKPOINTS` or `TRANSLATIONS`.
-        min_steps: int, files with fewer steps are left out.
-        wait_minutes: stops when so many minutes have passed without a new file.
+        min_steps: int, files with fewer steps are skipped.
+        wait_minutes: stops after this many minutes without a new file.
         missing: function of a `StepFile` that returns what it lacks, for an error message, or "" if it is complete. It
             is called until the file is complete, before any file of a later step is considered.
 
     Raises:
-        UserError: there is no such folder, two files have the same step, or one is still incomplete after that time.
+        UserError: there is no such folder, two files have the same step, or a file is still incomplete after that time.
     """
     import tensorflow as tf
 
@@ -53,7 +53,7 @@ def find(folder, pattern, min_steps=0):
     """Returns the existing `StepFile`s, by step. Raises `UserError` if two have the same step."""
     import tensorflow as tf
 
-    found = {}
+    files_by_step = {}
     for name in sorted(tf.io.gfile.listdir(folder)) if tf.io.gfile.isdir(folder) else ():
         match = re.fullmatch(pattern, name)
         if not match or int(match[2]) < min_steps:
@@ -65,8 +65,8 @@ def find(folder, pattern, min_steps=0):
         if status.is_directory:
             continue
         file = StepFile(int(match[2]), os.path.join(folder, match[1]), status.mtime_nsec / 1e9)
-        if file.step in found:
-            other = os.path.basename(found[file.step].path)
+        if file.step in files_by_step:
+            other = os.path.basename(files_by_step[file.step].path)
             raise UserError(f"{folder}: {other} and {match[1]} are both of step {file.step}. Expected one file a step.")
-        found[file.step] = file
-    return [found[step] for step in sorted(found)]
+        files_by_step[file.step] = file
+    return [files_by_step[step] for step in sorted(files_by_step)]
