@@ -1,4 +1,4 @@
-"""Reads answers from files: what t2t-decoder writes for a task, and the labelled files that its problems read."""
+"""Reads answers from files: the output of t2t-decoder, and the labelled files that problems read."""
 
 import logging
 from typing import NamedTuple
@@ -13,12 +13,12 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 class Reference(NamedTuple):
-    """The answers that are expected.
+    """The expected answers.
 
     Attributes:
         task, path: str.
-        answers: list of a str, a float, a list of tags, or a list of str of which each is right.
-        keys: of tags the words of each sentence, of answers the ids of their questions; of columns the numbers of blank
+        answers: list of str, of floats, of lists of tags, or of lists of str, each of which is correct.
+        keys: for tags the words of each sentence, for spans the ids of the questions, for columns the numbers of blank
             lines, from 1, which have no answer.
     """
 
@@ -29,40 +29,40 @@ class Reference(NamedTuple):
 
 
 def read_reference(path, task, columns=(), header=None):
-    """Reads the answers that are expected.
+    """Reads the expected answers.
 
     Args:
-        path: str, a file of columns divided by tabs whose first one is the label or the number; of tags, CoNLL's
-            columns; of spans, SQuAD's JSON.
+        path: str, a file of tab-separated columns, the first of which is the label or number; for tags, CoNLL's
+            columns; for spans, SQuAD's JSON.
         task: str, the name of a task with metrics of answers.
-        columns: of columns divided by tabs the label's or number's, of CoNLL's columns those of the word and of its
-            tag: each a number from 1, or a name in the first line. Left out: see `path`.
-        header: bool, whether the first line names the columns. None: a line that looks like it is refused.
+        columns: the column of the label or number, or CoNLL's columns of the word and its tag: each a number from 1, or
+            a name in the first line. Default: see `path`.
+        header: bool, whether the first line names the columns. None: a line that looks like a header is refused.
 
     Raises:
-        UserError: the file is missing, damaged or of another kind.
+        UserError: the file is missing, damaged or of another format.
     """
-    found = registry.task(task)
-    layout = tables.Layout(found.columns, tuple(columns), header).check()
-    return Reference(task, path, *found.references(path, layout))
+    task_class = registry.task(task)
+    layout = tables.Layout(task_class.columns, tuple(columns), header).check()
+    return Reference(task, path, *task_class.references(path, layout))
 
 
 def read_predictions(path, reference):
-    """Returns the answers that were given, in the order of the reference; warns of texts in another form of Unicode.
+    """Returns the predictions in the order of the reference; warns of texts in another normalization form of Unicode.
 
     Args:
-        path: str, a file as `read_reference` reads it, without texts; of spans, a JSON object {id: answer}, the format
-            of SQuAD's official predictions. Questions without an answer count as wrong.
+        path: str, a file as for `read_reference`, without texts; for spans, a JSON object {id: answer}, the format of
+            SQuAD's official predictions. Questions without an answer count as wrong.
         reference: `Reference`.
 
     Raises:
-        UserError: the file is missing, damaged, of another kind, or does not belong to the reference.
+        UserError: the file is missing, damaged, of another format, or does not match the reference.
     """
     return registry.task(reference.task).predictions(path, reference)
 
 
 def read_predicted_column(path, as_label, reference):
-    """Returns the answers that begin the lines of a file of predictions, after checking that they are as many."""
+    """Returns the answers at the beginning of the lines of a file of predictions, after checking their number."""
     answers, blanks = read_column(path, as_label)
     if blanks and blanks != reference.keys:
         at = min({*blanks} ^ {*reference.keys})
@@ -75,11 +75,11 @@ def read_predicted_column(path, as_label, reference):
 
 
 def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):  # noqa: B008  (it is immutable)
-    """Returns (the answers in a column, numbers of blank lines); problems, too, leave these out.
+    """Returns (the answers in a column, numbers of blank lines, which problems skip, too).
 
     Args:
         path: str.
-        as_label: function of a cell, which returns the answer, or None if it is no number.
+        as_label: function of a cell that returns the answer, or None if the cell is not a number.
         layout: corpora.tables.Layout.
     """
     lines = [*enumerate(read_lines(path), 1)]
@@ -106,13 +106,13 @@ def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):
 
 
 def warn_of_forms(path, answers, golds):
-    """Warns if answers, a list of str, are in another form of Unicode than those expected."""
+    """Warns if answers, a list of str, are in another normalization form of Unicode than the expected ones."""
     if warning := warning_of_forms(answers, [golds], "answer"):
         _LOGGER.warning(f"{path}: {warning}")
 
 
 def check_count(path, count, reference, unit):
-    """Raises `UserError` unless a file has as many predictions as a reference."""
+    """Raises `UserError` unless a file has as many predictions as the reference has answers."""
     if count != len(reference.answers):
         raise UserError(
             f"{path} has {counted(count, unit)}, {reference.path} has {len(reference.answers):,}. Expected as many "

@@ -13,14 +13,14 @@ from t2t_lite.evaluation.squad import characters_as_words, is_match, word_f1
 
 @dataclasses.dataclass(frozen=True)
 class AnswerMetric:
-    """A metric of answers, in two steps, of which the second one can be repeated for many samples of the answers.
+    """A metric of answers in two steps, the second of which can be repeated for many samples of the answers.
 
     Attributes:
         rows: function of (predicted, expected), two lists of answers, that returns an array with a row for each.
         score: function of such rows, at least one, that returns a float.
         check: function that raises `UserError` if the metric needs a package that is not installed.
-        allows: function of the list of all answers, that returns whether the metric means something for them.
-        is_registered: bool, whether evaluations compute it of answers; False: one of that name counts in the graph.
+        allows: function of the list of all answers that returns whether the metric is meaningful for them.
+        is_registered: bool, whether evaluations compute it from answers; False: a metric of that name is in the graph.
     """
 
     rows: Callable
@@ -31,7 +31,7 @@ class AnswerMetric:
 
     @property
     def __wrapped__(self):
-        """A function of the module that defines the metric; `inspect` finds the module by it."""
+        """A function of the module that defines the metric, by which `inspect` finds the module."""
         return self.rows
 
     def __call__(self, predicted, expected):
@@ -78,7 +78,7 @@ def _is_positive(predicted, expected):
 
 
 def _correlation(correlate):
-    """Returns the score of a correlation, a function of (predicted, expected); that with a constant is 0."""
+    """Returns the score of a correlation, a function of (predicted, expected); with a constant it is 0."""
 
     def score(rows):
         return 0.0 if (rows == rows[0]).all(axis=0).any() else correlate(*rows.T)
@@ -108,7 +108,7 @@ def _entity_counts(predicted, expected):
 
 
 def _share(part, *wholes):
-    """Returns a score of rows of counts: the mean over `wholes` of the sum of column `part` over theirs, as an F1."""
+    """Returns a score of rows of counts: len(wholes) times the sum of column `part` over those of `wholes`, as F1."""
 
     def score(rows):
         sums = rows.sum(axis=0)
@@ -119,7 +119,7 @@ def _share(part, *wholes):
 
 
 def _of_golds(compare):
-    """Returns the rows of a comparison of an answer with one gold answer, a str, or with several."""
+    """Returns the function of rows of a comparison of an answer with one gold answer, a str, or several."""
 
     def rows(predicted, expected):
         golds = [[gold] if isinstance(gold, str) else gold for gold in expected]
@@ -129,7 +129,7 @@ def _of_golds(compare):
 
 
 def _squad_f1(predicted, expected):
-    """Returns the F1 of each answer: of its words, or of its characters where the gold answers have no spaces."""
+    """Returns the F1 of each answer: of its words, or of its characters if the gold answers have no spaces."""
     golds = [[gold] if isinstance(gold, str) else gold for gold in expected]
     if lacks_spaces([gold for of_one in golds for gold in of_one]):
         predicted = [*map(characters_as_words, predicted)]

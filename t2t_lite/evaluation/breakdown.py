@@ -63,14 +63,14 @@ def scores_by_length(
     lengths = [len(count(line).split()) for line in references[0]]
     edges, buckets = (0, *limits, None), []
     for shortest, end in itertools.pairwise(edges):
-        chosen = [at for at, length in enumerate(lengths) if shortest <= length and (end is None or length < end)]
-        if not chosen:
+        indices = [at for at, length in enumerate(lengths) if shortest <= length and (end is None or length < end)]
+        if not indices:
             continue
-        of_bucket = [hypotheses[at] for at in chosen], [[lines[at] for at in chosen] for lines in references]
+        of_bucket = [hypotheses[at] for at in indices], [[lines[at] for at in indices] for lines in references]
         words = sum(len(count(line).split()) for line in of_bucket[0])
-        ratio = words / max(1, sum(lengths[at] for at in chosen))
-        found = scores.corpus_scores(*of_bucket, metrics, tokenize, ter, where=None)
-        buckets.append(Bucket(shortest, end and end - 1, len(chosen), ratio, found))
+        ratio = words / max(1, sum(lengths[at] for at in indices))
+        of_metrics = scores.corpus_scores(*of_bucket, metrics, tokenize, ter, where=None)
+        buckets.append(Bucket(shortest, end and end - 1, len(indices), ratio, of_metrics))
     return buckets
 
 
@@ -91,8 +91,8 @@ def worst_sentences(hypotheses, references, count, metric="chrf", tokenize=DEFAU
     hypotheses, references = scores.check_texts(hypotheses, references)
     scores.check_metrics([metric])
     scorer = scores.make_metric(metric, tokenize, of_sentences=True, ter=ter)
-    found = [
+    sentences = [
         ScoredSentence(line, scorer.sentence_score(hypothesis, list(of_line)).score)
         for line, (hypothesis, *of_line) in enumerate(zip(hypotheses, *references, strict=True), 1)
     ]
-    return sorted(found, key=lambda sentence: sentence.score if metric != "ter" else -sentence.score)[:count]
+    return sorted(sentences, key=lambda sentence: sentence.score if metric != "ter" else -sentence.score)[:count]

@@ -1,4 +1,4 @@
-"""Entities in tagged sentences, and how many of them were found: by the rules of conlleval, as seqeval applies them."""
+"""Entities in tagged sentences, and their counts by the rules of conlleval, as seqeval applies them."""
 
 import re
 
@@ -15,25 +15,25 @@ def are_of_entities(tags):
 def entities(tags):
     """Returns the entities of a sentence, a set of (type, first word, last word), counted from 0.
 
-    A tag that goes on where nothing began, or with another type, begins an entity.
+    A continuing tag after no entity, or after one of another type, begins an entity.
 
     Args:
         tags: list of str, for which `are_of_entities`.
     """
-    found, start, before, kind = set(), None, "O", ""
+    spans, start, last_mark, kind = set(), None, "O", ""
     for at, tag in enumerate([*tags, "O"]):
         mark, new_kind = tag[0], tag[2:]
-        if start is not None and (mark in "BSO" or before in "ES" or kind != new_kind):
-            found.add((kind, start, at - 1))
+        if start is not None and (mark in "BSO" or last_mark in "ES" or kind != new_kind):
+            spans.add((kind, start, at - 1))
             start = None
         if start is None and mark != "O":
             start = at
-        before, kind = mark, new_kind
-    return found
+        last_mark, kind = mark, new_kind
+    return spans
 
 
 def entity_counts(predicted, expected):
-    """Returns int [sentences, 3]: the entities that are both predicted and expected, that are predicted, expected.
+    """Returns int [sentences, 3]: the numbers of entities that are predicted and expected, predicted, and expected.
 
     Args:
         predicted, expected: lists of lists of tags.

@@ -1,4 +1,4 @@
-"""The metrics that evaluations in training can have; users register their own (`registry.register_metric`)."""
+"""The metrics of evaluations during training; users register their own (`registry.register_metric`)."""
 
 import tensorflow as tf
 
@@ -26,15 +26,15 @@ registry.register_metric("sentence_accuracy", feature="sentence")(token_accuracy
 
 registry.list_tasks()  # they register the metrics of their answers
 
-_BESIDE = {"bleu": ("chrf",)}  # computed as well: chrF costs little, and no tokenization decides about it
+_BESIDE = {"bleu": ("chrf",)}  # computed as well: chrF costs little and does not depend on a tokenization
 
 
 def _of_texts(name):
-    """Returns the metric of texts that sacreBLEU computes, see `scores.METRICS`."""
+    """Returns a metric of texts by sacreBLEU, see `scores.METRICS`."""
 
     def metric(outputs, references, tokenize=DEFAULT, language=None):
-        found = corpus_scores(outputs, references, [name], tokenize, ter_options_of(language), where=None)[name]
-        return found.score, {f"{name}_signature": found.signature}
+        score = corpus_scores(outputs, references, [name], tokenize, ter_options_of(language), where=None)[name]
+        return score.score, {f"{name}_signature": score.signature}
 
     return metric
 
@@ -57,7 +57,7 @@ def exact_sequence_accuracy(outputs, references):
 
 
 def check_features(problem, names, predicted):
-    """Raises `UserError` if a metric is of a feature that the model does not predict.
+    """Raises `UserError` if a metric belongs to a feature that the model does not predict.
 
     Args:
         problem: Problem.
@@ -74,7 +74,7 @@ def check_features(problem, names, predicted):
 
 
 def lower_is_better(name):
-    """Returns whether a metric of evaluations is better the lower it is."""
+    """Returns whether lower values of a metric are better."""
     return registry.is_loss(name) or registry.metric(name).lower_is_better
 
 
@@ -97,12 +97,12 @@ def own_metrics(problem, hparams):
 
 
 def output_metrics(problem, hparams):
-    """Returns the names of the metrics of real outputs; the one that the problem names, `eval_decode_metric`, is last.
+    """Returns the names of the metrics of real outputs; the problem's own, `eval_decode_metric`, is last.
 
-    Beside them are those that the hyperparameter eval_metrics adds, and chrF beside BLEU.
+    These include the metrics that the hyperparameter eval_metrics adds, and chrF if there is BLEU.
 
     Raises:
-        UserError: a name is not registered, or the problem makes no outputs.
+        UserError: a name is not registered, or the problem has no outputs.
     """
     added, main = _added(hparams, _OF_OUTPUTS), problem.eval_decode_metric
     if added and not main:
@@ -123,11 +123,12 @@ def _added(hparams, kinds):
 def metric_names(problem, hparams):
     """Returns the names of the metrics of a run's evaluations, a tuple of str.
 
-    Losses and costs of a model's further features, "loss_<feature>" and "cost_<feature>", come on top of them.
+    Losses and costs of a model's further features, "loss_<feature>" and "cost_<feature>", are not included.
 
     Args:
         problem: Problem.
-        hparams: HParams: eval_metrics and eval_tokenization are used; without eval_decode_examples no outputs are made.
+        hparams: HParams: eval_metrics and eval_tokenization are used; without eval_decode_examples there are no
+            outputs.
 
     Raises:
         UserError: a metric is not registered, is not of that kind or of another task, or its package is not installed;
@@ -157,14 +158,14 @@ def metric_names(problem, hparams):
 
 
 def _check_answer_metric(name, problem):
-    """Raises `UserError` if a metric of answers is of another task; those that users register may be of any."""
-    task, every = registry.task_of(problem), [*map(registry.task, registry.list_tasks())]
+    """Raises `UserError` if a metric of answers belongs to another task; those of users suit any task."""
+    task, tasks = registry.task_of(problem), [*map(registry.task, registry.list_tasks())]
     if not task.metrics:
         raise UserError(
             f"{problem.name}: eval_metrics has a metric of answers, which its task, {problem.task}, does not have. "
-            f"Expected one of {', '.join(one.name for one in every if one.metrics)}."
+            f"Expected one of {', '.join(other.name for other in tasks if other.metrics)}."
         )
-    others = [one.name for one in every if name in one.metrics]
+    others = [other.name for other in tasks if name in other.metrics]
     if others and name not in task.metrics:
         expected = ", ".join(task.metrics)
         raise UserError(f"{name}: a metric of {others[0]}, not of {problem.task}. Expected one of {expected}.")

@@ -1,4 +1,4 @@
-"""Reads translations and references from files, and computes tensor2tensor's scores beside sacreBLEU's."""
+"""Reads translations and references from files, and computes tensor2tensor's scores."""
 
 import logging
 
@@ -45,7 +45,7 @@ def read_references(paths):
 
 
 def read_translation(path, other_path, count, advice="Expected as many."):
-    """Returns the lines of a file. Raises `UserError` unless there are `count`, as in the other file."""
+    """Returns the lines of a file. Raises `UserError` unless there are `count` of them, as in the other file."""
     lines = read_lines(path)
     if len(lines) != count:
         raise UserError(f"{path} has {counted(len(lines), 'line')}, {other_path} has {count}. {advice}")
@@ -62,7 +62,7 @@ def tensor2tensor_scores(translation, references, variant="both"):
 
 
 def note_tensor2tensors_words(lines):
-    """Logs that tensor2tensor's scores mean little for a reference, a list of str, that holds next to no spaces."""
+    """Logs that tensor2tensor's scores mean little if a reference, a list of str, has hardly any spaces."""
     if lacks_spaces(lines):
         _LOGGER.info(
             "BLEU_uncased and BLEU_cased, tensor2tensor's, take a line without spaces for one word: they mean "

@@ -15,7 +15,7 @@ from t2t_lite.evaluation.tokenizations import DEFAULT
 from t2t_lite.files import step_files
 
 _LOGGER = logging.getLogger("t2t_lite")
-_SECONDS_OF_WRITING = 60  # a file that has not grown for so long is not being written any more
+_SECONDS_OF_WRITING = 60  # a file that has not grown for this long is no longer being written
 
 
 def score_folder(
@@ -55,7 +55,7 @@ def score_folder(
         UserError: the folder does not exist, a file has another number of lines, or event_dir is not writable.
     """
     if not wait_minutes:
-        _last_file(folder)  # raises where nothing is; before anything is made
+        _last_file(folder)  # raises if there is nothing, before any folder is created
     if event_dir:
         files.check_outputs({"--reference": reference_path}, {"--event_dir": _last_step_path(event_dir)})
         files.make_folder(event_dir)
@@ -68,11 +68,11 @@ def score_folder(
         return _missing(file, reference_path, lines)
 
     with events.EventWriter(event_dir) as writer:
-        found = step_files.follow(folder, step_files.TRANSLATIONS, min_steps, wait_minutes, missing)
-        for count, file in enumerate(found, 1):
+        translations = step_files.follow(folder, step_files.TRANSLATIONS, min_steps, wait_minutes, missing)
+        for count, file in enumerate(translations, 1):
             translation = read_translation(file.path, reference_path, lines)
             points = tensor2tensor_scores(translation, references, variant)
-            is_first = count == 1  # whose warnings are about the references, too
+            is_first = count == 1  # its warnings concern the references, too
             if not is_first:
                 scores.warn_of_texts(translation, references, {}, file.path)
             where = file.path if is_first else None
@@ -92,25 +92,25 @@ def _last_file(folder):
     """Returns the `StepFile` of the last step. Raises `UserError` if there is none."""
     if not tf.io.gfile.isdir(folder):
         raise UserError(f"--translations_dir={folder}: no such folder. Check the path, or wait by --wait_minutes.")
-    found = step_files.find(folder, step_files.TRANSLATIONS)
-    if not found:
+    existing = step_files.find(folder, step_files.TRANSLATIONS)
+    if not existing:
         raise UserError(f"--translations_dir={folder}: holds no translation (a file …-<step>). Run t2t-translate-all.")
-    return found[-1]
+    return existing[-1]
 
 
-def _json(file, points, found, is_first):
-    line = {"translation": file.path, "step": file.step, "tensor2tensor": points, "scores": scores.by_title(found)}
+def _json(file, points, by_name, is_first):
+    line = {"translation": file.path, "step": file.step, "tensor2tensor": points, "scores": scores.by_title(by_name)}
     return [json.dumps(line, ensure_ascii=False)]
 
 
-def _text(file, points, found, is_first):
+def _text(file, points, by_name, is_first):
     """A table printed line by line, headed by signatures; columns are as wide as their titles, but at least six."""
-    names = ["step", *points, *scores.titles(found)]
-    values = [str(file.step), *(f"{value:.2f}" for value in [*points.values(), *(s.score for s in found.values())])]
+    names = ["step", *points, *scores.titles(by_name)]
+    values = [str(file.step), *(f"{value:.2f}" for value in [*points.values(), *(s.score for s in by_name.values())])]
     widths = [max(len(name), 9 if name == "step" else 6) for name in names]
     rows = [names, values] if is_first else [values]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    return [*scores.signature_lines(found), *lines] if is_first else lines
+    return [*scores.signature_lines(by_name), *lines] if is_first else lines
 
 
 def _missing(file, reference_path, count):
@@ -129,8 +129,8 @@ def _missing(file, reference_path, count):
 
 def _oldest(folder):
     """Returns the time of a folder's oldest file; that of …-flags.txt is the start of the run."""
-    found = [tf.io.gfile.stat(os.path.join(folder, name)) for name in tf.io.gfile.listdir(folder)]
-    return min(status.mtime_nsec for status in found if not status.is_directory) / 1e9
+    statuses = [tf.io.gfile.stat(os.path.join(folder, name)) for name in tf.io.gfile.listdir(folder)]
+    return min(status.mtime_nsec for status in statuses if not status.is_directory) / 1e9
 
 
 def _last_step(event_dir):

@@ -69,15 +69,15 @@ def make_report(
 def _comparison(compared):
     return {
         scores.METRICS[name]: {
-            "baseline": found.baseline,
-            "baseline_interval": found.baseline_interval,
-            "translation": found.score,
-            "translation_interval": found.interval,
-            "difference": found.difference,
-            "p_value": found.p_value,
-            "signature": found.signature,
+            "baseline": comparison.baseline,
+            "baseline_interval": comparison.baseline_interval,
+            "translation": comparison.score,
+            "translation_interval": comparison.interval,
+            "difference": comparison.difference,
+            "p_value": comparison.p_value,
+            "signature": comparison.signature,
         }
-        for name, found in compared.items()
+        for name, comparison in compared.items()
     }
 
 
@@ -96,7 +96,7 @@ def _buckets(translation, references, options):
 def as_text(report):
     """Returns the lines of the report as text; parts are separated by an empty line."""
     lines = [f"{name} = {score:6.2f}" for name, score in report["tensor2tensor"].items()]
-    lines += [f"{name} = {found['score']:.2f} ({found['signature']})" for name, found in report["scores"].items()]
+    lines += [f"{name} = {entry['score']:.2f} ({entry['signature']})" for name, entry in report["scores"].items()]
     for part, show in (("comparison", _comparison_text), ("by_length", _length_text), ("worst", _worst_text)):
         if part in report:
             lines += ["", *show(report[part])]
@@ -105,11 +105,11 @@ def as_text(report):
 
 def _comparison_text(part):
     rows = [["metric", "baseline", "translation", "difference", "p"]]
-    for name, found in part["metrics"].items():
-        before = f"{found['baseline']:.2f} ± {found['baseline_interval']:.2f}"
-        after = f"{found['translation']:.2f} ± {found['translation_interval']:.2f}"
-        rows.append([name, before, after, f"{found['difference']:+.2f}", f"{found['p_value']:.4f}"])
-    signatures = [f"{name}: {found['signature']}" for name, found in part["metrics"].items()]
+    for name, entry in part["metrics"].items():
+        baseline = f"{entry['baseline']:.2f} ± {entry['baseline_interval']:.2f}"
+        translation = f"{entry['translation']:.2f} ± {entry['translation_interval']:.2f}"
+        rows.append([name, baseline, translation, f"{entry['difference']:+.2f}", f"{entry['p_value']:.4f}"])
+    signatures = [f"{name}: {entry['signature']}" for name, entry in part["metrics"].items()]
     title = f"against {part['baseline']}: 95 % intervals and p-value by paired bootstrap"
     return [title, *table(rows), *signatures]
 
@@ -127,9 +127,9 @@ def _length_text(part):
 
 def _worst_text(part):
     lines = [f"the worst {len(part['sentences'])} by {part['metric']} of the sentence"]
-    for found in part["sentences"]:
-        lines.append(f"line {found['line']}: {part['metric']} = {found['score']:.2f}")
-        texts = [(name, found[name]) for name in ("source", "translation", "baseline") if name in found]
-        texts += [("reference", text) for text in found["references"]]
+    for sentence in part["sentences"]:
+        lines.append(f"line {sentence['line']}: {part['metric']} = {sentence['score']:.2f}")
+        texts = [(name, sentence[name]) for name in ("source", "translation", "baseline") if name in sentence]
+        texts += [("reference", text) for text in sentence["references"]]
         lines += [f"  {name:11}  {plain_text.clean(text)}".rstrip() for name, text in texts]  # for a terminal
     return lines

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 _LOGGER = logging.getLogger("t2t_lite")
-# What a metric is called, and what is printed. BLEU is "sacreBLEU" beside tensor2tensor's BLEU_cased.
+# The name of a metric, and its printed title. BLEU is "sacreBLEU", in contrast to tensor2tensor's BLEU_cased.
 METRICS = {"bleu": "sacreBLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
 # TER takes two to five seconds for a thousand sentences of news, and half a minute for one line of 800 words.
 DEFAULT_METRICS = ("bleu", "chrf")
@@ -85,7 +85,7 @@ def corpus_scores(
         metrics: names in `METRICS`.
         tokenize: one of `TOKENIZATIONS`; used only by BLEU.
         ter: {name in `ter_options.TER_OPTIONS`: bool}; used only by TER.
-        where: what warnings call the translation, such as its path. None: no warnings.
+        where: name of the translation in warnings, such as its path. None: no warnings.
 
     Returns:
         {name: `Score`}, in the order of `metrics`. A lower TER is better.
@@ -95,14 +95,14 @@ def corpus_scores(
     """
     hypotheses, references = check_texts(hypotheses, references)
     check_metrics(metrics)
-    made = {name: make_metric(name, tokenize, ter=ter) for name in metrics}
+    scorers = {name: make_metric(name, tokenize, ter=ter) for name in metrics}
     if where is not None:
-        warn_of_texts(hypotheses, references, made, where)
-    return {name: _score(metric, hypotheses, references) for name, metric in made.items()}
+        warn_of_texts(hypotheses, references, scorers, where)
+    return {name: _score(metric, hypotheses, references) for name, metric in scorers.items()}
 
 
 def warn_of_texts(hypotheses, references, metrics, where=""):
-    """Logs the `text_warnings`; `where`, unless "", is named in them. Without metrics none is about the references."""
+    """Logs the `text_warnings`, prefixed by `where` unless it is "". Without metrics none is about the references."""
     for warning in text_warnings(hypotheses, references, metrics):
         _LOGGER.warning(f"{where}: {warning}" if where else warning)
 
@@ -113,7 +113,7 @@ def make_metric(name, tokenize=DEFAULT, lowercase=False, of_sentences=False, ter
     Args:
         name: a name in `METRICS`.
         tokenize, lowercase: used only by BLEU.
-        of_sentences: used only by BLEU: whether to leave out n-gram orders that a short sentence does not have.
+        of_sentences: used only by BLEU: whether to skip n-gram orders for which a sentence is too short.
         ter: used only by TER: {name in `ter_options.TER_OPTIONS`: bool}, or None.
 
     Raises:
@@ -121,7 +121,7 @@ def make_metric(name, tokenize=DEFAULT, lowercase=False, of_sentences=False, ter
     """
     if name == "bleu":
         check_tokenization(tokenize)
-        # force: no warning of text that looks tokenized at each of many calls; the command has one of its own.
+        # force: no warning about tokenized text at each of many calls; `text_warnings` has its own.
         return sacrebleu.metrics.BLEU(lowercase=lowercase, tokenize=tokenize, effective_order=of_sentences, force=True)
     if name == "ter":
         check_ter_options(ter or {})
@@ -139,25 +139,25 @@ def titles(names):
     return [METRICS[name] for name in names]
 
 
-def by_title(found):
+def by_title(by_name):
     """Returns {title: {"score", "signature"}} for the {name: `Score`} of `corpus_scores`, for JSON."""
-    return {METRICS[name]: dataclasses.asdict(score) for name, score in found.items()}
+    return {METRICS[name]: dataclasses.asdict(score) for name, score in by_name.items()}
 
 
-def signature_lines(found):
+def signature_lines(by_name):
     """Returns `<title>: <signature>` for {name: `Score`}."""
-    return [f"{METRICS[name]}: {score.signature}" for name, score in found.items()]
+    return [f"{METRICS[name]}: {score.signature}" for name, score in by_name.items()]
 
 
 def best_of(scored):
     """Returns the key of the best scores; ties of the first metric are broken by the next one, then by the first key.
 
     Args:
-        scored: {key: {name: `Score`}} as `corpus_scores` returns them, all of the same metrics.
+        scored: {key: {name: `Score`}} as returned by `corpus_scores`, all with the same metrics.
     """
 
     def merits(key):
-        return [-found.score if name == "ter" else found.score for name, found in scored[key].items()]
+        return [-score.score if name == "ter" else score.score for name, score in scored[key].items()]
 
     return max(scored, key=merits)
 

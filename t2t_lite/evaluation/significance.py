@@ -18,8 +18,8 @@ class Comparison:
 
     Attributes:
         baseline, score: scores of all sentences.
-        baseline_interval, interval: half the width of the 95 % confidence interval, which is centred on the mean of the
-            resamples, usually within 0.1 of the score.
+        baseline_interval, interval: half the width of the 95 % confidence interval, which is centered on the mean of
+            the resamples, usually within 0.1 of the score.
         p_value: probability of a difference at least as large between equally good translations. If it is small
             (< 0.05), the difference is unlikely to come from the choice of sentences.
         signature: sacreBLEU's, with the number of resamples and the seed.
@@ -63,14 +63,14 @@ def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, to
         signatures, results = test()
         (signature,) = signatures.values()
         (title,) = signatures  # sacreBLEU's own name of the metric
-        before, after = results[title]
+        first, second = results[title]
         compared[name] = Comparison(
-            baseline=before.score,
-            baseline_interval=float(before.ci),
-            score=after.score,
-            interval=float(after.ci),
+            baseline=first.score,
+            baseline_interval=float(first.ci),
+            score=second.score,
+            interval=float(second.ci),
             # sacreBLEU's is 0.001 for a translation against itself
-            p_value=1.0 if after.score == before.score else after.p_value,
+            p_value=1.0 if second.score == first.score else second.p_value,
             signature=signature.format(),
         )
     return compared

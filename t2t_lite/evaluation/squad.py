@@ -16,7 +16,7 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-@functools.lru_cache(2**16)  # references come again at each evaluation
+@functools.lru_cache(2**16)  # references recur at each evaluation
 def words_of(answer):
     """Returns the words that are compared, a tuple: in lower case, without punctuation and English articles."""
     return tuple(_ARTICLES.sub(" ", answer.lower().translate(_WITHOUT_PUNCTUATION)).split())
@@ -34,9 +34,9 @@ def is_match(answer, golds):
 
 
 def word_f1(answer, golds):
-    """Returns the F1 of an answer's words, regardless of their order, against the gold answer that is most like it.
+    """Returns the F1 of an answer's words, regardless of their order, against the most similar gold answer.
 
-    The gold answer "" of a question that the context does not answer (SQuAD 2.0) is met by an answer without words.
+    An answer without words matches the gold answer "" of a question that the context does not answer (SQuAD 2.0).
     """
     return max(_f1(words_of(answer), words_of(gold)) if gold else float(not words_of(answer)) for gold in golds)
 

@@ -1,4 +1,4 @@
-"""tensor2tensor's own BLEU (utils/bleu_hook.py), which is not quite sacreBLEU's with the tokenization "intl"."""
+"""tensor2tensor's own BLEU (utils/bleu_hook.py), which differs slightly from sacreBLEU's with tokenization "intl"."""
 
 import functools
 import math
@@ -7,35 +7,35 @@ import unicodedata
 
 import sacrebleu.metrics
 
-_LAST = 0x20000  # no plane beyond has punctuation or symbols
+_LAST = 0x20000  # the planes beyond have no punctuation or symbols
 
 
 def tensor2tensor_bleu(hypotheses, references, lowercase=False):
     """Returns BLEU-4 of a corpus, from 0 to 100.
 
-    An order of which the hypotheses have no n-grams counts as if all were right, and the others are smoothed even if
-    not one word is right. sacreBLEU's score is 0 in both cases.
+    An order for which the hypotheses have no n-grams counts as entirely correct, and the others are smoothed even if
+    not a single word is correct. sacreBLEU's score is 0 in both cases.
 
     Args:
         hypotheses: list of str, detokenized text, one per sentence.
-        references: list of lists of str, one per reference translation. tensor2tensor has one; of several, n-grams and
-            lengths are compared as in sacreBLEU.
+        references: list of lists of str, one per reference translation. tensor2tensor has only one; with several,
+            n-grams and lengths are compared as in sacreBLEU.
         lowercase: bool, whether to ignore case.
     """
     hypotheses, *references = (
         [" ".join(tokens(text.lower() if lowercase else text)) for text in texts] for texts in (hypotheses, *references)
     )
-    found = sacrebleu.metrics.BLEU(tokenize="none", force=True).corpus_score(hypotheses, references)
+    bleu = sacrebleu.metrics.BLEU(tokenize="none", force=True).corpus_score(hypotheses, references)
     logarithms, smooth = [], 1
-    for correct, total in zip(found.counts, found.totals, strict=True):
+    for correct, total in zip(bleu.counts, bleu.totals, strict=True):
         if total:
             smooth *= 1 if correct else 2
             logarithms.append(math.log(correct / total if correct else 1 / (smooth * total)))
-    return 100 * found.bp * math.exp(sum(logarithms) / len(found.totals)) if logarithms else 0.0
+    return 100 * bleu.bp * math.exp(sum(logarithms) / len(bleu.totals)) if logarithms else 0.0
 
 
 def tokens(text):
-    """Returns the words, punctuation marks and symbols of a text; a mark beside a digit may be a part of the number."""
+    """Returns the words, punctuation marks and symbols of a text; a mark next to a digit may be part of the number."""
     for pattern, parts in _rules():
         text = pattern.sub(parts, text)
     return text.split()
@@ -43,7 +43,7 @@ def tokens(text):
 
 @functools.cache
 def _rules():
-    """Returns the pairs of an expression and what it becomes. The backslash is no punctuation, as it escapes there."""
+    """Returns pairs of an expression and its replacement. The backslash does not count as punctuation there."""
     characters = [chr(code) for code in range(_LAST) if code != ord("\\")]
     marks, symbols = (
         "".join(re.escape(c) for c in characters if unicodedata.category(c).startswith(kind)) for kind in "PS"

@@ -1,4 +1,4 @@
-"""sacreBLEU's options of TER: what it takes for a word."""
+"""sacreBLEU's options of TER, which define a word."""
 
 from t2t_lite.errors import UserError, nearest
 
@@ -16,7 +16,7 @@ def check_ter_options(options, prefix="ter_"):
 
     Args:
         options: {name in `TER_OPTIONS`: bool}.
-        prefix: str, what their names begin with in the message.
+        prefix: str, prefix of their names in the message.
     """
     for name in options:
         if name not in TER_OPTIONS:

@@ -1,4 +1,4 @@
-"""What makes scores of texts wrong or slow without an error: no spaces, other Unicode forms, blank references."""
+"""Warns of texts whose scores are wrong or slow without an error: no spaces, other Unicode forms, blank references."""
 
 from t2t_lite.corpora.scripts import lacks_spaces
 from t2t_lite.errors import counted
@@ -10,23 +10,23 @@ _LONG_FOR_TER = 300  # words: seconds for one line
 
 
 def text_warnings(hypotheses, references, metrics):
-    """Returns warnings about texts that are scored, a list of str.
+    """Returns warnings about texts to be scored, a list of str.
 
     Args:
         hypotheses: list of str.
         references: list of lists of str, one per reference translation.
         metrics: {name: sacreBLEU's metric}, as `scores.make_metric` returns them.
     """
-    found = [_warning_of_spaces(name, metrics[name], references[0]) for name in ("bleu", "ter") if name in metrics]
-    found.append(warning_of_forms(hypotheses, references))
-    if "bleu" in metrics or "ter" in metrics:  # chrF takes the best reference
-        found += _warnings_of_blanks(references)
+    warnings = [_warning_of_spaces(name, metrics[name], references[0]) for name in ("bleu", "ter") if name in metrics]
+    warnings.append(warning_of_forms(hypotheses, references))
+    if "bleu" in metrics or "ter" in metrics:  # chrF uses the best reference
+        warnings += _warnings_of_blanks(references)
     tokenized = sum(line.endswith(" .") for line in hypotheses)
     if tokenized > _TOKENIZED_LINES:
-        found.append(f"{tokenized} lines end in a blank and a full stop. sacreBLEU expects detokenized text.")
+        warnings.append(f"{tokenized} lines end in a blank and a full stop. sacreBLEU expects detokenized text.")
     if "ter" in metrics and any(line.count(" ") >= _LONG_FOR_TER for line in hypotheses):
-        found.append(f"TER takes long where lines have more than {_LONG_FOR_TER} words.")
-    return [warning for warning in found if warning]
+        warnings.append(f"TER takes long where lines have more than {_LONG_FOR_TER} words.")
+    return [warning for warning in warnings if warning]
 
 
 def _warning_of_spaces(name, metric, lines):
@@ -50,7 +50,7 @@ def _warning_of_spaces(name, metric, lines):
 
 
 def _warnings_of_blanks(references):
-    """Yields a warning for each reference that lacks lines which another one has."""
+    """Yields a warning for each reference with blank lines where another one has text."""
     for number, reference in enumerate(references, 1):
         blank = [
             at

@@ -1,4 +1,4 @@
-"""sacreBLEU's tokenizations for BLEU: which one a language needs, and what must be installed for some of them."""
+"""sacreBLEU's tokenizations for BLEU: which one a language needs, and which packages some of them need."""
 
 import collections
 import os
@@ -17,7 +17,7 @@ _EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}
 
 
 def tokenization_of(language):
-    """Returns the tokenization for BLEU of a language: for those without spaces one that does not need them.
+    """Returns the tokenization for BLEU of a language; for languages without spaces it does not depend on spaces.
 
     Args:
         language: a code such as "de", "zh-Hant-TW", "cmn" or "jpn_Jpan", or None.
@@ -30,25 +30,25 @@ def tokenization_of(language):
 
 
 def tokenization_of_file(path, lines):
-    """Returns the tokenization of the language that a file's name ends in, such as `ref.zh` or `ref.zho_Hant.gz`.
+    """Returns the tokenization for the language in a file's extension, such as `ref.zh` or `ref.zho_Hant.gz`.
 
     Args:
         path: str.
-        lines: list of str, the file's. If they have spaces, the ending is not taken for such a language: `out.my`.
+        lines: list of str, the lines of the file. If they have spaces, an ending such as `out.my` is not Burmese.
     """
     language = os.path.splitext(plain_text.without_packing(path))[1][1:]
     return tokenization_of(language) if lacks_spaces(lines) else DEFAULT
 
 
 def tokenization_of_problem(problem, hparams):
-    """Returns the tokenization of a run's BLEU: the hyperparameter `eval_tokenization`, or that of the target language.
+    """Returns the tokenization for a run's BLEU: the hyperparameter `eval_tokenization`, or the target language's.
 
     Args:
         problem: Problem or None.
         hparams: HParams.
 
     Raises:
-        UserError: the hyperparameter is no tokenization, or one that is not installed.
+        UserError: the hyperparameter is not a tokenization, or it is not installed.
     """
     if hparams.eval_tokenization:
         check_tokenization(hparams.eval_tokenization, "eval_tokenization")
@@ -57,12 +57,12 @@ def tokenization_of_problem(problem, hparams):
 
 
 def target_language(problem):
-    """Returns the language of a problem's targets, a code such as "de"; None if it or the problem is unknown."""
+    """Returns the language of a problem's targets, a code such as "de", or None if unknown."""
     return problem.languages[1] if problem and problem.languages else None
 
 
 def suggested_tokenization(lines):
-    """Returns the tokenization for lines that hold next to no spaces, by the scripts of most of their letters."""
+    """Returns the tokenization for lines with hardly any spaces, by the script of most of their letters."""
     letters = (letter for line in lines[:1000] for letter in WITHOUT_SPACES.findall(line))
     counts = collections.Counter(script_of(letter) for letter in letters)
     del counts[""], counts["LATIN"]  # of full width
@@ -71,7 +71,7 @@ def suggested_tokenization(lines):
 
 
 def ter_options_of(language):
-    """Returns the `ter_options` of a language: with those of Chinese and Japanese, TER counts their characters."""
+    """Returns the `ter_options` of a language; for Chinese and Japanese, TER counts characters."""
     is_asian = scripts_without_spaces(language) & (_CHINESE | _JAPANESE)
     return {"normalized": True, "asian_support": True} if is_asian else {}
 
@@ -100,7 +100,7 @@ def check_tokenization(name, where="tokenize"):
         where: str, name of the setting in the message.
     """
     if name not in TOKENIZATIONS:
-        same = [known for known in TOKENIZATIONS if known.lower() == name.lower()]
+        same = [other for other in TOKENIZATIONS if other.lower() == name.lower()]
         close = f"Nearest: {same[0]}." if same else nearest(name, TOKENIZATIONS)
         raise UserError(
             f"{where}={name}: unknown tokenization. {close} All: {', '.join(TOKENIZATIONS)}.".replace("  ", " ")
@@ -115,7 +115,7 @@ def check_tokenization(name, where="tokenize"):
 
 
 def _check_model(name, where):
-    """Raises `UserError` if a model is missing, because sacreBLEU would download it without checking a checksum."""
+    """Raises `UserError` if a model is missing, because sacreBLEU would download it without a checksum."""
     url = sentencepiece_models.SPM_MODELS[name]["url"]
     path = os.path.join(sentencepiece_models.SACREBLEU_DIR, "models", os.path.basename(url))
     if not os.path.exists(path) or not os.path.getsize(path):

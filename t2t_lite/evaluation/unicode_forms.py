@@ -1,4 +1,4 @@
-"""Whether texts and their references are in different normalization forms of Unicode, so that equal letters differ."""
+"""Detects texts and references in different normalization forms of Unicode, in which equal letters differ."""
 
 import unicodedata
 
@@ -6,12 +6,12 @@ from t2t_lite.errors import counted
 
 
 def warning_of_forms(hypotheses, references, unit="line"):
-    """Returns a warning if texts and references hold letters that are equal in NFC, but not as they stand; or "".
+    """Returns a warning if texts and references have letters that are equal only in NFC; or "".
 
     Args:
         hypotheses: list of str.
         references: list of lists of str or None, one per reference.
-        unit: str, what one of the texts is called.
+        unit: str, the word for one of the texts.
     """
     different = {
         number
@@ -29,7 +29,7 @@ def warning_of_forms(hypotheses, references, unit="line"):
 
 
 def _differ_in_form(first, second):
-    """Whether two texts share letters in NFC that they do not share as they stand."""
+    """Returns whether two texts share letters in NFC that they do not share as they are."""
     if first.isascii() or second.isascii() or _is_nfc(first) == _is_nfc(second):
         return False
     normalized = [{*unicodedata.normalize("NFC", text)} for text in (first, second)]
