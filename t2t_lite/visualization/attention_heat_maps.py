@@ -1,4 +1,4 @@
-"""Attention as matrices: one with its tokens for each head, or a small one for each head of each layer."""
+"""Attention as matrices: a labelled one for each head, or a small one for each head of each layer."""
 
 from t2t_lite.pictures import color
 from t2t_lite.visualization import attention_words
@@ -9,13 +9,13 @@ SMALLEST_IN_GRID = 0.05  # weights below are not drawn in small matrices
 
 _MARGIN, _COLUMNS, _SPACE = 14, 4, 18
 _PAPER = "#f4f4f4"
-_SLANT = -50  # degrees: labels as near as a cell's size do not touch
+_SLANT = -50  # degrees, so that labels of adjacent cells do not touch
 
 
 def draw_heat_maps(attention, layer, heads, rows=None):
     """Returns a `Drawing`: a matrix for each head, a row per query, a column per key; a cell's opacity is its weight.
 
-    Columns run from right to left where the keys are written so.
+    Columns run from right to left if the keys are written so.
 
     Args:
         attention: SentenceAttention.
@@ -23,10 +23,10 @@ def draw_heat_maps(attention, layer, heads, rows=None):
         heads: list of int, from 1.
         rows: list of int, the queries that are drawn, from 0; None: all.
     """
-    shown = range(len(attention.queries)) if rows is None else rows
-    cell = 18 if max(len(shown), len(attention.keys)) <= 60 else 12
+    queries = range(len(attention.queries)) if rows is None else rows
+    cell = 18 if max(len(queries), len(attention.keys)) <= 60 else 12
     size = cell * 0.7
-    labels = [attention.queries[row] for row in shown]
+    labels = [attention.queries[row] for row in queries]
     left = max(text_width(label, size) for label in labels) + 6
     above = max(text_width(key, size) for key in attention.keys) * 0.77 + 30  # the sine of the slant
     beside = max(text_width(key, size) for key in attention.keys) * 0.65  # its cosine
@@ -38,7 +38,7 @@ def draw_heat_maps(attention, layer, heads, rows=None):
         x0 = _MARGIN + width * (number % columns) + left
         y0 = top + height * (number // columns) + above
         drawing.text(x0, y0 - above + 8, f"head {head}", size=12, bold=True)
-        _matrix(drawing, attention, layer, head, shown, x0, y0, cell, cell, SMALLEST)
+        _matrix(drawing, attention, layer, head, queries, x0, y0, cell, cell, SMALLEST)
         for at, label in enumerate(labels):
             drawing.text(x0 - 5, y0 + cell * (at + 0.5), label, size=size, anchor="right")
         for at, key in enumerate(attention.keys):
@@ -49,9 +49,9 @@ def draw_heat_maps(attention, layer, heads, rows=None):
 
 def draw_grid(attention, heads, rows=None):
     """Returns a `Drawing`: a small matrix for each head (columns) of each layer (rows); weights from 0.05 on."""
-    shown = range(len(attention.queries)) if rows is None else rows
+    queries = range(len(attention.queries)) if rows is None else rows
     size = 110
-    cell_width, cell_height = size / len(attention.keys), size / len(shown)
+    cell_width, cell_height = size / len(attention.keys), size / len(queries)
     layers = len(attention.weights)
     drawing, top = _begin(attention, None, rows, 70 + (size + 10) * len(heads), 24 + (size + 10) * layers)
     for number, head in enumerate(heads):
@@ -61,12 +61,12 @@ def draw_grid(attention, heads, rows=None):
         drawing.text(_MARGIN + 60, y0 + size / 2, f"layer {layer}", size=11, anchor="right")
         for number, head in enumerate(heads):
             x0 = _MARGIN + 70 + (size + 10) * number
-            _matrix(drawing, attention, layer, head, shown, x0, y0, cell_width, cell_height, SMALLEST_IN_GRID)
+            _matrix(drawing, attention, layer, head, queries, x0, y0, cell_width, cell_height, SMALLEST_IN_GRID)
     return drawing
 
 
 def _begin(attention, layer, rows, width, height):
-    """Returns a drawing of at least the given size with its caption, and where its content begins."""
+    """Returns (drawing of at least the given size with its caption, y coordinate of its content)."""
     sides = attention_words.SIDES[attention.kind]
     lines = attention_words.caption(attention, layer, rows)
     lines.append((f"Rows: {sides[0]}. Columns: {sides[1]}. The darker, the larger the weight.", 10))
@@ -79,11 +79,11 @@ def _begin(attention, layer, rows, width, height):
     return drawing, top
 
 
-def _matrix(drawing, attention, layer, head, shown, x0, y0, cell_width, cell_height, smallest):
-    """Draws the weights of one head; small ones, which a note would make heavy, have none."""
-    drawing.rectangle(x0, y0, cell_width * len(attention.keys), cell_height * len(shown), _PAPER)
+def _matrix(drawing, attention, layer, head, queries, x0, y0, cell_width, cell_height, smallest):
+    """Draws the weights of one head; small matrices have no notes, which would make the file large."""
+    drawing.rectangle(x0, y0, cell_width * len(attention.keys), cell_height * len(queries), _PAPER)
     weights = attention.weights[layer - 1][head - 1]
-    for at, row in enumerate(shown):
+    for at, row in enumerate(queries):
         for key, weight in enumerate(weights[row]):
             if weight >= smallest:
                 note = ""
@@ -94,5 +94,5 @@ def _matrix(drawing, attention, layer, head, shown, x0, y0, cell_width, cell_hei
 
 
 def _column(attention, key):
-    """Returns the column, from the left, of a key: the other way round in right-to-left text."""
+    """Returns the column of a key, from the left, which is mirrored in right-to-left text."""
     return len(attention.keys) - 1 - key if is_right_to_left(" ".join(attention.keys)) else key

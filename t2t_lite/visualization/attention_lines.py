@@ -4,7 +4,7 @@ from t2t_lite.pictures import FAINT, color
 from t2t_lite.visualization import attention_words
 from t2t_lite.visualization.drawing import Drawing, text_width
 
-SMALLEST = 0.01  # weights below are not drawn: nobody sees them, and there are very many
+SMALLEST = 0.01  # weights below are not drawn: they are invisible, and there are very many
 
 _ROW, _MARGIN, _PAD = 20, 14, 6
 
@@ -12,8 +12,8 @@ _ROW, _MARGIN, _PAD = 20, 14, 6
 def draw_lines(attention, layer, heads, rows=None):
     """Returns a `Drawing`: queries to the left, keys to the right, a line for each weight from `SMALLEST` on.
 
-    A line's opacity is its weight, its colour that of its head. Of chosen rows, each key is also shaded in the colours
-    of the heads, each by its weight (its mean over the rows).
+    A line's opacity is its weight, its color that of its head. If rows are chosen, each key is also shaded in the
+    colors of the heads by its weight (its mean over the rows).
 
     Args:
         attention: SentenceAttention.
@@ -44,7 +44,7 @@ def draw_lines(attention, layer, heads, rows=None):
         drawing.text(x, top - 18, header, None, size=11, anchor=anchor, color="#555555")
 
     weights = attention.weights[layer - 1]
-    shown = range(len(attention.queries)) if rows is None else rows
+    queries = range(len(attention.queries)) if rows is None else rows
     for row in [] if rows is None else rows:
         drawing.rectangle(_MARGIN, top + _ROW * row, left, _ROW, FAINT, 0.6)
     for number, head in enumerate(heads):
@@ -56,7 +56,7 @@ def draw_lines(attention, layer, heads, rows=None):
                     end + strip * number, top + _ROW * key, strip, _ROW, color(head - 1), weight,
                     attention_words.note(head, None, attention.keys[key], weight),
                 )  # fmt: skip
-        for row in shown:
+        for row in queries:
             for key, weight in enumerate(of_head[row]):
                 if weight >= SMALLEST:
                     drawing.line(
@@ -74,7 +74,7 @@ def _middle(top, row):
 
 
 def _legend(drawing, top, heads):
-    """Draws a box with its number for each head, eight in a line."""
+    """Draws a numbered box for each head, eight per line."""
     for at, head in enumerate(heads):
         x, y = _MARGIN + 34 * (at % 8), top + 24 * (at // 8)
         drawing.rectangle(x, y + 4, 12, 12, color(head - 1))

@@ -1,4 +1,4 @@
-"""Pictures of attention in the style of the paper's figures 3 to 5, of any model that shows its weights."""
+"""Pictures of attention in the style of the paper's figures 3 to 5, for any model that exposes attention weights."""
 
 from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.texts import check_texts
@@ -11,16 +11,17 @@ VIEWS = ("lines", "heat_map", "grid")
 
 
 def attend(answerer, text, target=None, **options):
-    """Returns what a trained model attends to in a sentence, {kind: SentenceAttention}.
+    """Returns a trained model's attention in a sentence, {kind: SentenceAttention}.
 
     Args:
-        answerer: what `t2t_lite.load` returns. A Translator has the kinds "encoder", "decoder" and "memory".
+        answerer: the result of `t2t_lite.load`. A Translator has the kinds "encoder", "decoder" and "memory".
         text: str, the source.
-        target: str, a translation, or a list of its ids, with EOS if it ends; None: the model's own, if it translates.
-        **options: of `Translator.translate`: beam_size, alpha and so on.
+        target: str, a translation, or a list of its ids, with EOS if it is complete; None: the model's own translation,
+            if it translates.
+        **options: options of `Translator.translate`: beam_size, alpha and so on.
 
     Raises:
-        UserError: a text is blank or has more than 200 tokens, or the model does not show its attention.
+        UserError: a text is blank or has more than 200 tokens, or the model does not expose attention weights.
     """
     problem, encoders = answerer.problem, answerer.encoders
     first, *others = text_features(problem, target)
@@ -31,7 +32,7 @@ def attend(answerer, text, target=None, **options):
         if isinstance(target, list):
             ids[feature], target = target, encoders[feature].decode(target)
         elif target is None:
-            options["split_sentences"] = "never"  # a picture is of one search
+            options["split_sentences"] = "never"  # a picture shows a single search
             best = answerer.translate([text], **options)[0].hypotheses[0]
             ids[feature], target = [*best.ids, *[EOS_ID] * best.ended], encoders[feature].decode(best.ids)
         (texts[feature],) = check_texts([target], "target")
@@ -42,29 +43,29 @@ def draw_attention(attention, layer=None, heads=None, word=None, view="lines", w
     """Draws the attention of one kind in one sentence.
 
     Args:
-        attention: SentenceAttention, one of what `attend` returns.
-        layer: int, from 1, as the paper counts; None: the last but one, as in the paper's figures. A "grid" has all.
+        attention: SentenceAttention, a value of the result of `attend`.
+        layer: int, from 1, as in the paper; None: the last but one, as in the paper's figures. A "grid" has all layers.
         heads: list of int, from 1; None: all.
         word: str, the only word whose attention is drawn (figure 3); None: all.
-        view: "lines": two columns of tokens with lines between them, the darker the larger the weight, in the colour of
-            their head; "heat_map": a matrix for each head; "grid": a small one for each head of each layer.
-        whole_words: bool, whether the pieces of a word are put together: see `SentenceAttention.whole_words`.
+        view: "lines": two columns of tokens with lines between them, darker for larger weights, in the color of their
+            head; "heat_map": a matrix for each head; "grid": a small matrix for each head of each layer.
+        whole_words: bool, whether the pieces of a word are combined: see `SentenceAttention.whole_words`.
 
     Returns:
         `Drawing`: a notebook shows it, `save(path)` writes it as SVG, PNG or PDF.
 
     Raises:
-        UserError: no such layer, head, word or view.
+        UserError: there is no such layer, head, word or view.
 
     Example:
-        >>> found = attend(t2t_lite.Translator.load("train"), "The law is just.")     # doctest: +SKIP
-        >>> draw_attention(found["encoder"], heads=[5, 6], word="its").save("its.svg")  # doctest: +SKIP
+        >>> attention = attend(t2t_lite.Translator.load("train"), "The law is just.")       # doctest: +SKIP
+        >>> draw_attention(attention["encoder"], heads=[5, 6], word="law").save("law.svg")  # doctest: +SKIP
     """
     if view not in VIEWS:
         raise UserError(f"view={view!r}: {nearest(view, VIEWS, end=' ')}Expected one of {', '.join(VIEWS)}.")
-    chosen = default_layer(attention) if layer is None else layer
-    _check("layer", chosen, len(attention.weights), attention.kind)
-    count = len(attention.weights[chosen - 1])
+    number = default_layer(attention) if layer is None else layer
+    _check("layer", number, len(attention.weights), attention.kind)
+    count = len(attention.weights[number - 1])
     heads = list(range(1, count + 1)) if heads is None else list(heads)
     if not heads:
         raise UserError("heads: none given. Expected numbers from 1, or None for all.")
@@ -76,11 +77,11 @@ def draw_attention(attention, layer=None, heads=None, word=None, view="lines", w
         if layer is not None:
             raise UserError(f"layer={layer}: a grid shows all layers. Leave layer out, or choose another view.")
         return draw_grid(attention, heads, rows)
-    return (draw_lines if view == "lines" else draw_heat_maps)(attention, chosen, heads, rows)
+    return (draw_lines if view == "lines" else draw_heat_maps)(attention, number, heads, rows)
 
 
 def default_layer(attention):
-    """Returns the last layer but one, from 1; 1 where there is one layer."""
+    """Returns the last layer but one, from 1; 1 if there is only one layer."""
     return max(1, len(attention.weights) - 1)
 
 

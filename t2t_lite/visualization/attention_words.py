@@ -1,9 +1,9 @@
-"""The words that pictures of attention have in common: titles, columns, and the decoder's offset."""
+"""The words in pictures of attention: titles, columns, and the decoder's offset."""
 
 from t2t_lite.errors import counted
 
 TITLES = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "memory": "Cross-attention"}
-# What queries and keys stand for.
+# The meaning of queries and keys.
 SIDES = {
     "encoder": ("from", "to"),
     "decoder": ("step that predicts", "target read so far"),
@@ -17,7 +17,7 @@ OFFSET = {
 
 
 def caption(attention, layer=None, rows=None):
-    """Returns the lines over a picture, a list of (text, size).
+    """Returns the lines above a picture, a list of (text, size).
 
     Args:
         attention: SentenceAttention.
@@ -33,5 +33,5 @@ def caption(attention, layer=None, rows=None):
 
 
 def note(head, query, key, weight):
-    """Returns what a browser shows for a weight under the pointer."""
+    """Returns the tooltip of a weight."""
     return f"head {head}: {f'{query} → ' if query is not None else ''}{key} {weight:.3f}"

@@ -9,7 +9,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.evaluation.metrics import metrics_of
 from t2t_lite.runs.log import lineage, read_lines
 
-_LONGEST_NAME = 40  # characters: two legends of such names fit beside each other
+_LONGEST_NAME = 40  # characters: two legends of such names fit side by side
 _SHOWN = {"bleu": "BLEU", "bracketing_f1": "bracketing F1"}
 
 
@@ -17,7 +17,7 @@ def read_log(output_dir):
     """Returns the lines of a run's `train.log` that led to its newest state (`lineage`), a list of dicts.
 
     Raises:
-        UserError: no such log, nothing in it, or a line that no run writes.
+        UserError: the log is missing or empty, or has a line that no run writes.
     """
     path = os.path.join(output_dir, "train.log")
     if not tf.io.gfile.exists(path):
@@ -29,21 +29,21 @@ def read_log(output_dir):
 
 
 def points(lines, event, name):
-    """Returns (steps, values) of what the lines of one event have under `name`."""
-    found = [(line["step"], line[name]) for line in lines if line["event"] == event and line.get(name) is not None]
-    return [step for step, _ in found], [value for _, value in found]
+    """Returns (steps, values) of the field `name` in the lines of one event."""
+    pairs = [(line["step"], line[name]) for line in lines if line["event"] == event and line.get(name) is not None]
+    return [step for step, _ in pairs], [value for _, value in pairs]
 
 
 def short_names(paths):
-    """Returns a name for each path, to be drawn: its last parts, as many as tell the paths apart, and not too long."""
+    """Returns a short label for each path: as many of its last parts as distinguish the paths."""
     parts = [[part for part in os.path.abspath(path).split(os.sep) if part] or [os.sep] for path in paths]
     most = max(map(len, parts))
     count = next((n for n in range(1, most) if len({tuple(p[-n:]) for p in parts}) == len(parts)), most)
-    names = ["/".join(own[-count:]) for own in parts]
+    names = ["/".join(words[-count:]) for words in parts]
     names = [name if len(name) <= _LONGEST_NAME else f"{name[:15]}…{name[-_LONGEST_NAME + 16 :]}" for name in names]
-    # A name cut short may be another's: the number tells them apart.
+    # Truncated names may be equal; a number distinguishes them.
     names = [name if names.count(name) == 1 else f"{number} {name}" for number, name in enumerate(names, 1)]
-    # matplotlib reads $ as mathematics, and leaves a label that begins with _ out of its legends.
+    # matplotlib interprets $ as mathematics, and omits labels that begin with _ from legends.
     printable = ["".join(c if c.isprintable() else "�" for c in name).replace("$", r"\$") for name in names]
     return [f"\u200b{name}" if name.startswith("_") else name for name in printable]
 
@@ -52,8 +52,8 @@ def draw_curves(output_dirs, path):
     """Draws loss, score, learning rate and speed of runs over their steps into one PNG.
 
     Args:
-        output_dirs: list of str; curves of several runs are laid over one another, named by `short_names`.
-        path: str, of the picture.
+        output_dirs: list of str; the curves of several runs share the axes, labelled by `short_names`.
+        path: str, path of the picture.
 
     Raises:
         UserError: a run has no log.
@@ -91,7 +91,7 @@ def draw_curves(output_dirs, path):
     losses.legend(
         frameon=False, handles=[Line2D([], [], color=color, label=label, **style) for label, style in styles.items()]
     )
-    if len(logs) > 1:  # below the axes, for names are long
+    if len(logs) > 1:  # below the axes, since names are long
         of_runs = [Line2D([], [], color=pictures.color(number), label=name) for number, name in enumerate(logs)]
         figure.legend(handles=of_runs, loc="outside lower center", ncols=min(len(logs), 3), frameon=False)
     else:
@@ -100,7 +100,7 @@ def draw_curves(output_dirs, path):
 
 
 def _score(logs):
-    """Returns the name of the evaluations' last metric but losses: BLEU, or what the problem has; None without one."""
+    """Returns the name of the evaluations' last metric that is not a loss, such as BLEU, or None."""
     lines = [line for lines in logs.values() for line in lines if line["event"] == "evaluation"]
     names = [name for line in lines for name in metrics_of(line) if not registry.is_loss(name)]
     return names[-1] if names else None

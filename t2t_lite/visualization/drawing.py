@@ -1,4 +1,4 @@
-"""A drawing of rectangles, lines and texts, written as SVG by own code, and as PNG or PDF by matplotlib."""
+"""A drawing of rectangles, lines and texts, written as SVG by this module, and as PNG or PDF by matplotlib."""
 
 import dataclasses
 import logging
@@ -10,14 +10,14 @@ from t2t_lite import files, pictures
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-_MOST_CHARACTERS = 24  # of a label; a longer one is cut
+_MOST_CHARACTERS = 24  # of a label; longer ones are truncated
 _LINE_WIDTH = 2
 _SIDES = {"left": "start", "middle": "middle", "right": "end"}  # SVG's names, for text from left to right
 _MOST_PIXELS = 40e6  # of a PNG
 _FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
-# What DejaVu lacks, in the fonts of common systems; those that are installed are used.
+# Fonts of common systems with characters that DejaVu lacks; installed ones are used.
 _MORE_FONTS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "WenQuanYi Zen Hei", "Noto Sans Devanagari", "Noto Sans Thai")
-# Bidirectional controls would turn the text around them; the other categories have no glyph or no place in XML.
+# Bidirectional controls would reorder the text around them; the other categories have no glyph or are invalid in XML.
 _TURNING = {*"\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"}
 _NOT_DRAWN = ("Cc", "Cs", "Cn", "Co", "Zl", "Zp")
 
@@ -27,10 +27,10 @@ class Text:
     """A line of text.
 
     Attributes:
-        x, y: float, its end on the side of `anchor`, at half its height.
+        x, y: float, the end on the side of `anchor`, at half the height.
         text: str, safe to draw (`drawable`).
         size: float.
-        anchor: "left", "middle" or "right", whatever way it is written.
+        anchor: "left", "middle" or "right", regardless of the direction of writing.
         color: str, #rrggbb.
         angle: float, degrees clockwise.
         bold: bool.
@@ -47,13 +47,13 @@ class Text:
 
 
 class Drawing:
-    """Rectangles, then lines over them, then texts over these; x to the right, y down, one unit is one point.
+    """Rectangles, then lines above them, then texts above these; x to the right, y down, one unit is one point.
 
-    A notebook shows it. Equal drawings give equal files.
+    Notebooks display it. Equal drawings give equal files.
 
     Args:
         width, height: float.
-        title: str, for readers who do not see the picture.
+        title: str, for screen readers.
 
     Attributes:
         rectangles: list of (x, y, width, height, color, opacity, note).
@@ -66,11 +66,11 @@ class Drawing:
         self.rectangles, self.lines, self.texts = [], [], []
 
     def rectangle(self, x, y, width, height, color, opacity=1.0, note=""):
-        """Adds a rectangle; a browser shows its note under the pointer."""
+        """Adds a rectangle, with a tooltip in browsers."""
         self.rectangles.append((x, y, width, height, color, opacity, note))
 
     def line(self, x1, y1, x2, y2, color, opacity=1.0, note=""):
-        """Adds a line; a browser shows its note under the pointer."""
+        """Adds a line, with a tooltip in browsers."""
         self.lines.append((x1, y1, x2, y2, color, opacity, note))
 
     def text(self, x, y, text, most=_MOST_CHARACTERS, **options):
@@ -155,12 +155,12 @@ class Drawing:
         return content
 
     def save(self, path):
-        """Writes the drawing as its path ends: .svg, .png or .pdf. Raises `UserError` for any other ending."""
+        """Writes the drawing in the format of the extension: .svg, .png or .pdf. Raises `UserError` for others."""
         files.write_bytes(path, self.content(pictures.format_of(path)))
 
 
 def drawable(text, most=_MOST_CHARACTERS):
-    """Returns a text with U+FFFD for what cannot be drawn or would turn the text around it, cut after `most`."""
+    """Returns a text truncated to `most`, with U+FFFD for characters that cannot be drawn or reorder the text."""
     text = text if most is None or len(text) <= most else f"{text[: most - 1]}…"
     return "".join("\ufffd" if c in _TURNING or unicodedata.category(c) in _NOT_DRAWN else c for c in text)
 
@@ -172,7 +172,7 @@ def is_right_to_left(text):
 
 
 def text_width(text, size=13, most=_MOST_CHARACTERS):
-    """Returns about how wide a text is once drawn: rather too wide than too narrow, for fonts differ."""
+    """Returns an upper estimate of the width of a text, since fonts differ."""
     widths = {"W": 1.05, "F": 1.05}
     text = drawable(text, most)
     return size * sum(
@@ -183,7 +183,7 @@ def text_width(text, size=13, most=_MOST_CHARACTERS):
 def _svg_text(text):
     place = {"x": _number(text.x), "y": _number(text.y), "dy": "0.35em", "font-size": _number(text.size)}
     anchor = _SIDES[text.anchor]
-    if is_right_to_left(text.text):  # there, text starts at its right end
+    if is_right_to_left(text.text):  # such a text starts at its right end
         anchor = {"start": "end", "end": "start"}.get(anchor, anchor)
         place |= {"direction": "rtl"}
     place |= {"text-anchor": anchor, "fill": text.color}

@@ -23,7 +23,7 @@ def role_table(roles):
 
 
 def draw_head_roles(roles, title=""):
-    """Returns a `Drawing`: a bar for each head, divided by where its weight goes, beside its entropy and distance."""
+    """Returns a `Drawing`: a bar for each head, divided by the shares of its weight, with its entropy and distance."""
     kinds = list(dict.fromkeys(role.kind for role in roles))
     columns = {kind: [role for role in roles if role.kind == kind] for kind in kinds}
     row, bar, label, numbers, margin = 18, 200, 112, 104, 14

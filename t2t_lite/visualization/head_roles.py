@@ -1,4 +1,4 @@
-"""What each attention head does over a text: how sharply, how far and where to it attends (paper, section 4)."""
+"""The role of each attention head over a text: how sharply, how far and where it attends (paper, section 4)."""
 
 import dataclasses
 import logging
@@ -15,25 +15,25 @@ from t2t_lite.visualization.sentence_attention import text_features, without_tex
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-FAR = 5  # positions: from here on an edge is a long-distance one
-# Where weight goes; each key is in one of them.
+FAR = 5  # positions: an edge of this length or more is long-distance
+# The classes of keys, each of which belongs to one.
 SHARES = ("previous", "same", "next", "near", "far", "end")
-_CLEAR = 0.5  # a head with so large a share has a role
+_CLEAR = 0.5  # a head with such a share has a role
 _BATCH_SIZE = 16
 _MOST_TOKENS = 512  # of a line: memory grows with its square
 
 
 @dataclasses.dataclass(frozen=True)
 class HeadRole:
-    """What one head does, the mean over all queries of a text.
+    """The role of one head, as the mean over all queries of a text.
 
     Attributes:
         kind: str: see `t2t_lite.models.attention_weights`.
         layer, head: int, from 1.
-        entropy: float, nats; the exponential is the number of keys among which a head divides its weight.
-        distance: float, positions between query and key, weighted, without what goes to the "end".
-        shares: {name in `SHARES`: float}, the sum is 1. Positions of a query and a key are compared as they stand, also
-            those of two sentences. A decoder's step stands where the token that it read last does.
+        entropy: float, nats; its exponential is the effective number of keys that a head attends to.
+        distance: float, weighted mean of the positions between query and key, without the "end".
+        shares: {name in `SHARES`: float}, with sum 1. Positions of queries and keys are compared directly, also those
+            of two sentences. A decoder's step has the position of the token that it read last.
     """
 
     kind: str
@@ -56,12 +56,12 @@ def head_roles(model, ids, on_progress=None, features=None):
     Args:
         model: see `t2t_lite.models.attention_weights`.
         ids: {feature: list of lists of int}, sentences without padding that end in EOS: "inputs" and "targets" of a
-            translation model; without "targets": only what needs none.
+            translation model; without "targets", only the kinds that do not need them.
         on_progress: None, or a function called with the number of sentences of each finished batch.
-        features: {feature: rank} of what the model is called with: see `read_attention`.
+        features: {feature: rank} of the model's inputs: see `read_attention`.
 
     Raises:
-        UserError: no sentences, or the model does not show its attention.
+        UserError: there are no sentences, or the model does not expose attention weights.
     """
     count = len(next(iter(ids.values()), []))
     if not count:
@@ -69,14 +69,16 @@ def head_roles(model, ids, on_progress=None, features=None):
     totals = {}
     lengths = [max(len(rows[at]) for rows in ids.values()) for at in range(count)]
     for batch in plan_batches(lengths, _BATCH_SIZE):
-        given = {feature: _padded([rows[at] for at in batch]) for feature, rows in ids.items()}
-        found = attention_weights(model, without_text(features, len(batch)) | given)
+        batch_ids = {feature: _padded([rows[at] for at in batch]) for feature, rows in ids.items()}
+        weights_by_kind = attention_weights(model, without_text(features, len(batch)) | batch_ids)
         for kind, (query, key) in KINDS.items():
-            if kind in found and query in given and key in given:
-                places = _places(given[query], given[key], kind == "decoder")
-                for layer, weights in enumerate(found[kind], 1):
+            if kind in weights_by_kind and query in batch_ids and key in batch_ids:
+                places = _places(batch_ids[query], batch_ids[key], kind == "decoder")
+                for layer, weights in enumerate(weights_by_kind[kind], 1):
                     total = totals.setdefault((kind, layer), 0)
-                    totals[kind, layer] = total + _sums(np.asarray(weights, dtype=np.float32), given[query], *places)
+                    totals[kind, layer] = total + _sums(
+                        np.asarray(weights, dtype=np.float32), batch_ids[query], *places
+                    )
         if on_progress:
             on_progress(len(batch))
     return [
@@ -88,39 +90,39 @@ def roles_in_files(answerer, path, target_path=None):
     """Returns a `HeadRole` for each head of a trained model, over the lines of a text file.
 
     Args:
-        answerer: what `t2t_lite.load` returns: a Translator or another.
-        path: str, UTF-8, one sentence per line; blank lines are left out, and lines of more than 512 tokens with a
+        answerer: the result of `t2t_lite.load`: a Translator or another.
+        path: str, UTF-8, one sentence per line; blank lines are skipped, as are lines of more than 512 tokens with a
             warning.
-        target_path: str, their translations; None: the model's own, if it translates.
+        target_path: str, their translations; None: the model's own translations, if it translates.
 
     Raises:
-        UserError: a file is missing, is not UTF-8, has no line or another number of lines, or the model does not
-            translate and has no use for `target_path`; and as `head_roles`.
+        UserError: as `head_roles`, or a file is missing, is not UTF-8, is empty or has another number of lines, or
+            there is a `target_path` but the model does not translate.
     """
     names, paths = text_features(answerer.problem, target_path), [path, target_path][: 1 + bool(target_path)]
-    sides = [input_lines(one) for one in paths]
+    sides = [input_lines(file_path) for file_path in paths]
     if len({*map(len, sides)}) > 1:
         raise UserError(
             f"{target_path}: {counted(len(sides[1]), 'line')}, {path} has {len(sides[0])}. Expected as many."
         )
     sides = list(zip(*[lines for lines in zip(*sides, strict=True) if all(map(str.strip, lines))], strict=True))
     ids = []
-    for name, one, lines in zip(names, paths, sides, strict=False):
-        with located(one):
+    for name, file_path, lines in zip(names, paths, sides, strict=False):
+        with located(file_path):
             prepare = answerer.problem.input_text if answerer.problem and name == "inputs" else str
             ids.append([[*answerer.encoders[name].encode(prepare(line)), EOS_ID] for line in lines])
     if sides and len(names) > len(sides):
         progress = Progress("translating", "sentences", len(sides[0]))
-        found = answerer.translate(sides[0], split_sentences="never", on_progress=progress.add)
+        translations = answerer.translate(sides[0], split_sentences="never", on_progress=progress.add)
         progress.done()
-        ids.append([[*translation.hypotheses[0].ids, EOS_ID] for translation in found])
+        ids.append([[*translation.hypotheses[0].ids, EOS_ID] for translation in translations])
     rows = [row for row in zip(*ids, strict=True) if max(map(len, row)) <= _MOST_TOKENS]
-    if lost := len(ids[0]) - len(rows) if ids else 0:
-        _LOGGER.warning(f"{path}: {counted(lost, 'line')} of more than {_MOST_TOKENS} tokens left out.")
+    if num_dropped := len(ids[0]) - len(rows) if ids else 0:
+        _LOGGER.warning(f"{path}: {counted(num_dropped, 'line')} of more than {_MOST_TOKENS} tokens left out.")
     progress = Progress("measuring heads", "sentences", len(rows))
-    given = dict(zip(names, map(list, zip(*rows, strict=True)), strict=False))
+    ids_by_name = dict(zip(names, map(list, zip(*rows, strict=True)), strict=False))
     with located(path):
-        roles = head_roles(answerer.model, given, progress.add, answerer.problem and answerer.problem.features)
+        roles = head_roles(answerer.model, ids_by_name, progress.add, answerer.problem and answerer.problem.features)
     progress.done()
     return roles
 
@@ -138,11 +140,11 @@ def _padded(rows):
 
 
 def _places(queries, keys, shifted):
-    """Returns (distance [T, S], end [B, S]): positions from query to key, and which keys are an end or a beginning.
+    """Returns (distance [T, S]: positions from query to key, end [B, S]: whether a key is an end or a beginning).
 
     Args:
         queries, keys: int32 ids [B, T] and [B, S], padded with 0.
-        shifted: bool, whether keys are what the decoder has read, with the beginning in column 0.
+        shifted: bool, whether keys are the decoder's inputs, with the beginning in column 0.
     """
     columns = np.arange(keys.shape[1])
     distance = columns[None, :] - np.arange(queries.shape[1])[:, None]

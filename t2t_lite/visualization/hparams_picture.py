@@ -1,4 +1,4 @@
-"""What hyperparameters look like: the learning rate over the steps, and the positional encoding."""
+"""Pictures of hyperparameters: the learning rate over the steps, and the positional encoding."""
 
 import numpy as np
 from keras import ops
@@ -12,16 +12,16 @@ _POSITIONS = 128
 
 
 def draw_hparams(hparams, train_steps, path, title=""):
-    """Draws the learning-rate schedule and, where positions are sinusoids, their first 128 encodings.
+    """Draws the learning-rate schedule and, if positions are sinusoids, the first 128 encodings.
 
     Args:
         hparams: HParams.
-        train_steps: int, where the schedule ends.
-        path: str, of the picture: .png, .svg or .pdf.
+        train_steps: int, the end of the schedule.
+        path: str, path of the picture: .png, .svg or .pdf.
         title: str.
 
     Raises:
-        UserError: a schedule that makes no sense: see `ProductSchedule`.
+        UserError: the schedule is invalid: see `ProductSchedule`.
     """
     sinusoids = hparams.pos == "timing"
     figure = pictures.new_figure(11 if sinusoids else 6, 4)
@@ -51,7 +51,7 @@ def schedule_points(hparams, train_steps):
     steps = np.unique(np.linspace(1, max(train_steps, 1), _POINTS).round().astype(int))
     warmup = hparams.learning_rate_warmup_steps
     steps = np.union1d(steps, [warmup]) if 1 <= warmup <= train_steps else steps
-    rates = ProductSchedule(hparams, train_steps)(steps - 1)  # which counts updates done
+    rates = ProductSchedule(hparams, train_steps)(steps - 1)  # it counts completed updates
     return steps, np.broadcast_to(ops.convert_to_numpy(rates), steps.shape)
 
 

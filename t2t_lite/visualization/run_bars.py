@@ -1,4 +1,4 @@
-"""The best evaluations of runs as bars, such as the rows of the paper's table 3, beside the paper's own numbers."""
+"""The best evaluations of runs as bars, such as the rows of the paper's table 3, next to the paper's numbers."""
 
 import itertools
 import os
@@ -25,10 +25,10 @@ _MEASURES = ("perplexity, dev", "BLEU, dev")
 
 
 def best_evaluations(output_dir):
-    """Returns (lowest perplexity, highest BLEU) on the dev set in a run's log; None for what was not measured.
+    """Returns (lowest perplexity, highest BLEU) on the dev set in a run's log; None if not measured.
 
     Raises:
-        UserError: there is no log, or nothing in it.
+        UserError: the log is missing or empty.
     """
     lines = read_log(output_dir)
     perplexities, scores = (points(lines, "evaluation", name)[1] for name in ("perplexity", "bleu"))
@@ -38,11 +38,11 @@ def best_evaluations(output_dir):
 def draw_bars(path, output_dirs):
     """Draws a bar for the best dev perplexity and the best dev BLEU of each run.
 
-    A run of a set that is a row of table 3 gets the paper's number beside it. Its data are WMT 2014's; on others only
-    the differences between rows can be compared.
+    A run whose set is a row of table 3 is shown next to the paper's number, which is for WMT 2014's data; on other data
+    only the differences between rows can be compared.
 
     Args:
-        path: str, of the picture: .png, .svg or .pdf.
+        path: str, path of the picture: .png, .svg or .pdf.
         output_dirs: list of str.
 
     Raises:
@@ -53,13 +53,13 @@ def draw_bars(path, output_dirs):
     figure = pictures.new_figure(10, 1.2 + 0.3 * len(rows))
     for number, (axes, measure) in enumerate(zip(figure.subplots(1, 2, sharey=True), _MEASURES, strict=True)):
         of_paper = [(at, theirs[number]) for at, (_, _, theirs) in enumerate(rows) if theirs]
-        of_runs = [(at, own[number]) for at, (_, own, _) in enumerate(rows) if own[number] is not None]
+        of_runs = [(at, values[number]) for at, (_, values, _) in enumerate(rows) if values[number] is not None]
         height = 0.38 if of_paper and of_runs else 0.7
         _bars(axes, of_runs, -height / 2 if of_paper else 0, height, pictures.color(0), "best evaluation")
         _bars(axes, of_paper, height / 2 if of_runs else 0, height, pictures.FAINT, "the paper's table 3")
         pictures.style_axes(axes, measure, "", "")
         axes.set_yticks(range(len(rows)), [name for name, *_ in rows])
-        axes.set_ylim(len(rows) - 0.4, -0.6)  # the first row above
+        axes.set_ylim(len(rows) - 0.4, -0.6)  # the first row at the top
         axes.grid(visible=False, axis="y")
         axes.margins(x=0.12)
     labelled = [zip(*axes.get_legend_handles_labels(), strict=True) for axes in figure.axes]
@@ -69,7 +69,7 @@ def draw_bars(path, output_dirs):
 
 
 def draw_summary(output_dirs):
-    """Draws the curves of runs (curves.png), and of several their bars (bars.png), into the first one's folder.
+    """Draws the curves of runs (curves.png), and of several runs bars (bars.png), into the folder of the first.
 
     Returns:
         list of str, the paths of the pictures.

@@ -1,4 +1,4 @@
-"""What a model attends to in one sentence: its tokens and the weights of every layer and head."""
+"""A model's attention in one sentence: its tokens and the weights of every layer and head."""
 
 import dataclasses
 
@@ -12,7 +12,7 @@ from t2t_lite.models.attention_weights import KINDS, attention_weights
 from t2t_lite.text.offsets import piece_spans
 
 BEGIN, END = "<begin>", "<EOS>"  # the latter as in the paper's figures 3 to 5
-MOST_TOKENS = 200  # of a side: a picture of more cannot be read
+MOST_TOKENS = 200  # per side: a picture of more would be unreadable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,10 +21,10 @@ class Tokens:
 
     Attributes:
         text: str, the sentence.
-        pieces: tuple of str, its pieces in order, as far as they take part.
-        spans: tuple of (start, end), the characters of the text that each piece stands for.
-        begins: bool, whether the beginning of the target, `BEGIN`, comes before them.
-        ends: bool, whether the end of the sentence, `END`, comes after them.
+        pieces: tuple of str, the pieces that take part, in order.
+        spans: tuple of (start, end), the characters of the text that each piece covers.
+        begins: bool, whether the beginning of the target, `BEGIN`, precedes them.
+        ends: bool, whether the end of the sentence, `END`, follows them.
     """
 
     text: str
@@ -39,9 +39,9 @@ class Tokens:
         return [*[BEGIN] * self.begins, *self.pieces, *[END] * self.ends]
 
     def words(self):
-        """Returns a list of (word, positions of its pieces), begin and end among them.
+        """Returns a list of (word, positions of its pieces), including begin and end.
 
-        Pieces behind the last word belong to it.
+        Pieces after the last word belong to it.
         """
         texts, groups = self.text.split() or [""], {}
         for at, number in enumerate(piece_words(self.text, self.spans), int(self.begins)):
@@ -57,8 +57,8 @@ class SentenceAttention:
 
     Attributes:
         kind: "encoder", "decoder" or "memory": see `t2t_lite.models.attention_weights`.
-        queries: list of str, what attends: tokens, or the tokens that the decoder's steps predict.
-        keys: list of str, what is attended to: tokens, or those that the decoder has read, from `BEGIN` on.
+        queries: list of str, the attending tokens, or the tokens that the decoder's steps predict.
+        keys: list of str, the attended tokens, or those that the decoder has read, from `BEGIN` on.
         weights: list of float32 [heads, queries, keys], one per layer.
         query_tokens, key_tokens: `Tokens`.
     """
@@ -80,13 +80,13 @@ class SentenceAttention:
         return dataclasses.replace(self, queries=names[0], keys=names[1], weights=weights)
 
     def rows_of(self, word):
-        """Returns the rows of a word wherever it occurs: of its pieces, or its own after `whole_words`.
+        """Returns the rows of all occurrences of a word: those of its pieces, or its own after `whole_words`.
 
         Args:
-            word: str, with or without the punctuation around it; or a piece.
+            word: str, with or without the punctuation around it, or a piece.
 
         Raises:
-            UserError: it does not occur.
+            UserError: the word does not occur.
         """
         words = self.query_tokens.words()
         if [name for name, _ in words] == self.queries:
@@ -104,34 +104,34 @@ def read_attention(model, encoders, texts, ids=None, features=None):
     Args:
         model: see `t2t_lite.models.attention_weights`.
         encoders: {feature: TextEncoder}.
-        texts: {feature: str}: "inputs" and "targets" of a translation model, what it has of them of another.
-        ids: {feature: list of int} in place of those that the encoders give, such as a search's; without padding.
-        features: {feature: rank} of what the model is called with; those without a text are 0. None: "inputs" and
-            "targets", sequences.
+        texts: {feature: str}: "inputs" and "targets" of a translation model, or only one of them for other models.
+        ids: {feature: list of int} in place of encoding the texts, such as those of a search; without padding.
+        features: {feature: rank} of the model's inputs; those without a text are 0. None: "inputs" and "targets",
+            sequences.
 
     Raises:
-        UserError: the model does not show its attention, or a text is blank or has more than `MOST_TOKENS` tokens.
+        UserError: the model does not expose attention weights, or a text is blank or exceeds `MOST_TOKENS` tokens.
     """
     ids = {
         feature: _checked_length(feature, (ids or {}).get(feature) or sentence_ids(encoders, feature, text))
         for feature, text in texts.items()
     }
     nothing = without_text(features, 1)
-    found = attention_weights(model, nothing | {f: np.array([row], "int32") for f, row in ids.items()})
+    weights_by_kind = attention_weights(model, nothing | {f: np.array([row], "int32") for f, row in ids.items()})
     attention = {}
     for kind, (query, key) in KINDS.items():
-        if kind in found and query in ids and key in ids:
+        if kind in weights_by_kind and query in ids and key in ids:
             sides = _tokens(encoders, texts, ids, query), _tokens(encoders, texts, ids, key, kind == "decoder")
-            weights = [np.asarray(layer, dtype=np.float32)[0] for layer in found[kind]]
+            weights = [np.asarray(layer, dtype=np.float32)[0] for layer in weights_by_kind[kind]]
             attention[kind] = SentenceAttention(kind, sides[0].labels, sides[1].labels, weights, *sides)
     return attention
 
 
 def text_features(problem, target=None):
-    """Returns the features of a problem, or None, that are texts: both sides of a translation, one of another task.
+    """Returns the features of a problem (or None) that are texts: both sides of a translation, one for other tasks.
 
     Raises:
-        UserError: there is a `target`, and the problem is no translation.
+        UserError: there is a `target`, and the problem is not a translation.
     """
     if problem is None or registry.task_of(problem).answered_by == "Translator":
         return ["inputs", "targets"]
@@ -164,10 +164,10 @@ def _checked_length(feature, ids):
 
 
 def _tokens(encoders, texts, ids, feature, shifted=False):
-    """Returns the tokens of a feature, or what the decoder reads of it: shifted right, the last one left out."""
+    """Returns the tokens of a feature, or the decoder's inputs: shifted right, without the last one."""
     ends = ids[feature][-1] == EOS_ID
-    shown = ids[feature][: len(ids[feature]) - (ends or shifted)]
-    pieces, spans = encoders[feature].pieces(shown), piece_spans(encoders[feature], shown, texts[feature])
+    visible = ids[feature][: len(ids[feature]) - (ends or shifted)]
+    pieces, spans = encoders[feature].pieces(visible), piece_spans(encoders[feature], visible, texts[feature])
     return Tokens(texts[feature], tuple(pieces), tuple(spans), begins=shifted, ends=ends and not shifted)
 
 
@@ -180,6 +180,6 @@ def _groups(words, count):
 
 
 def _bare(word):
-    """Returns a word in small letters without what is no letter or number around it."""
-    kept = [at for at, c in enumerate(word) if c.isalnum()]
-    return word[kept[0] : kept[-1] + 1].lower() if kept else word
+    """Returns a word in lower case without surrounding characters that are not letters or numbers."""
+    positions = [at for at, c in enumerate(word) if c.isalnum()]
+    return word[positions[0] : positions[-1] + 1].lower() if positions else word

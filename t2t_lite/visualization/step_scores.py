@@ -9,7 +9,7 @@ def draw_step_scores(scores, best_step, path, title=""):
     Args:
         scores: {name of the score: list of (step, value)}.
         best_step: int, marked by a star.
-        path: str, of the picture: .png, .svg or .pdf.
+        path: str, path of the picture: .png, .svg or .pdf.
         title: str.
     """
     figure = pictures.new_figure(5.5 * len(scores), 4.5)

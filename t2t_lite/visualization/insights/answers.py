@@ -1,4 +1,4 @@
-"""What the answers about models of every task share: checking a request, and attention."""
+"""The base class of answers about models of all tasks: checking a request, and attention."""
 
 import numpy as np
 
@@ -11,13 +11,13 @@ _MOST_CHARACTERS = 10_000  # of a text
 
 
 class Answers:
-    """Answers requests, JSON objects, with JSON objects; one at a time. Every call raises `UserError` for a bad one.
+    """Answers requests, JSON objects, by JSON objects; one at a time. Every call raises `UserError` for a bad request.
 
     Args:
-        answerer: what `t2t_lite.load` returns.
+        answerer: the result of `t2t_lite.load`.
 
     Attributes:
-        calls: tuple of the names of methods from a request to an answer.
+        calls: tuple of the names of methods that answer a request.
     """
 
     calls = ("attention",)
@@ -26,24 +26,28 @@ class Answers:
         self.answerer = answerer
 
     def attention(self, request):
-        """Returns what the model attends to in "text".
+        """Returns the model's attention in "text".
 
         Returns:
-            {kind: {"queries": [str], "keys": [str], "weights": [layers, heads, queries, keys]}} of the kinds
-            "encoder", "decoder" and "memory", as far as the model has them.
+            {kind: {"queries": [str], "keys": [str], "weights": [layers, heads, queries, keys]}} for those of the kinds
+            "encoder", "decoder" and "memory" that the model has.
         """
         return shown_attention(attend(self.answerer, checked(request, {"text": str})["text"]))
 
     def prepared(self, text):
-        """Returns a text as the problem wants to have it."""
+        """Returns a text as preprocessed by the problem."""
         return self.answerer.problem.input_text(text) if self.answerer.problem else text
 
 
-def shown_attention(found):
-    """Returns what is answered of {kind: SentenceAttention}."""
+def shown_attention(attentions):
+    """Returns {kind: SentenceAttention} as JSON."""
     return {
-        kind: {"queries": one.queries, "keys": one.keys, "weights": [_rounded(layer) for layer in one.weights]}
-        for kind, one in found.items()
+        kind: {
+            "queries": attention.queries,
+            "keys": attention.keys,
+            "weights": [_rounded(layer) for layer in attention.weights],
+        }
+        for kind, attention in attentions.items()
     }
 
 
@@ -55,14 +59,14 @@ def checked(request, schema):
         schema: {name: type}, see `check_schema`; other names are not allowed.
 
     Raises:
-        UserError: it has another form, an unknown name, or a text that is too long.
+        UserError: it does not match the schema, has an unknown name, or has a text that is too long.
     """
     check_schema(request, schema, "request")
-    known = [name.removesuffix("?") for name in schema]
+    names = [name.removesuffix("?") for name in schema]
     for name, value in request.items():
-        if name not in known:
+        if name not in names:
             raise UserError(
-                f"{shown(name)}: is not known. {nearest(name, known, end=' ')}Expected some of {', '.join(known)}."
+                f"{shown(name)}: is not known. {nearest(name, names, end=' ')}Expected some of {', '.join(names)}."
             )
         if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
             raise UserError(
@@ -72,5 +76,5 @@ def checked(request, schema):
 
 
 def _rounded(weights):
-    """Returns nested lists with the digits that a picture can show: they are most of the answer's bytes."""
+    """Returns nested lists with only the digits that a picture can show, since they make up most of the answer."""
     return np.round(weights.astype(float), 5).tolist()

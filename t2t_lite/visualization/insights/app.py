@@ -49,7 +49,7 @@ def create_app(models):
 
     @app.get("/static/facts.js")
     def facts():
-        """What the page's pictures have in common with those of `t2t_lite.visualization`."""
+        """Constants that the page's pictures share with those of `t2t_lite.visualization`."""
         return flask.Response(_FACTS, mimetype="text/javascript")
 
     @app.get("/api/models")
@@ -60,7 +60,9 @@ def create_app(models):
     def post(call):
         if call not in CALLS:
             flask.abort(404, f"/api/{call}: is not known. Expected one of {', '.join(CALLS)}.")
-        if flask.request.mimetype != "application/json":  # a page of another site cannot send this type unasked
+        if (
+            flask.request.mimetype != "application/json"
+        ):  # a page of another site cannot send this type without permission
             flask.abort(415, "Expected Content-Type: application/json.")
         try:
             request = strict_json(flask.request.get_data())

@@ -1,4 +1,4 @@
-"""What a page shows of a language model: continuations, their search, probabilities and attention, as JSON."""
+"""The page's data about a language model: continuations, their search, probabilities and attention, as JSON."""
 
 import time
 
@@ -37,34 +37,34 @@ class Generations(TextAnswers):
         prefix = self.prefix_of(prefix, prompt, options)
         (results,) = self.answerer.searcher.search([prompt], options, [prefix])
         scores = self._scores([prompt] * len(results), [result.all_ids for result in results])
-        found = [
+        hypotheses = [
             self.answerer.hypothesis(text, result, options.stop, prompt, token_scores=log_probs.tolist())
             for result, log_probs in zip(results, scores, strict=True)
         ]
         return {
-            "continuation": found[0].text,
-            "hypotheses": [shown_hypothesis(one) for one in found],
+            "continuation": hypotheses[0].text,
+            "hypotheses": [shown_hypothesis(hypothesis) for hypothesis in hypotheses],
             "prompt_tokens": self.answerer.encoders["targets"].pieces(prompt),
             "seconds": round(time.perf_counter() - start, 4),
         }
 
     def attention(self, request):
-        """Returns what the model attends to in "text", and in "target" after it if there is one."""
+        """Returns the model's attention in "text", followed by "target" if there is one."""
         request = checked(request, {"text": str, "target?": str | list})
-        prompt, target = self.searched(request["text"]), self.given(request, "target")
+        prompt, target = self.searched(request["text"]), self.text_or_ids(request, "target")
         ids = [*prompt, *self._ids(target or [])]
         if not ids:
             raise UserError("text: is blank. Expected a text, or a target.")
         if len(ids) > MOST_TOKENS:
             raise UserError(f"text: {counted(len(ids), 'token')}. A picture shows at most {MOST_TOKENS}.")
         encoders = self.answerer.encoders
-        whole = encoders["targets"].decode(ids)
+        text = encoders["targets"].decode(ids)
         return shown_attention(
-            read_attention(self.answerer.model, encoders, {"targets": whole}, {"targets": ids}, {"targets": 2})
+            read_attention(self.answerer.model, encoders, {"targets": text}, {"targets": ids}, {"targets": 2})
         )
 
     def search_of(self, request, others=None):
-        """Does what the base's does; the length is checked by the name that it has here."""
+        """See `TextAnswers.search_of`; the length is checked under its name here."""
         if isinstance(request, dict) and "max_new_tokens" in request:
             typed_value("max_new_tokens", request["max_new_tokens"], int, NEW_TOKENS)
         return super().search_of(request, others)
@@ -81,7 +81,7 @@ class Generations(TextAnswers):
         return prompt
 
     def scored(self, text, target):
-        """Returns the ids of the prompt and of the target, whose end is not counted."""
+        """Returns the ids of the prompt and of the target, without an end."""
         return self.searched(text), self._ids(target)
 
     def _ids(self, target):

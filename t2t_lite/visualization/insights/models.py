@@ -1,4 +1,4 @@
-"""The trained models that one server shows: which there are, and which of them answers a request."""
+"""The trained models of one server, and the choice of the one that answers a request."""
 
 import threading
 
@@ -15,17 +15,17 @@ from t2t_lite.visualization.insights.predictions import Predictions
 from t2t_lite.visualization.insights.translations import Translations
 from t2t_lite.visualization.sentence_attention import text_features, without_text
 
-# What answers in place of a class. Its `calls` are names of methods from a request, a JSON object, to an answer.
+# The answers of each class of answerer. Its `calls` are names of methods from a request, a JSON object, to an answer.
 _ANSWERS = {"Translator": Translations, "Predictor": Predictions, "Generator": Generations}
 CALLS = sorted({call for answers in _ANSWERS.values() for call in answers.calls})
 
 
 class Models:
-    """Models by name; the first one answers where a request names none. Thread-safe: one request at a time.
+    """Models by name; the first one answers if a request names none. Thread-safe: one request at a time.
 
     Args:
-        answerers: {name: Translator, Generator or Predictor}. The name of a loaded one is the path that was given, an
-            output_dir, a checkpoint or an export.
+        answerers: {name: Translator, Generator or Predictor}. The name of a loaded model is its path: an output_dir, a
+            checkpoint or an export.
     """
 
     def __init__(self, answerers):
@@ -34,7 +34,7 @@ class Models:
 
     @classmethod
     def load(cls, paths, data_dir=None):
-        """Loads trained models of any tasks. Raises `UserError` if one is missing, is there twice, or is not shown."""
+        """Loads trained models of any tasks. Raises `UserError` if one is missing, repeated, or not supported."""
         for at, path in enumerate(paths):
             if path in paths[:at]:
                 raise UserError(f"{path}: is there twice. Expected different models.")
@@ -47,7 +47,7 @@ class Models:
         return cls({path: load(path, data_dir=data_dir) for path in paths})
 
     def list(self):
-        """Returns what is said of each model, a list of dicts; docs/visualization.md describes it."""
+        """Returns facts about each model, a list of dicts; docs/visualization.md describes them."""
         return [{**model.about, "notice": model.notice()} for model in self._models.values()]
 
     def answer(self, call, request, is_abandoned=lambda: False):
@@ -56,10 +56,10 @@ class Models:
         Args:
             call: str, one of `CALLS`.
             request: a JSON value.
-            is_abandoned: function that returns whether nobody waits for the answer, asked when it is this one's turn.
+            is_abandoned: function that returns whether nobody waits for the answer any more, called before the work.
 
         Raises:
-            UserError: it cannot be given, or is not wanted any more.
+            UserError: the request cannot be answered, or is abandoned.
         """
         check_schema(request, {"model?": str}, "request")
         name = request.get("model", next(iter(self._models)))
@@ -75,7 +75,7 @@ class Models:
 
 
 class _Model:
-    """One model, and where it came from."""
+    """One model and its source."""
 
     def __init__(self, name, answerer):
         run = next(iter(answerer.runs), None)  # the first one of an ensemble
@@ -95,7 +95,7 @@ class _Model:
         }
 
     def notice(self):
-        """Returns what has become of the model's files since they were loaded, a sentence; None: nothing."""
+        """Returns a sentence about changes of the model's files since they were loaded, or None."""
         if self._loaded is None:
             return None
         here = "This server answers with what it has loaded"
@@ -111,18 +111,18 @@ class _Model:
 
 
 def _time_of(checkpoint):
-    """Returns time and size of a checkpoint: TensorFlow tells local files' times in whole seconds."""
-    found = tf.io.gfile.stat(checkpoint + ".index")
-    return found.mtime_nsec, found.length
+    """Returns time and size of a checkpoint, as TensorFlow has local files' times only in whole seconds."""
+    status = tf.io.gfile.stat(checkpoint + ".index")
+    return status.mtime_nsec, status.length
 
 
 def _heads(answerer):
-    """Returns {kind of attention: list of the number of heads in each layer}, or None if the model shows none."""
+    """Returns {kind of attention: list of the number of heads per layer}, or None if the model exposes none."""
     try:
-        found = attention_weights(answerer.model, without_text(answerer.problem and answerer.problem.features, 1))
+        weights = attention_weights(answerer.model, without_text(answerer.problem and answerer.problem.features, 1))
     except UserError:
         return None
     texts = {*text_features(answerer.problem)}
     return {
-        kind: [layer.shape[1] for layer in layers] for kind, layers in found.items() if texts.issuperset(KINDS[kind])
+        kind: [layer.shape[1] for layer in layers] for kind, layers in weights.items() if texts.issuperset(KINDS[kind])
     }

@@ -1,4 +1,4 @@
-"""What a page shows of a model that makes texts, whatever from: its search, and what it found probable, as JSON."""
+"""The page's data about a model that generates text: its search and its probabilities, as JSON."""
 
 import numpy as np
 import tensorflow as tf
@@ -12,15 +12,15 @@ from t2t_lite.ranges import Range, typed_value
 from t2t_lite.visualization.insights.answers import Answers, checked
 from t2t_lite.visualization.sentence_attention import BEGIN, END, MOST_TOKENS
 
-_BEAM_SIZE = Range(1, 32)  # everything that a search keeps is answered
+_BEAM_SIZE = Range(1, 32)  # answers contain everything that a search keeps
 _TOP = Range(1, 100)
 
 
 class TextAnswers(Answers):
-    """Answers of a TextModel. Subclasses say what its search reads: `searched` and `scored`.
+    """Answers of a TextModel. Subclasses write `searched` and `scored`, the ids that its search reads.
 
-    In a request, "prefix" and "target" are a text, or a list of ids as the answers give them: a text can be divided
-    into other tokens than a search has chosen.
+    In a request, "prefix" and "target" are a text, or a list of ids from an answer: a text may be tokenized differently
+    from the result of a search.
     """
 
     length = None  # the name of the option that limits the output's length
@@ -34,33 +34,33 @@ class TextAnswers(Answers):
         raise NotImplementedError
 
     def scored(self, text, target):
-        """Returns the ids that a text and its target, a text or ids, are scored with. Raises `UserError`."""
+        """Returns the ids with which a text and its target, a text or ids, are scored. Raises `UserError`."""
         raise NotImplementedError
 
     def beam(self, request):
-        """Returns what the search of the same request looks at, with "text" as the model's search reads it.
+        """Returns the tree of a search for "text".
 
         Returns:
             {"nodes": [{"id", "parent", "step", "token", "token_id", "log_prob", "score", "kept", "finished"}],
-            "hypotheses": [id]}. The first node is the root, each one after its parent;
-            `t2t_lite.decoding.search.search_tree.Node` says what they mean. Hypotheses are as the search ranks them.
+            "hypotheses": [id]}. The first node is the root, and each node follows its parent;
+            `t2t_lite.decoding.search.search_tree.Node` documents them. Hypotheses are ranked as by the search.
         """
         text, prefix, options = self.search_of(request)
         source = self.searched(text)
         nodes, hypotheses = self.answerer.searcher.trace(source, options, self.prefix_of(prefix, source, options))
         encoder = self.answerer.encoders["targets"]
-        return {"nodes": [_node(encoder, *each) for each in enumerate(nodes)], "hypotheses": hypotheses}
+        return {"nodes": [_node(encoder, *node) for node in enumerate(nodes)], "hypotheses": hypotheses}
 
     def steps(self, request):
         """Scores "target", an output for "text", with the "top" (default: 5) alternatives at each step.
 
         Returns:
             {"log_prob": float, "steps": [{"token", "id", "log_prob", "alternatives": [{"token", "id", "log_prob"}]}]}.
-            The alternatives are the most probable tokens after those before.
+            The alternatives are the most probable tokens given the previous ones.
         """
         request = checked(request, {"text": str, "target": str | list, "top?": int})
         top = typed_value("top", request.get("top", 5), int, _TOP)
-        source, target = self.scored(request["text"], self.given(request, "target"))
+        source, target = self.scored(request["text"], self.text_or_ids(request, "target"))
         (log_probs,) = self._log_probs([source], [target])  # [length, V]
         best = np.argsort(-log_probs, axis=1, kind="stable")[:, :top]
         encoder = self.answerer.encoders["targets"]
@@ -71,7 +71,7 @@ class TextAnswers(Answers):
         return {"log_prob": sum(step["log_prob"] for step in steps), "steps": steps}
 
     def search_of(self, request, others=None):
-        """Returns the text, the prefix and the SearchOptions of a request for a search that answers all that it finds.
+        """Returns the text, the prefix and the SearchOptions of a request for a search whose whole beam is returned.
 
         Args:
             request: a JSON value.
@@ -80,13 +80,13 @@ class TextAnswers(Answers):
         others = {"beam_size": int, "alpha": float, self.length: int, **(others or {})}
         optional = {f"{name}?": kind for name, kind in others.items()}
         request = checked(request, {"text": str, "prefix?": str | list} | optional)
-        given = {name: request[name] for name in others if name in request}
-        if self.length in given:
-            given["extra_length"] = given.pop(self.length)
-        beam_size = typed_value("beam_size", given.get("beam_size", 4), int, _BEAM_SIZE)
+        settings = {name: request[name] for name in others if name in request}
+        if self.length in settings:
+            settings["extra_length"] = settings.pop(self.length)
+        beam_size = typed_value("beam_size", settings.get("beam_size", 4), int, _BEAM_SIZE)
         # Compiling takes longer than a reader waits, and changes the last digits from one request to the next.
-        given |= {"beam_size": beam_size, "n_best": beam_size, "compile": False}
-        return request["text"], self.given(request, "prefix") or "", self.answerer.search_options(given)
+        settings |= {"beam_size": beam_size, "n_best": beam_size, "compile": False}
+        return request["text"], self.text_or_ids(request, "prefix") or "", self.answerer.search_options(settings)
 
     def prefix_of(self, prefix, source, options):
         """Returns the ids of a prefix, a text or ids. Raises `UserError` if the output has no room for it."""
@@ -96,33 +96,33 @@ class TextAnswers(Answers):
         )
         return prefix_ids(encoder, prefix, longest) if prefix else []
 
-    def given(self, request, name):
+    def text_or_ids(self, request, name):
         """Returns a request's text, list of ids, or None. Raises `UserError` for ids that cannot be a target."""
-        given = request.get(name)
-        if isinstance(given, list):
-            size, may_end = self.answerer.encoders["targets"].vocab_size, name == "target" and given[-1:] == [EOS_ID]
+        value = request.get(name)
+        if isinstance(value, list):
+            size, may_end = self.answerer.encoders["targets"].vocab_size, name == "target" and value[-1:] == [EOS_ID]
             with located(name):
-                check_ids(given[:-1] if may_end else given, size, least=2)
-            if not given and name == "target":
+                check_ids(value[:-1] if may_end else value, size, least=2)
+            if not value and name == "target":
                 raise UserError("target: has no ids. Expected some, or a text.")
-            if len(given) > MOST_TOKENS:
-                raise UserError(f"{name}: {len(given):,} ids. Expected at most {MOST_TOKENS}.")
-        return given
+            if len(value) > MOST_TOKENS:
+                raise UserError(f"{name}: {len(value):,} ids. Expected at most {MOST_TOKENS}.")
+        return value
 
     def _traced(self, inputs, targets):
         logits, _ = named_outputs(self.answerer.model({"inputs": inputs, "targets": targets}, training=False))
         return tf.nn.log_softmax(tf.cast(logits["targets"], tf.float32))
 
 
-def shown_hypothesis(one):
-    """Returns what is answered of a Hypothesis with token scores."""
-    ids = [*zip(one.tokens, one.ids, strict=True)]
-    found = [*ids, (END, EOS_ID)][: len(one.token_scores)]  # a stop string or the limit ends it without EOS
+def shown_hypothesis(hypothesis):
+    """Returns a Hypothesis with token scores as JSON."""
+    ids = [*zip(hypothesis.tokens, hypothesis.ids, strict=True)]
+    pairs = [*ids, (END, EOS_ID)][: len(hypothesis.token_scores)]  # a stop string or the limit ends it without EOS
     tokens = [
         {"token": token, "id": number, "log_prob": log_prob}
-        for (token, number), log_prob in zip(found, one.token_scores, strict=True)
+        for (token, number), log_prob in zip(pairs, hypothesis.token_scores, strict=True)
     ]
-    return {"text": one.text, "score": one.score, "ended": one.ended, "tokens": tokens}
+    return {"text": hypothesis.text, "score": hypothesis.score, "ended": hypothesis.ended, "tokens": tokens}
 
 
 def _node(encoder, at, node):

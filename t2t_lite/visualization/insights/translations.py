@@ -1,4 +1,4 @@
-"""What a page shows of a translation model: n-best lists, their search, probabilities and attention, as JSON."""
+"""The page's data about a translation model: n-best lists, their search, probabilities and attention, as JSON."""
 
 import dataclasses
 import time
@@ -27,7 +27,7 @@ class Translations(TextAnswers):
         """
         start = time.perf_counter()
         text, prefix, options = self.search_of(request)
-        (found,) = self.answerer.translate(
+        (translation,) = self.answerer.translate(
             [text],
             split_sentences="never",  # the page shows one search
             prefixes=[prefix],
@@ -35,20 +35,20 @@ class Translations(TextAnswers):
             **dataclasses.asdict(options),
         )
         return {
-            "translation": found.text,
-            "hypotheses": [shown_hypothesis(one) for one in found.hypotheses],
-            "source_tokens": found.source_tokens,
-            "truncated": bool(found.truncated),
+            "translation": translation.text,
+            "hypotheses": [shown_hypothesis(hypothesis) for hypothesis in translation.hypotheses],
+            "source_tokens": translation.source_tokens,
+            "truncated": bool(translation.truncated),
             "seconds": round(time.perf_counter() - start, 4),
         }
 
     def attention(self, request):
-        """Returns what the model attends to in "text" and "target" (default: its own translation)."""
+        """Returns the model's attention in "text" and "target" (default: its own translation)."""
         request = checked(request, {"text": str, "target?": str | list})
-        return shown_attention(attend(self.answerer, request["text"], self.given(request, "target")))
+        return shown_attention(attend(self.answerer, request["text"], self.text_or_ids(request, "target")))
 
     def searched(self, text):
-        """Returns the source's ids, EOS included, as `translate` reads it. Raises `UserError` if it is blank."""
+        """Returns the source's ids, EOS included, as in `translate`. Raises `UserError` if it is blank."""
         text = self.prepared(text)
         with located("text"):
             source = self.answerer.encoders["inputs"].encode(text) if text.strip() else []
@@ -57,7 +57,7 @@ class Translations(TextAnswers):
         return [*source[: self.answerer.checked_length(None) - 1], EOS_ID]
 
     def scored(self, text, target):
-        """Returns the ids of both, EOS included where the target is a text. Raises `UserError`."""
+        """Returns the ids of both, EOS included if the target is a text. Raises `UserError`."""
         encoders = self.answerer.encoders
         source = sentence_ids(encoders, "inputs", self.prepared(text))
         return source, sentence_ids(encoders, "targets", target) if isinstance(target, str) else target
