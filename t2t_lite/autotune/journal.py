@@ -1,4 +1,4 @@
-"""Optuna's journal: a file of what happened in a study, to which several processes append."""
+"""Optuna's journal: a log file of a study, to which several processes append."""
 
 import contextlib
 import logging
@@ -21,7 +21,7 @@ def open_journal(path):
         UserError: Optuna is not installed, or the file is not one of its journals.
     """
     optuna = import_optuna()
-    path = os.path.abspath(path)  # Optuna's lock is a link to it, which has to lead there from its own folder
+    path = os.path.abspath(path)  # Optuna's lock is a link to it, which must be valid in its own folder
     journal = optuna.storages.journal
     try:
         with translated(path, "write"), contextlib.ExitStack() as stack:
@@ -29,7 +29,7 @@ def open_journal(path):
             lock.acquire()
             stack.callback(lock.release)
             backend = journal.JournalFileBackend(path)
-            _remove_truncated_line(path)  # to which Optuna would append
+            _remove_truncated_line(path)  # Optuna would append to it
         return optuna, journal.JournalStorage(backend)
     except (ValueError, KeyError, AttributeError, TypeError) as error:  # damaged lines fail in many ways
         raise UserError(
@@ -39,7 +39,7 @@ def open_journal(path):
 
 
 def import_optuna():
-    """Returns the module optuna, which says no more than warnings. Raises `UserError` where it is not installed."""
+    """Returns the module optuna, which logs only warnings. Raises `UserError` if it is not installed."""
     try:
         import optuna
         import optuna.storages.journal

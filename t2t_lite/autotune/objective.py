@@ -1,4 +1,4 @@
-"""What a search optimizes: a metric of evaluations, and whether more of it is better."""
+"""The objective of a search: a metric of evaluations, and whether higher is better."""
 
 import dataclasses
 
@@ -33,8 +33,8 @@ def choose_objective(problem, hparams, name=None, maximize=None, best_metric=Non
         hparams: HParams.
         name: str, a metric, or tensor2tensor's name of one, such as metrics-<problem>/neg_log_perplexity; None:
             `best_metric`.
-        maximize: bool, the direction that the user expects; None: the metric's own.
-        best_metric: str, the metric that decides which model a run keeps; None: the default one.
+        maximize: bool, the direction that the user expects; None: that of the metric.
+        best_metric: str, the metric by which a run keeps its best model; None: the default one.
 
     Raises:
         UserError: an unknown metric, the wrong direction, or two metrics that contradict each other.
@@ -43,7 +43,7 @@ def choose_objective(problem, hparams, name=None, maximize=None, best_metric=Non
         raise UserError("--best_checkpoint_metric=none: a search compares the best models of its trials. Leave it out.")
     names = metric_names(problem, hparams)
     metric, is_negated = _here(name, names) if name else (best_metric or default_metric(names), False)
-    # Of a model's further losses only the model knows; its Trainer checks them.
+    # Only the model knows its further losses; its Trainer checks them.
     if metric not in names and not metric.startswith(("loss_", "cost_")):
         flag = f"--autotune_objective={name}" if name else f"--best_checkpoint_metric={best_metric}"
         raise UserError(
@@ -65,7 +65,7 @@ def choose_objective(problem, hparams, name=None, maximize=None, best_metric=Non
 
 
 def _here(name, names):
-    """Returns (this package's name of a metric, whether the given one is its negative)."""
+    """Returns (this package's name of a metric, whether `name` means its negative)."""
     last = name.rsplit("/", 1)[-1]
     if last in names:
         return last, False

@@ -1,4 +1,4 @@
-"""A search for hyperparameters: trains the trials of a study one after the other, then the winner with other seeds."""
+"""A search for hyperparameters: trains the trials of a study in sequence, then the winner with other seeds."""
 
 import dataclasses
 import logging
@@ -14,20 +14,20 @@ from t2t_lite.training.monitor import history
 from t2t_lite.training.repeated_seeds import train_seeds
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MOST_FAILURES = 5  # in a row, after which it is not the hyperparameters
+_MOST_FAILURES = 5  # in a row, which are not due to the hyperparameters
 
 
 @dataclasses.dataclass
 class Search:
-    """A search, which continues where it was stopped.
+    """A search that resumes where it was stopped.
 
     Args:
         study: Study.
-        output_dir: str, the study's.
-        train: function of (output_dir, changes, random_seed, stop_when), which trains one run with evaluations:
-            `changes` is a dict of hyperparameters, random_seed an int, stop_when as `Trainer` takes it or None. It
-            returns how the run ended, see `Trainer.ended_by`.
-        random_seed: int, of the trials.
+        output_dir: str, the folder of the study.
+        train: function of (output_dir, changes, random_seed, stop_when) that trains one run with evaluations: `changes`
+            is a dict of hyperparameters, random_seed an int, stop_when as for `Trainer` or None. It returns how the run
+            ended, see `Trainer.ended_by`.
+        random_seed: int, seed of the trials.
     """
 
     study: Study
@@ -36,30 +36,30 @@ class Search:
     random_seed: int
 
     def run(self, max_trials):
-        """Trains trials until there are `max_trials`, those of earlier calls and of other processes counted.
+        """Trains trials until there are `max_trials`, including those of earlier calls and of other processes.
 
-        A trial that raises `UserError` or `Failure` has failed and counts, since most often its hyperparameters do not
-        go together, or the loss was not finite.
+        A trial that raises `UserError` or `Failure` has failed and counts, since most often its hyperparameters are
+        incompatible, or the loss was not finite.
 
         Returns:
-            bool, False after a signal: no further trial has begun.
+            bool, False after a signal, when no further trial has begun.
 
         Raises:
-            Failure: many trials have failed, one after the other.
+            Failure: many trials in a row have failed.
         """
         failures = 0
         while True:
             with self.study.next_trial(max_trials) as trial:
                 if trial is None:
                     return True
-                found = self._train_trial(trial, max_trials)
-            if found is None:
+                result = self._train_trial(trial, max_trials)
+            if result is None:
                 return False
-            failures = failures + 1 if found.state == "failed" else 0
+            failures = failures + 1 if result.state == "failed" else 0
             if failures == _MOST_FAILURES:
                 raise Failure(
-                    f"{self.output_dir}: {failures} trials in a row have failed, the last one with: {found.reason} The "
-                    "same command goes on with the next trial."
+                    f"{self.output_dir}: {failures} trials in a row have failed, the last one with: {result.reason} "
+                    "The same command goes on with the next trial."
                 )
 
     def train_winner(self, trial, count):
@@ -70,10 +70,10 @@ class Search:
             count: int, at least 2.
 
         Returns:
-            dict, what `repeated_seeds.summarize` returns; None after a signal.
+            dict, the result of `repeated_seeds.summarize`; None after a signal.
 
         Raises:
-            UserError: another process trains them.
+            UserError: another process is training them.
         """
         folder = os.path.join(self.output_dir, f"{trial.name}-seeds")
         seeds = [seed for seed in range(1, count + 2) if seed != self.random_seed][:count]
@@ -81,7 +81,7 @@ class Search:
             return train_seeds(seeds, folder, lambda path, seed: self.train(path, trial.hparams, seed, None))
 
     def _train_trial(self, trial, max_trials):
-        """Trains a trial; returns it as it has ended, or None after a signal."""
+        """Trains a trial; returns it in its final state, or None after a signal."""
         folder, pruned = self.study.folder_of(trial), []
         _LOGGER.info(f"{trial.name} of {max_trials}: {describe(trial.hparams)}")
 
@@ -93,11 +93,11 @@ class Search:
         try:
             ended_by = self.train(folder, trial.hparams, self.random_seed, stop_when)
         except (UserError, Failure) as error:
-            found = self.study.fail(trial, str(error))
+            result = self.study.fail(trial, str(error))
         else:
             if ended_by == "signal":
                 return None
-            found = self.study.finish(trial, history(RunLog(folder)), *pruned)
-        value = "" if found.value is None else f", {self.study.objective.metric} {found.value:.4f}"
-        _LOGGER.info(f"{trial.name}: {found.state}{value}{f' ({found.reason})' if found.reason else ''}")
-        return found
+            result = self.study.finish(trial, history(RunLog(folder)), *pruned)
+        value = "" if result.value is None else f", {self.study.objective.metric} {result.value:.4f}"
+        _LOGGER.info(f"{trial.name}: {result.state}{value}{f' ({result.reason})' if result.reason else ''}")
+        return result

@@ -1,4 +1,4 @@
-"""What a search has found: a table of its trials, the winner, and whether it is better than noise."""
+"""The results of a search: a table of its trials, the winner, and whether it is better than noise."""
 
 import os
 import shlex
@@ -52,12 +52,12 @@ def within_noise(order, deviation):
 
 
 def spread_text(order, objective, summary):
-    """Returns lines that say what the winner reaches with other seeds, and which trials may be as good.
+    """Returns lines about the winner's results with other seeds, and the trials that may be as good.
 
     Args:
         order: list of Trial, as `ranked` returns it.
         objective: Objective.
-        summary: dict, as `repeated_seeds.summarize` returns it, of the winner's hyperparameters.
+        summary: dict, the result of `repeated_seeds.summarize` for the winner's hyperparameters.
     """
     metric = objective.metric
     mean, deviation = summary["mean"][metric], summary["standard_deviation"][metric]
@@ -76,7 +76,7 @@ def spread_text(order, objective, summary):
 
 
 def as_command(program, flags):
-    """Returns a command as it is typed: `program --name=value …`, quoted for a shell."""
+    """Returns a command line: `program --name=value …`, quoted for a shell."""
     return shlex.join([program, *(f"--{name}={value}" for name, value in flags.items())])
 
 
@@ -86,14 +86,14 @@ def as_json(trials, objective, facts, output_dir, summary=None, command=""):
     Args:
         trials: list of Trial.
         objective: Objective.
-        facts: dict of JSON values, those of the study.
-        output_dir: str, of the search.
+        facts: dict of JSON values, the facts of the study.
+        output_dir: str, the folder of the search.
         summary: dict of the winner's further seeds, or None.
-        command: str, which trains the winner again.
+        command: str, a command that trains the winner again.
     """
     order = ranked(trials, objective)
     winner = order[0]
-    found = {
+    report = {
         **facts,
         "objective": {"metric": objective.metric, "maximize": objective.maximize},
         "trials": [_facts(trial) for trial in trials],
@@ -101,8 +101,8 @@ def as_json(trials, objective, facts, output_dir, summary=None, command=""):
     }
     if summary:
         deviation = summary["standard_deviation"][objective.metric]
-        found["seeds"] = {**summary, "within_two_deviations": [trial.name for trial in within_noise(order, deviation)]}
-    return found
+        report["seeds"] = {**summary, "within_two_deviations": [trial.name for trial in within_noise(order, deviation)]}
+    return report
 
 
 def _facts(trial):

@@ -1,4 +1,4 @@
-"""The trials of a search: which hyperparameters each has, and what it reached, in an Optuna study on disk."""
+"""The trials of a search, with their hyperparameters and results, in an Optuna study on disk."""
 
 import contextlib
 import dataclasses
@@ -17,22 +17,22 @@ from t2t_lite.training.best_checkpoint import best_evaluation
 
 _LOGGER = logging.getLogger("t2t_lite")
 STUDY = "study.journal"
-STARTUP_TRIALS = 5  # trials that are sampled blindly, and that have to be complete before others are pruned
+STARTUP_TRIALS = 5  # trials that are sampled at random, and that must be complete before others are pruned
 _NAME = "hparams"
 
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    """A trial as it stands.
+    """A trial in its current state.
 
     Attributes:
         number: int from 0.
         state: "complete", "pruned", "failed" or "running".
-        hparams: {name: value}, what it changes in the hyperparameters of the search.
-        value: float, the best of the objective in its evaluations, or None.
+        hparams: {name: value}, its changes to the hyperparameters of the search.
+        value: float, the best value of the objective in its evaluations, or None.
         best_step: int, the step of that evaluation, or None.
         steps: int, the step of its last evaluation, or None.
-        reason: str, why it was pruned or failed; "" otherwise.
+        reason: str, the reason why it was pruned or failed, or "".
         loss: float, the loss in its best evaluation, which breaks ties; infinity if there is none.
     """
 
@@ -54,23 +54,23 @@ class Trial:
 class Study:
     """The trials of one search, which several processes may share.
 
-    Values are sampled by Optuna's TPE with a seed that depends on the trial's number alone, so that a search that was
-    stopped goes on as it would have done. A trial is pruned by the median rule: its best value is worse than the
-    median of the complete trials' values at the same step.
+    Values are sampled by Optuna's TPE with a seed that depends only on the trial's number, so that a stopped search
+    continues as if uninterrupted. A trial is pruned by the median rule: its best value is worse than the median of the
+    complete trials' values at the same step.
 
     Args:
         output_dir: str, a local folder; trials are in `<output_dir>/trial-<n>`.
         ranges: RangedHParams.
         objective: Objective.
-        facts: dict of JSON values that all trials share. A search is not continued with other ones.
-        train_steps: int; a trial is not pruned in the first quarter, and not at the end.
-        seed: int, of the samples.
+        facts: dict of JSON values that all trials share. A search cannot be resumed with different ones.
+        train_steps: int; a trial is pruned neither in the first quarter nor at the end.
+        seed: int, seed of the samples.
 
     Attributes:
-        objective, facts: as given.
+        objective, facts: as passed.
 
     Raises:
-        UserError: the study in the folder is unreadable, or has other facts.
+        UserError: the study in the folder is unreadable, or has different facts.
     """
 
     def __init__(self, output_dir: str, ranges: RangedHParams, objective: Objective, facts, train_steps, seed):
@@ -90,14 +90,15 @@ class Study:
         self._id = self._storage.get_study_id_from_name(_NAME)
 
     def trials(self):
-        """Returns all trials, a list of `Trial` by number, without those that ended before they had hyperparameters."""
-        return [self._read(found) for found in self._study.get_trials() if "hparams" in found.user_attrs]
+        """Returns a list of all `Trial`s by number, without those that ended before they had hyperparameters."""
+        return [self._read(trial) for trial in self._study.get_trials() if "hparams" in trial.user_attrs]
 
     @contextlib.contextmanager
     def next_trial(self, most):
-        """Context manager of the next `Trial` for this process; None if there is none.
+        """Context manager of the next `Trial` for this process, or None if there is none.
 
-        That is one which a process has begun that is gone, or else a new one. Until its end no other process takes it.
+        It is an unfinished trial of a process that no longer exists, or else a new one. Other processes cannot take it
+        while the context lasts.
 
         Args:
             most: int, the number of trials of the search.
@@ -112,7 +113,7 @@ class Study:
         return os.path.join(self._output_dir, trial.name)
 
     def reason_to_prune(self, trial, evaluations):
-        """Tells Optuna the evaluations of a trial; returns why to end it now, a str, or None.
+        """Reports the evaluations of a trial to Optuna; returns a reason to end it now, a str, or None.
 
         Args:
             trial: Trial.
@@ -137,7 +138,7 @@ class Study:
         Args:
             trial: Trial.
             evaluations: as for `reason_to_prune`.
-            pruned: str, why it was pruned; "": it was not.
+            pruned: str, the reason why it was pruned, or "".
         """
         best = best_evaluation(evaluations, self.objective.metric)
         if best is None:
@@ -148,61 +149,61 @@ class Study:
         return self._end(trial.number, None if pruned else value, facts)
 
     def fail(self, trial, reason):
-        """Records a trial that failed; returns it. For Optuna it is one of the worst, so that its like are avoided."""
+        """Records a failed trial; returns it. For Optuna it is one of the worst, so that similar ones are avoided."""
         return self._end(trial.number, None, {"reason": reason, "failed": True})
 
     def trial(self, number):
-        """Returns the `Trial` of a number, as it stands."""
+        """Returns the `Trial` of a number in its current state."""
         return self._read(self._storage.get_trial(self._id_of(number)))
 
     def _end(self, number, value, facts):
-        """Ends a trial with its value, or None for one that was pruned; returns it with these facts."""
+        """Ends a trial with its value, or None if it was pruned; returns it with these facts."""
         for name, fact in facts.items():
             self._storage.set_trial_user_attr(self._id_of(number), name, fact)
         self._study.tell(number, value, self._optuna.trial.TrialState.PRUNED if value is None else None)
         return self.trial(number)
 
     def _alone(self):
-        """Context manager in which no other process looks for a trial."""
+        """Context manager that prevents other processes from looking for a trial."""
         return waiting_lock(os.path.join(self._output_dir, ".study.lock"))
 
     def _check_facts(self, facts):
-        before = self._study.user_attrs
+        recorded = self._study.user_attrs
         for name, value in facts.items():
-            if name not in before:
+            if name not in recorded:
                 self._study.set_user_attr(name, value)
-            elif before[name] != value:
-                old, new = _difference(before[name], value)
+            elif recorded[name] != value:
+                old, new = _difference(recorded[name], value)
                 raise UserError(
                     f"{self._output_dir}: this search was begun with {name}={old}, now it is {new}. Expected the same, "
                     "or another --output_dir."
                 )
 
     def _abandoned(self, stack):
-        """Returns a trial that no living process works on, and locks it; None if there is none."""
+        """Locks and returns an unfinished trial that no living process works on, or None."""
         states = self._optuna.trial.TrialState
-        for found in self._study.get_trials(states=(states.RUNNING,)):
+        for trial in self._study.get_trials(states=(states.RUNNING,)):
             try:
-                stack.enter_context(self._lock(found.number))
-            except UserError:  # its process lives
+                stack.enter_context(self._lock(trial.number))
+            except UserError:  # its process is alive
                 continue
-            if "hparams" in found.user_attrs:
-                _LOGGER.info(f"trial-{found.number} was interrupted: it goes on")
-                return self._read(found)
-            self._study.tell(found.number, state=states.FAIL)  # nothing was trained yet
+            if "hparams" in trial.user_attrs:
+                _LOGGER.info(f"trial-{trial.number} was interrupted: it goes on")
+                return self._read(trial)
+            self._study.tell(trial.number, state=states.FAIL)  # training had not begun
             stack.pop_all().close()
         return None
 
     def _new(self, most, stack):
         if len(self.trials()) >= most:
             return None
-        asked = self._study.ask()
-        stack.enter_context(self._lock(asked.number))
-        seed = np.random.SeedSequence([self._seed % 2**32, asked.number]).generate_state(1)[0]
+        trial = self._study.ask()
+        stack.enter_context(self._lock(trial.number))
+        seed = np.random.SeedSequence([self._seed % 2**32, trial.number]).generate_state(1)[0]
         self._study.sampler = self._optuna.samplers.TPESampler(seed=int(seed), n_startup_trials=STARTUP_TRIALS)
-        values = {name: _sample(asked, found) for name, found in self._ranges.ranges.items()}
-        asked.set_user_attr("hparams", values)
-        return self.trial(asked.number)
+        values = {name: _sample(trial, interval) for name, interval in self._ranges.ranges.items()}
+        trial.set_user_attr("hparams", values)
+        return self.trial(trial.number)
 
     def _lock(self, number):
         return held_lock(os.path.join(self._output_dir, f".trial-{number}.lock"), f"trial-{number}: another search")
@@ -210,25 +211,26 @@ class Study:
     def _id_of(self, number):
         return self._storage.get_trial_id_from_study_id_trial_number(self._id, number)
 
-    def _read(self, found):
-        facts = dict(found.user_attrs)
-        state = "failed" if facts.pop("failed", False) else found.state.name.lower()
-        return Trial(found.number, state, **facts)
+    def _read(self, trial):
+        facts = dict(trial.user_attrs)
+        state = "failed" if facts.pop("failed", False) else trial.state.name.lower()
+        return Trial(trial.number, state, **facts)
 
 
-def _sample(asked, found):
+def _sample(trial, interval):
     """Returns a value of a range, which Optuna's trial suggests."""
-    if found.points:
-        return asked.suggest_categorical(found.name, found.points)
-    suggest = asked.suggest_int if found.kind == "int" else asked.suggest_float
-    if found.scale == RangedHParams.REVERSE_LOG_SCALE:  # the logarithmic scale, seen from the other end
-        mirrored = suggest(f"{found.name} (mirrored)", found.least, found.most, log=True)
-        return min(max(found.least + found.most - mirrored, found.least), found.most)  # rounding may leave the range
-    return suggest(found.name, found.least, found.most, log=found.scale == RangedHParams.LOG_SCALE)
+    if interval.points:
+        return trial.suggest_categorical(interval.name, interval.points)
+    suggest = trial.suggest_int if interval.kind == "int" else trial.suggest_float
+    if interval.scale == RangedHParams.REVERSE_LOG_SCALE:  # the logarithmic scale, mirrored
+        mirrored = suggest(f"{interval.name} (mirrored)", interval.least, interval.most, log=True)
+        # Rounding may leave the range.
+        return min(max(interval.least + interval.most - mirrored, interval.least), interval.most)
+    return suggest(interval.name, interval.least, interval.most, log=interval.scale == RangedHParams.LOG_SCALE)
 
 
 def _difference(old, new):
-    """Returns what differs in two JSON values: of objects, only the names whose values differ."""
+    """Returns two JSON values, reduced to the names whose values differ if they are objects."""
     if isinstance(old, dict) and isinstance(new, dict):
         names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
         old, new = ({name: facts.get(name) for name in names} for facts in (old, new))

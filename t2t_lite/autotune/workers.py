@@ -14,15 +14,15 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 def shares_of_gpus(workers, gpus_each, visible):
-    """Returns the `CUDA_VISIBLE_DEVICES` of each worker, a list of str; None each where there are no GPUs.
+    """Returns the `CUDA_VISIBLE_DEVICES` of each worker, a list of str, or of None if there are no GPUs.
 
     Args:
         workers: int.
-        gpus_each: int, the GPUs of a trial.
+        gpus_each: int, the number of GPUs per trial.
         visible: list of str, the GPUs of this process; [] on the CPU, whose cores the workers share.
 
     Raises:
-        UserError: there are GPUs, but not enough of them.
+        UserError: there are GPUs, but too few.
     """
     if not visible or not gpus_each:
         return [None] * workers
@@ -35,10 +35,10 @@ def shares_of_gpus(workers, gpus_each, visible):
 
 
 def run_workers(command, shares, output_dir):
-    """Runs copies of a command at the same time; what they say goes to `<output_dir>/worker-<n>.log`.
+    """Runs copies of a command at the same time, with output to `<output_dir>/worker-<n>.log`.
 
-    A signal is passed on to all of them, so that each saves a checkpoint and stops. A second one ends all at once, and
-    so does an error here.
+    A signal is passed on to all of them, so that each saves a checkpoint and stops. A second signal kills them all, as
+    does an error in this process.
 
     Args:
         command: list of str.
@@ -49,7 +49,7 @@ def run_workers(command, shares, output_dir):
         bool, False after a signal.
 
     Raises:
-        UserError, Failure: a copy has failed, with this exit status.
+        UserError, Failure: a copy has failed, with the corresponding exit status.
     """
     workers = []
     with contextlib.ExitStack() as stack:
@@ -58,7 +58,7 @@ def run_workers(command, shares, output_dir):
         for path, share in zip(logs, shares, strict=True):
             environment = os.environ | ({} if share is None else {"CUDA_VISIBLE_DEVICES": share})
             log = stack.enter_context(open(path, "ab"))
-            # A session of its own: the terminal's Ctrl-C would otherwise reach it beside the signal passed on.
+            # A session of its own: otherwise the terminal's Ctrl-C would reach it in addition to the signal passed on.
             worker = subprocess.Popen(
                 command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
@@ -74,21 +74,21 @@ def run_workers(command, shares, output_dir):
 
 
 def run_alone(command):
-    """Runs a command in a process of its own, passes signals on as `run_workers`, and returns its exit status."""
+    """Runs a command in its own process, passes signals on like `run_workers`, and returns its exit status."""
     workers = []
     with _passing_signals_on(workers) as stopped:
         workers.append(worker := subprocess.Popen(command, start_new_session=True))
         _wait(workers, stopped)
-    return worker.returncode if worker.returncode >= 0 else 128 - worker.returncode  # as shells say it of a signal
+    return worker.returncode if worker.returncode >= 0 else 128 - worker.returncode  # as in shells for a signal
 
 
 @contextlib.contextmanager
 def _passing_signals_on(workers, then=lambda: None):
-    """`stop_on_signal` of processes, a list that is still filled: none of them outlives the context."""
+    """`stop_on_signal` for processes, a list that may still grow; none of them outlives the context."""
 
     def end():
         for worker in workers:
-            worker.kill()  # of one that has ended this does nothing
+            worker.kill()  # does nothing if it has ended
 
     with stop_on_signal(then, at_second=end) as stopped:
         try:
@@ -102,15 +102,15 @@ def _say_that_it_stops():
 
 
 def _wait(workers, stopped):
-    """Waits for all, and passes the first signal on, which sets the event `stopped`; returns whether one has come."""
+    """Waits for all and passes on the first signal, which sets the event `stopped`; returns whether there was one."""
     was_stopped = False
     while any(worker.poll() is None for worker in workers):
         if stopped.is_set() and not was_stopped:
             was_stopped = True
             for worker in workers:
-                worker.send_signal(signal.SIGTERM)  # of one that has ended this does nothing
+                worker.send_signal(signal.SIGTERM)  # does nothing if it has ended
         time.sleep(0.1)
-    return stopped.is_set()  # also where it came when all had just ended
+    return stopped.is_set()  # even if it arrived just after all had ended
 
 
 def _last_line(path):
