@@ -149,9 +149,9 @@ def _words_and_tags(tree):
 def _brackets(tree, is_word):
     """Returns the Counter of (label, begin, end), where positions count only the words selected by `is_word`."""
     places = [0]
-    for kept in is_word:
-        places.append(places[-1] + kept)
-    found = collections.Counter()
+    for counts in is_word:
+        places.append(places[-1] + counts)
+    brackets = collections.Counter()
 
     def visit(node, begin):
         if trees.is_word(node):
@@ -160,11 +160,11 @@ def _brackets(tree, is_word):
         for child in node:
             end = visit(child, end)
         if node.label() not in trees.OUTER_LABELS and places[end] > places[begin]:
-            found[_SAME_LABEL.get(node.label(), node.label()), places[begin], places[end]] += 1
+            brackets[_SAME_LABEL.get(node.label(), node.label()), places[begin], places[end]] += 1
         return end
 
     visit(tree, 0)
-    return found
+    return brackets
 
 
 def _percent(part, whole):

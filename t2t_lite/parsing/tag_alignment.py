@@ -20,15 +20,15 @@ def learn_tags(pairs):
     return {RARE: _by_count(once)} | {word: _by_count(tags) for word, tags in sorted(counts.items())}
 
 
-def align(tags, words, known):
+def align(tags, words, known_tags):
     """Returns (tag or None, word or None) pairs in order, at the lowest cost; ties are paired as early as possible.
 
     Args:
         tags: list of str.
         words: list of str.
-        known: result of `learn_tags`; with {}, surplus tags or words are left unpaired at the end.
+        known_tags: result of `learn_tags`; with {}, surplus tags or words are left unpaired at the end.
     """
-    allowed = [set(known.get(word, known.get(RARE, ()))) for word in words]
+    allowed = [set(known_tags.get(word, known_tags.get(RARE, ()))) for word in words]
     rows, columns = len(tags), len(words)
     # cost[i][j]: of aligning tags[i:] with words[j:]
     cost = [[0.0] * (columns + 1) for _ in range(rows + 1)]
@@ -54,10 +54,12 @@ def align(tags, words, known):
     return pairs
 
 
-def cost(pairs, known):
-    """Returns the cost of an alignment, float; the arguments are the result of `align` and its `known`."""
+def cost(pairs, known_tags):
+    """Returns the cost of an alignment, float; the arguments are the result of `align` and its `known_tags`."""
     return sum(
-        ALONE if tag is None or word is None else OTHER_TAG * (tag not in known.get(word, known.get(RARE, ())))
+        ALONE
+        if tag is None or word is None
+        else OTHER_TAG * (tag not in known_tags.get(word, known_tags.get(RARE, ())))
         for tag, word in pairs
     )
 

@@ -23,8 +23,8 @@ EMPTY_TAG = "-NONE-"
 UNKNOWN_TAG = "NN"  # for words without a tag in the output: the most frequent tag of English
 DEEPEST = 200  # nested brackets; the Penn Treebank has fewer than 40, and Python allows 1000 nested calls
 _BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
-# A word may have a no-break space or the like within it, at which nltk would split it: characters for private use stand
-# for these while it reads.
+# A word may contain a no-break space or the like, at which nltk would split it; private-use characters replace these
+# while it reads.
 _SPACES = [ord(c) for c in map(chr, range(0x80, 0x3001)) if c.isspace()]
 _HIDDEN = {space: 0x10FF00 + at for at, space in enumerate(_SPACES)}
 _SHOWN = {hidden: space for space, hidden in _HIDDEN.items()}
@@ -49,8 +49,8 @@ def read_trees(path, on_bad_line=None):
 
     Args:
         path: str.
-        on_bad_line: None, or a function that gets a message about each tree that cannot be read, which is left out.
-            Brackets that do not match are an error still: where the next tree begins is not known.
+        on_bad_line: None, or a function called with a message about each unreadable tree, which is skipped. Unmatched
+            brackets are still an error, since the beginning of the next tree is unknown.
 
     Raises:
         UserError: as `plain_text.read_lines`, or if brackets do not match, there is text outside of them, a tree has no
@@ -159,10 +159,10 @@ def normalize(tree, where="tree"):
     children = [tree]
     while len(children) == 1 and not isinstance(children[0], str) and children[0].label() in OUTER_LABELS:
         children = list(children[0])
-    kept = [child for child in (_normalized(child, where) for child in children) if child is not None]
-    if not kept:
+    nonempty = [child for child in (_normalized(child, where) for child in children) if child is not None]
+    if not nonempty:
         raise UserError(f"{where}: a tree without words. Expected at least one.")
-    return type(tree)(TOP, kept)
+    return type(tree)(TOP, nonempty)
 
 
 def strip_label(label):
@@ -227,9 +227,9 @@ class _Phrase:
 
 
 def build_tree(tokens, words, phrases=(), known_tags=None):
-    """Returns the Tree `(TOP …)` of a sequence of tokens over exactly these words, whatever the tokens are.
+    """Returns the Tree `(TOP …)` of any sequence of tokens over exactly these words.
 
-    If `is_valid`, the sequence gives its own tree. Any other sequence is repaired:
+    A sequence that `is_valid` gives its own tree. Any other sequence is repaired:
 
     1. Tags and words are aligned (`t2t_lite.parsing.tag_alignment`). A tag without a word is dropped. A word without a
        tag gets its most frequent tag, or NN, and follows the previous word. At the end of the sentence, it goes into
@@ -324,6 +324,6 @@ def _to_nltk(phrase, tree):
     for child in phrase.children:
         if isinstance(child, tuple):
             children.append(tree(child[0], [child[1]]))
-        elif (made := _to_nltk(child, tree)) is not None:
-            children.append(made)
+        elif (subtree := _to_nltk(child, tree)) is not None:
+            children.append(subtree)
     return tree(phrase.label, children) if children else None
