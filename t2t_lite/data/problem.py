@@ -14,6 +14,7 @@ Your own problem subclasses `Text2TextProblem` and defines `generate_samples`:
 
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.media_problems.image_problem import ImageProblem
+from t2t_lite.data.media_problems.music_problem import MusicProblem
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit, VocabType
 from t2t_lite.data.text_problems.chopped_text_problem import ChoppedTextProblem
 from t2t_lite.data.text_problems.span_problem import SpanProblem
@@ -33,8 +34,8 @@ from t2t_lite.data.text_problems.text_tag_problem import Text2TagProblem
 from t2t_lite.data.text_problems.translate import TranslateProblem
 
 __all__ = [
-    "FILE_TAGS", "ChoppedTextProblem", "DatasetSplit", "ImageProblem", "Problem", "SpanProblem", "Text2ClassProblem",
-    "Text2RealProblem", "Text2SelfProblem", "Text2TagProblem", "Text2TextProblem", "TextConcat2ClassProblem",
-    "TranslateProblem", "VocabType", "text2class_txt_iterator", "text2real_txt_iterator", "text2self_txt_iterator",
-    "text2text_txt_iterator", "text2text_txt_tab_iterator", "txt_line_iterator",
+    "FILE_TAGS", "ChoppedTextProblem", "DatasetSplit", "ImageProblem", "MusicProblem", "Problem", "SpanProblem",
+    "Text2ClassProblem", "Text2RealProblem", "Text2SelfProblem", "Text2TagProblem", "Text2TextProblem",
+    "TextConcat2ClassProblem", "TranslateProblem", "VocabType", "text2class_txt_iterator", "text2real_txt_iterator",
+    "text2self_txt_iterator", "text2text_txt_iterator", "text2text_txt_tab_iterator", "txt_line_iterator",
 ]  # fmt: skip

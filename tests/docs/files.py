@@ -5,6 +5,8 @@ import pathlib
 
 import numpy as np
 
+from t2t_lite.media.midi_files import midi_bytes
+from t2t_lite.media.performance_encoder import PerformanceEncoder
 from t2t_lite.media.png_files import png_bytes
 from tests.decoding.runs import SENTENCES, TEXT, make_encoder_run, make_language_model_run, make_run
 
@@ -96,6 +98,14 @@ def _digits(folder):
         path.write_bytes(png_bytes(np.full((4, 4, 1), 30 * number, np.uint8)))
 
 
+def _midi(folder):
+    encoder = PerformanceEncoder()
+    for number, path in enumerate(("train/a.mid", "dev/b.mid", "primer.mid")):
+        (folder / "run" / path).parent.mkdir(parents=True, exist_ok=True)
+        notes = encoder.decode_notes(encoder.encode(f"velocity20 on{60 + number} shift50 off{60 + number} " * 20))
+        (folder / "run" / path).write_bytes(midi_bytes(notes))
+
+
 _MARIAN = {  # what Marian's format can hold
     "layer_preprocess_sequence": "none",
     "layer_postprocess_sequence": "dan",
@@ -114,6 +124,7 @@ _FOLDERS = {
     "reader": lambda folder: make_encoder_run(folder, "qa_own", _SQUAD, sequence_length=24, doc_stride=6),
     "digits": _digits,
     "marian": _marian,
+    "midi": _midi,
     "tensor2tensor": _old,
     "bert": _bert,
     "gpt2": _gpt2,

@@ -1,0 +1,179 @@
+"""The user's own MIDI files: events, records, training and what t2t-decoder reads and writes of them."""
+
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.config import HParams
+from t2t_lite.data import batching
+from t2t_lite.data.records import Records
+from t2t_lite.errors import UserError
+from t2t_lite.media.midi_files import Note, midi_bytes, read_midi
+from t2t_lite.media.performance_encoder import PerformanceEncoder
+from t2t_lite.media.png_files import read_png
+from tests.data.stored import read_examples
+from tests.decoding.runs import make_problem_run
+
+pytest.importorskip("pretty_midi")
+ENCODER = PerformanceEncoder()
+
+
+def melody(seed, count=30, lowest=30, highest=100):
+    """Notes at any times, some together; a pitch is struck again only after it has ended."""
+    draw, now, notes, ends = np.random.default_rng(seed), 0.0, [], {}
+    while len(notes) < count:
+        now += float(draw.choice([0.0, 0.013, 0.2, 1.37]))
+        pitch = int(draw.integers(lowest, highest + 1))
+        if ends.get(pitch, -1) + 0.02 < now:
+            ends[pitch] = now + float(draw.uniform(0.02, 2.5))
+            notes.append(Note(now, ends[pitch], pitch, int(draw.integers(1, 128))))
+    return notes
+
+
+def write_music(folder, seeds, **options):
+    folder.mkdir(parents=True)
+    for seed in seeds:
+        (folder / f"{seed}.mid").write_bytes(midi_bytes(melody(seed, **options)))
+    return str(folder)
+
+
+def configured(tmp_path, **arguments):
+    problem = registry.problem("music_own")
+    folders = {"train_files": [write_music(tmp_path / "train", range(3))]}
+    folders |= {"dev_files": [write_music(tmp_path / "dev", range(3, 5))]}
+    problem.configure(**folders | {"sequence_length": 48} | arguments)
+    return problem
+
+
+def generate(problem, tmp_path):
+    problem.generate_data(str(tmp_path / "data"), str(tmp_path))
+    return str(tmp_path / "data")
+
+
+def test_there_are_magentas_310_events():
+    note = [Note(1.5, 1.5, 60, 80)]
+    ids = ENCODER.encode_notes(note)
+    assert ENCODER.pieces(ids) == ["shift100", "shift50", "velocity20", "on60", "shift1", "off60"]
+    # magenta: on, off, shifts, velocities, behind two reserved ids
+    assert ids == [2 + 176 + 99, 2 + 176 + 49, 2 + 276 + 19, 2 + 60 - 21, 2 + 176, 2 + 88 + 60 - 21]
+    assert ENCODER.vocab_size == 310 and ENCODER.encode(ENCODER.decode(ids)) == ids
+    assert ENCODER.tf_encode(tf.constant(["on60 x shift1"])).to_list() == [[41, 178]]
+    assert ENCODER.tf_decode(tf.ragged.constant([[0, 2, 41, 1, 9]])).numpy() == [b"on21 on60"]
+    assert ENCODER.decode_notes(ids) == [Note(1.5, 1.51, 60, 77)]
+    assert ENCODER.decode_notes([*ENCODER.encode("off60 on60 shift5 on62")]) == [
+        Note(0, 0.05, 60),
+        Note(0.05, 0.06, 62),
+    ]
+    with pytest.raises(UserError, match=r"'on20' is no event of this music\. Expected names from on21 to velocity32"):
+        ENCODER.encode("on20")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_notes_are_kept_within_10_ms_through_midi_events_and_midi(seed, tmp_path):
+    notes = melody(seed, count=200)
+    path = tmp_path / "a.mid"
+    path.write_bytes(midi_bytes(notes))
+    path.write_bytes(midi_bytes(ENCODER.decode_notes(ENCODER.encode_notes(read_midi(str(path))))))
+    found = sorted(read_midi(str(path)), key=lambda note: (note.pitch, note.start))
+    assert len(found) == len(notes)
+    for note, expected in zip(found, sorted(notes, key=lambda note: (note.pitch, note.start)), strict=True):
+        assert note.pitch == expected.pitch and abs(note.velocity - expected.velocity) < 4
+        assert abs(note.start - expected.start) < 0.01 and abs(note.end - expected.end) < 0.01
+
+
+def test_pieces_come_back_from_rows_and_their_notes_are_counted(tmp_path):
+    data_dir = generate(configured(tmp_path), tmp_path)
+    records = Records(registry.problem("music_own"), data_dir, "eval")
+    rows = [row["targets"] for row in read_examples(records.paths)]
+    pieces = [ENCODER.encode_notes(read_midi(str(tmp_path / "dev" / f"{seed}.mid"))) for seed in (3, 4)]
+    assert [i for row in rows for i in row] == [*pieces[0], 1, *pieces[1], 1]
+    assert records.unit_counts() == {"id": sum(map(len, rows)), "note": 60} and max(map(len, rows)) == 48
+
+
+def test_rows_are_transposed_in_training_alone_and_stay_on_the_keyboard(tmp_path):
+    highest = write_music(tmp_path / "high", [9], lowest=107, highest=108, count=40)
+    problem = configured(tmp_path, train_files=[highest])
+    data_dir = generate(problem, tmp_path)
+    hparams = HParams(batch_size=480, learning_rate_warmup_steps=1)
+    known = {tuple(row["targets"]) for row in read_examples(Records(problem, data_dir, "train").paths)}
+    shifts = set()
+    for batch in batching.training_batches(problem, hparams, Records(problem, data_dir, "train").paths).take(8):
+        for row in batch["targets"].numpy().tolist():
+            row = [i for i in row if i]
+            moved = [k for k in range(-3, 4) if tuple(i - k if 2 <= i < 178 else i for i in row) in known]
+            assert moved, "a row is one of the records, transposed as a whole"
+            shifts |= {*moved}
+    assert {-3, -2, -1, 0} <= shifts and max(shifts) <= 1
+    evaluated = batching.evaluation_batches(problem, hparams, Records(problem, data_dir, "eval").paths)
+    rows = [tuple(i for i in row if i) for batch in evaluated for row in batch["targets"].numpy().tolist()]
+    assert {*rows} == {tuple(row["targets"]) for row in read_examples(Records(problem, data_dir, "eval").paths)}
+
+
+def midi(*events, division=480):
+    """A MIDI file of one track of these bytes."""
+    track = b"".join(events) + b"\x00\xff\x2f\x00"
+    head = b"MThd" + (6).to_bytes(4, "big") + bytes([0, 0, 0, 1]) + division.to_bytes(2, "big")
+    return head + b"MTrk" + len(track).to_bytes(4, "big") + track
+
+
+ON, OFF = b"\x00\x90\x3c\x40", b"\x60\x80\x3c\x40"
+BAD = {
+    "empty": (b"", r"9\.mid: is empty\. Expected a Standard MIDI File\."),
+    "no_midi": (b"notes", r"9\.mid: is no MIDI file\. Expected a Standard MIDI File\."),
+    "head_alone": (b"MThd", r"9\.mid: cut off\. Copy it again\."),
+    "cut_off": (midi(ON, OFF)[:-6], r"9\.mid: cut off\. Copy it again\."),
+    "no_notes": (midi(), r"9\.mid: has no notes\. Leave it out\."),
+    "drums": (midi(b"\x00\x99\x3c\x40\x60\x89\x3c\x40"), r"9\.mid: has no notes, drums apart\. Leave it out\."),
+    "tempo_0": (midi(b"\x00\xff\x51\x03\x00\x00\x00", ON, OFF), r"9\.mid: has a tempo of 0\."),
+    "too_low": (
+        midi(b"\x00\x90\x14\x40\x60\x80\x14\x40"),
+        r"9\.mid: a note of pitch 20 at 0\.00 s\. Expected 21 to",
+    ),
+    "silence": (
+        midi(b"\xbf\xff\x7f\x90\x3c\x40", OFF),
+        r"9\.mid: 1,092 s without an event\. Expected pauses of",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_files_are_named_and_may_be_skipped(kind, tmp_path):
+    problem = configured(tmp_path)
+    content, message = BAD[kind]
+    (tmp_path / "dev" / "9.mid").write_bytes(content)
+    problem.configure(train_files=[str(tmp_path / "train")], dev_files=[str(tmp_path / "dev")])
+    with pytest.raises(UserError, match=message):
+        generate(problem, tmp_path)
+    problem.skip_bad_lines = True
+    records = Records(problem, generate(problem, tmp_path), "eval")
+    assert records.unit_counts()["note"] == 60
+
+
+def test_a_missing_package_is_one_line(tmp_path, monkeypatch):
+    problem = configured(tmp_path)
+    problem.skip_bad_lines = True
+    monkeypatch.setitem(sys.modules, "pretty_midi", None)
+    with pytest.raises(UserError, match=r"pretty-midi is not installed\. Run: pip install 't2t_lite\[music\]'"):
+        generate(problem, tmp_path)
+
+
+def test_the_decoder_continues_a_primer_and_draws_it(call_command, tmp_path):
+    run = make_problem_run(configured(tmp_path / "own"), "transformer_lm", tmp_path / "own")
+    primer = melody(7, count=4)
+    (tmp_path / "primer.mid").write_bytes(midi_bytes(primer))
+    flags = [
+        "--decode_from_file=primer.mid",
+        "--decode_to_file=out.mid",
+        "--decode_hparams=num_samples=2,extra_length=9",
+    ]
+    assert call_command("t2t-decoder", f"--output_dir={run}", *flags).status == 0
+    kept = ENCODER.decode_notes(ENCODER.encode_notes(primer))
+    for number in (1, 2):
+        found = read_midi(str(tmp_path / f"out-{number}.mid"))
+        for note in kept:
+            assert any(abs(note.start - one.start) < 0.005 and note.pitch == one.pitch for one in found)
+    picture = read_png(str(tmp_path / "out.png"))
+    assert picture.shape[0] == 2 * (88 * 4 + 8) and (picture != 255).any()
