@@ -31,15 +31,15 @@ def check(flags):
 
 
 def paths(flags):
-    """Returns what --checkpoint_path or --output_dir names: one path, or the parts of a comma list.
+    """Returns the paths in --checkpoint_path or --output_dir: one, or those of a comma-separated list.
 
     Raises:
         UserError: a part is empty.
     """
     name = "checkpoint_path" if flags.checkpoint_path else "output_dir"
-    whole = os.path.expanduser(flags[name].value)
-    if "," not in whole or files.exists(whole) or files.exists(f"{whole}.index"):  # a name may have commas
-        return [whole]
+    path = os.path.expanduser(flags[name].value)
+    if "," not in path or files.exists(path) or files.exists(f"{path}.index"):  # a name may have commas
+        return [path]
     parts = flags[name].value.split(",")
     if not all(parts):
         raise UserError(f"--{name}={flags[name].value}: a path is empty. Expected one, or several joined by commas.")
@@ -47,23 +47,23 @@ def paths(flags):
 
 
 def find(flags):
-    """Returns what `paths` lead to, a list of `runs.opening.Found`.
+    """Returns the runs at `paths`, a list of `runs.opening.LocatedRun`.
 
     Raises:
-        UserError: nothing there, or another flag contradicts what the model was trained with.
+        UserError: there is none, or another flag contradicts the model's training.
     """
     from t2t_lite.runs.directory import check_names, check_unchanged
     from t2t_lite.runs.opening import find_run
 
-    found = [find_run(path) for path in paths(flags)]
-    check_names(found[0].config, flags.problem, flags.model, flags.hparams_set)
+    runs = [find_run(path) for path in paths(flags)]
+    check_names(runs[0].config, flags.problem, flags.model, flags.hparams_set)
     if flags.hparams:
-        check_unchanged(found[0].config, flags.hparams)
-    return found
+        check_unchanged(runs[0].config, flags.hparams)
+    return runs
 
 
 def define_features_flags(flags):
-    """Declares the flags that say which hidden states of an encoder are features."""
+    """Declares the flags that choose the hidden states of an encoder that are features."""
     flags.DEFINE_string("features_layers", "last", "Of which layers: first (the embeddings), last, second_to_last, "
                         "last_four, all, or numbers joined by commas, of which 0 is the embeddings.")  # fmt: skip
     flags.DEFINE_enum("features_join", None, JOINS, "How several layers become one array.")
@@ -72,8 +72,8 @@ def define_features_flags(flags):
 
 
 def features_options(flags):
-    """Returns {"layers", "join", "pooling"} of those flags that are given, as `Predictor.features` takes them."""
-    given = {name.removeprefix("features_"): flags[name].value for name in FEATURES_FLAGS if flags[name].present}
-    if re.fullmatch(r"[0-9]{1,4}(,[0-9]{1,4})*", given.get("layers", "")):
-        given["layers"] = tuple(map(int, given["layers"].split(",")))
-    return given
+    """Returns {"layers", "join", "pooling"} of the given flags, as for `Predictor.features`."""
+    options = {name.removeprefix("features_"): flags[name].value for name in FEATURES_FLAGS if flags[name].present}
+    if re.fullmatch(r"[0-9]{1,4}(,[0-9]{1,4})*", options.get("layers", "")):
+        options["layers"] = tuple(map(int, options["layers"].split(",")))
+    return options

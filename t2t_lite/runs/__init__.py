@@ -1,4 +1,4 @@
-"""Runs on disk. The functions are imported when they are used: they need TensorFlow."""
+"""Runs on disk. The functions are imported lazily, since they need TensorFlow."""
 
 from t2t_lite.lazy import lazy_names
 

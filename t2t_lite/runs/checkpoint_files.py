@@ -29,8 +29,8 @@ def checkpoint_step(path):
 
 def list_checkpoints(folder):
     """Returns the paths, without suffix, of all `model.ckpt-<step>` that have an index, by step."""
-    found = list_files(folder, rf"{re.escape(PREFIX)}-\d+\.index")
-    return sorted((path.removesuffix(".index") for path in found), key=checkpoint_step)
+    paths = list_files(folder, rf"{re.escape(PREFIX)}-\d+\.index")
+    return sorted((path.removesuffix(".index") for path in paths), key=checkpoint_step)
 
 
 def missing_parts(path):
@@ -88,8 +88,8 @@ def newest_checkpoint(folder):
 
     It is the one with the highest step. If no name has a step, it is the one in the folder's list.
     """
-    if found := list_checkpoints(folder):
-        return found[-1]
+    if paths := list_checkpoints(folder):
+        return paths[-1]
     listed = read_list(folder).newest
     path = os.path.join(folder, listed)
     return path if listed and tf.io.gfile.exists(f"{path}.index") else None
@@ -101,18 +101,18 @@ def check_can_be_placed(folder, has_settings, saved_before):
     Args:
         folder: str, an output_dir.
         has_settings: bool, whether it has an `hparams.json`.
-        saved_before: bool or None, whether a checkpoint was saved according to the log; None: there is no log.
+        saved_before: bool or None, whether the log records a saved checkpoint; None: there is no log.
     """
-    found, listed = parts_of_checkpoints(folder), read_list(folder).newest
-    whole = [path for path in list_checkpoints(folder) if not missing_parts(path)]
+    parts, listed = parts_of_checkpoints(folder), read_list(folder).newest
+    complete = [path for path in list_checkpoints(folder) if not missing_parts(path)]
     advice = "Copy the run again; for a new one choose another output_dir."
-    names = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
-    if found and not has_settings:
+    shown_names = ", ".join(parts[:3]) + (f" and {len(parts) - 3} more" if len(parts) > 3 else "")
+    if parts and not has_settings:
         raise UserError(
-            f"{folder}: holds {names}, but no hparams.json, which says what these checkpoints are of. {advice}"
+            f"{folder}: holds {shown_names}, but no hparams.json, which says what these checkpoints are of. {advice}"
         )
-    # The very first save may have been killed: the log then has none.
-    if not whole and (listed or (found and saved_before is not False)):
-        here = f"holds {names}, and no checkpoint that is whole" if found else "holds no checkpoint"
+    # The very first save may have been killed, in which case the log records none.
+    if not complete and (listed or (parts and saved_before is not False)):
+        here = f"holds {shown_names}, and no checkpoint that is whole" if parts else "holds no checkpoint"
         by_list = f"; its list {LIST!r} names {listed}" if listed else ""
         raise UserError(f"{folder}: {here}{by_list}. {advice}")

@@ -35,12 +35,12 @@ class RunCheckpoints:
     """The checkpoints of one `output_dir`: `model.ckpt-<step>.*` and the list `checkpoint`.
 
     With a moving average of the weights, "model" in a checkpoint is that average, which every user of the model gets.
-    Training resumes with "trained".
+    Training resumes from "trained".
 
     A killed save leaves the earlier ones intact: the list is rewritten last, by a rename. If the list is lost or
-    damaged, the files count. TensorFlow's `CheckpointManager` is not used because it trusts only the list, deletes
-    files in other folders if the list names them, and treats brackets in a folder's name as a pattern of files to
-    delete.
+    damaged, the existing files are used. TensorFlow's `CheckpointManager` is not used because it trusts only the list,
+    deletes files in other folders if the list names them, and treats brackets in a folder's name as a pattern of files
+    to delete.
 
     Args:
         output_dir: str.
@@ -58,9 +58,9 @@ class RunCheckpoints:
         self.output_dir = output_dir
         self._model = model
         self._saved = averages(model, optimizer)
-        own = {id(variable) for variable in self._saved.values()}
-        # By number: Keras' names contain the process' count of models. Their order is that of the model's weights.
-        rest = {f"{i:04d}": v.value for i, v in enumerate(optimizer.variables) if id(v) not in own}
+        saved_ids = {id(variable) for variable in self._saved.values()}
+        # By number: Keras' names contain the process' count of models. The order is that of the model's weights.
+        rest = {f"{i:04d}": v.value for i, v in enumerate(optimizer.variables) if id(v) not in saved_ids}
         self._objects = {"model": trackable({n: v.value for n, v in self._saved.items()}), "optimizer": trackable(rest)}
         if optimizer.use_ema:
             self._objects["trained"] = trackable_weights(model)
@@ -76,7 +76,7 @@ class RunCheckpoints:
         there = {os.path.basename(path): path for path in list_checkpoints(self.output_dir)}
         listed = read_list(self.output_dir)
         times = {name: time for name, time in listed.times.items() if name in there}
-        if times:  # older ones not in the list are kept permanently; newer ones came after it was copied
+        if times:  # older ones not in the list are kept permanently; newer ones were saved after it was copied
             newest = max(map(checkpoint_step, times))
             later = {name: _time(path) for name, path in there.items() if checkpoint_step(name) > newest}
             return times | later, listed.last_preserved
@@ -106,10 +106,12 @@ class RunCheckpoints:
         except (tf.errors.OpError, OSError) as error:
             self._times.pop(name, None)
             self._remove(name)
-            kept = f"The last good checkpoint is {self.latest}." if self.latest else "No checkpoint was saved before."
+            last_good = (
+                f"The last good checkpoint is {self.latest}." if self.latest else "No checkpoint was saved before."
+            )
             raise Failure(
-                f"{self.output_dir}: the checkpoint of step {step} could not be saved: {first_line(error)}. {kept} "
-                "Make room or permission, then run the same command again."
+                f"{self.output_dir}: the checkpoint of step {step} could not be saved: {first_line(error)}. "
+                f"{last_good} Make room or permission, then run the same command again."
             ) from error
 
     def _sweep(self):
@@ -157,11 +159,11 @@ class RunCheckpoints:
                         f"{path}: an imported or averaged model, without what training needs to go on. Begin a new run "
                         f"with its weights: another --output_dir, and --warm_start_from={self.output_dir}"
                     )
-                wanted = {name: value for name, value in self._objects.items() if name not in skip}
+                objects = {name: value for name, value in self._objects.items() if name not in skip}
                 for name in ("loss_scale", "generators"):
                     if not holds(path, name):  # it was not trained in float16, or by an earlier version
-                        wanted.pop(name, None)
-                tf.train.Checkpoint(**wanted).read(plain_path(path)).assert_existing_objects_matched().expect_partial()
+                        objects.pop(name, None)
+                tf.train.Checkpoint(**objects).read(plain_path(path)).assert_existing_objects_matched().expect_partial()
                 if self._carried and "state" not in skip:
                     self._carried.restore(f"{path}.state")
                 for name, variable in self._saved.items():
@@ -186,7 +188,7 @@ class RunCheckpoints:
         return None, damaged
 
     def set_aside(self, paths):
-        """Renames unreadable checkpoints to `damaged-<name>`, so that no command takes them for the newest."""
+        """Renames unreadable checkpoints to `damaged-<name>`, so that no command uses them as the newest."""
         for path in paths:
             folder, name = os.path.split(path)
             self._times.pop(name, None)
@@ -194,7 +196,7 @@ class RunCheckpoints:
                 tf.io.gfile.rename(part, os.path.join(folder, f"damaged-{os.path.basename(part)}"), overwrite=True)
 
     def remove_leftovers(self):
-        """Removes files that killed saves have left."""
+        """Removes files left by killed saves."""
         for path in list_files(self.output_dir, rf"{re.escape(PREFIX)}-.*_temp"):
             remove(path)
 
@@ -260,7 +262,7 @@ def average_checkpoints(paths, output_path):
         for key in shapes:
             value = _read_tensor(reader, path, key)
             check_finite(path, {weight_name(key): value})
-            # Counters and seeds have no mean: keep the last one's.
+            # Counters and seeds have no mean: keep those of the last one.
             sums[key] = sums.get(key, 0.0) + value.astype("float64") if _is_float(value) else value
     dtypes = reader.get_variable_to_dtype_map()
     tensors = {k: (v / len(paths) if _is_float(v) else v).astype(dtypes[k].as_numpy_dtype) for k, v in sums.items()}

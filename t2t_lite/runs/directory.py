@@ -35,7 +35,7 @@ def locked(output_dir):
     Raises:
         UserError: another trainer holds the lock, or the folder cannot be written.
     """
-    made = list(itertools.takewhile(lambda path: not os.path.exists(path), _with_parents(output_dir)))
+    new_folders = list(itertools.takewhile(lambda path: not os.path.exists(path), _with_parents(output_dir)))
     try:
         make_folder(output_dir)
         with held_lock(os.path.join(output_dir, ".lock"), f"--output_dir={output_dir}: another trainer"):
@@ -43,7 +43,7 @@ def locked(output_dir):
     finally:
         if not is_remote(output_dir):
             with contextlib.suppress(OSError):  # it is not empty, or was never created
-                for folder in made:
+                for folder in new_folders:
                     os.rmdir(folder)
 
 
@@ -55,57 +55,57 @@ def _with_parents(path):
         path = os.path.dirname(path)
 
 
-def accumulation_for(replicas, wanted, before, keep_batches=True):
-    """Returns how many batches each replica accumulates per step.
+def accumulation_for(replicas, accumulation, earlier, keep_batches=True):
+    """Returns the number of batches that each replica accumulates per step.
 
     A step takes replicas x accumulation batches from the stream. A run that is resumed with another number of replicas
-    still takes the same batches in each step, unless the user asked for another number of them.
+    still takes the same batches in each step, unless the user asked for a different number.
 
     Args:
         replicas: int.
-        wanted: int, the hyperparameter gradient_accumulation_steps.
-        before: dict, the `hparams.json` of the resumed run, or None.
-        keep_batches: bool; False returns `wanted`, whatever the run had.
+        accumulation: int, the hyperparameter gradient_accumulation_steps.
+        earlier: dict, the `hparams.json` of the resumed run, or None.
+        keep_batches: bool; False returns `accumulation` regardless of the run.
 
     Raises:
         UserError: this number of replicas cannot share a step's batches.
     """
-    batches = (before or {}).get("batches_a_step")
-    if not keep_batches or batches is None or wanted != before["hparams"]["gradient_accumulation_steps"]:
-        return wanted
+    batches = (earlier or {}).get("batches_a_step")
+    if not keep_batches or batches is None or accumulation != earlier["hparams"]["gradient_accumulation_steps"]:
+        return accumulation
     if batches % replicas:
         possible = [str(n) for n in range(1, batches + 1) if batches % n == 0]
         raise UserError(
             f"{counted(replicas, 'replica')} cannot share the {batches} batches that each step of this run takes. "
             f"Expected {', '.join(possible)} of them, or steps of another size: "
-            f"--hparams=gradient_accumulation_steps={wanted} --allow_hparams_change"
+            f"--hparams=gradient_accumulation_steps={accumulation} --allow_hparams_change"
         )
     return batches // replicas
 
 
-def run_hparams(before, hparams_set=None, changes="", *, model=None, random_seed=None, mixed_precision=False):
+def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_seed=None, mixed_precision=False):
     """Returns the HParams of a run: those of the resumed run, or of a new run's set, with changes.
 
     Args:
-        before: dict, the `hparams.json` of the resumed run, or {}.
-        hparams_set: str, name of the set, or None. The name of the run's own set stands for the run's values, not the
-            set's, so that repeating the command, or a part of it, gives the same settings.
-        changes: str, as `HParams.parse` takes them.
-        model: str, name of the model, whose own settings count, see `model_name`; None: that of the run.
+        earlier: dict, the `hparams.json` of the resumed run, or {}.
+        hparams_set: str, name of the set, or None. The name of the run's own set means the values of the run, not of
+            the set, so that repeating the command, or a part of it, gives the same settings.
+        changes: str, as for `HParams.parse`.
+        model: str, name of the model, whose settings apply, see `model_name`; None: that of the run.
         random_seed: int, overrides the set's; None: keeps it.
         mixed_precision: bool, whether dtype_policy is mixed_bfloat16.
 
     Raises:
-        UserError: unknown names, names that mean nothing to the model or values out of range, or neither a set nor a
-            run is given.
+        UserError: a name is unknown or not a setting of the model, a value is out of range, or there is neither a set
+            nor a run.
     """
-    if not hparams_set and not before:
+    if not hparams_set and not earlier:
         raise UserError("missing --hparams_set: there is no earlier run in --output_dir to take it from.")
-    model_class = registry.model(model_name(model or before.get("model")))
-    if not before or hparams_set not in (None, "", before["hparams_set"]):
+    model_class = registry.model(model_name(model or earlier.get("model")))
+    if not earlier or hparams_set not in (None, "", earlier["hparams_set"]):
         hparams = registry.hparams(hparams_set).of_model(model_class).parse(changes)
     else:
-        hparams = parse_changes(hparams_of(before), changes)
+        hparams = parse_changes(hparams_of(earlier), changes)
     check_meaning(parse_assignments(changes, "--hparams"), model_class, "--hparams")
     if random_seed is not None:
         hparams.random_seed = random_seed
@@ -119,7 +119,7 @@ def run_hparams(before, hparams_set=None, changes="", *, model=None, random_seed
 
 
 def check_meaning(names, model_class, where):
-    """Raises `UserError` if a hyperparameter of these names means nothing to a model; `where` is named in it."""
+    """Raises `UserError`, which names `where`, if one of these names is not a hyperparameter of a model."""
     if issubclass(model_class, SequenceModel):
         with located(where):
             model_class.check_has(names)
@@ -135,46 +135,47 @@ def parse_changes(hparams, changes):
 
 
 def model_name(model=None, problem=None):
-    """Returns the name of the model that is built.
+    """Returns the name of the model to build.
 
-    "transformer" is a family, as in tensor2tensor: on a language-model problem it is the decoder alone. The user is
-    told.
+    "transformer" is a family, as in tensor2tensor: on a language-model problem it is only the decoder. This is logged.
 
     Args:
         model: str; None or "": "transformer".
-        problem: str, name of the problem; None: not known.
+        problem: str, name of the problem; None: unknown.
 
     Raises:
-        UserError: an unknown problem.
+        UserError: the problem is unknown.
     """
     model = model or "transformer"
     if not problem or model != "transformer":
         return model
-    found = registry.task_of(registry.problem(problem)).model
-    if found != model:
-        _LOGGER.info(f"{problem} is a problem of the task {registry.problem(problem).task}: the model is {found}")
-    return found
+    family_member = registry.task_of(registry.problem(problem)).model
+    if family_member != model:
+        _LOGGER.info(
+            f"{problem} is a problem of the task {registry.problem(problem).task}: the model is {family_member}"
+        )
+    return family_member
 
 
 def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
     """Returns (problem, model, hparams, hparams_set), with None replaced by values of the earlier run in output_dir.
 
-    Given values have to agree with that run: see `changed_hparams`.
+    Values that are not None must agree with that run: see `changed_hparams`.
 
     Raises:
         UserError: a new run has no problem or hyperparameters, or the folder holds other checkpoints.
     """
-    before = read_run_config(output_dir)
+    earlier = read_run_config(output_dir)
     events = {line["event"] for line in RunLog(output_dir).read()}
-    check_can_be_placed(output_dir, before is not None, "checkpoint" in events if events else None)
-    before = before or {}
-    problem = problem or before.get("problem")
-    if not problem or (hparams is None and not (hparams_set or before)):
+    check_can_be_placed(output_dir, earlier is not None, "checkpoint" in events if events else None)
+    earlier = earlier or {}
+    problem = problem or earlier.get("problem")
+    if not problem or (hparams is None and not (hparams_set or earlier)):
         raise UserError(f"{output_dir}: a new run needs a problem and an hparams_set (or hparams).")
-    model = model_name(model or before.get("model"), problem)
+    model = model_name(model or earlier.get("model"), problem)
     if hparams is None:
-        hparams = run_hparams(before, hparams_set, model=model)
-    return problem, model, hparams, hparams_set or before.get("hparams_set")
+        hparams = run_hparams(earlier, hparams_set, model=model)
+    return problem, model, hparams, hparams_set or earlier.get("hparams_set")
 
 
 def check_names(config, problem=None, model=None, hparams_set=None):
@@ -184,15 +185,15 @@ def check_names(config, problem=None, model=None, hparams_set=None):
         config: dict, its contents.
         problem, model, hparams_set: names.
     """
-    for name, given, look_up in (
+    for name, value, look_up in (
         ("problem", problem, registry.problem),
         ("model", model, registry.model),
         ("hparams_set", hparams_set, registry.hparams),
     ):
-        if given and (model_name(given, config["problem"]) if name == "model" else given) != config[name]:
-            look_up(given)  # an unknown name has its own message
+        if value and (model_name(value, config["problem"]) if name == "model" else value) != config[name]:
+            look_up(value)  # an unknown name has its own message
             raise UserError(
-                f"--{name}={given}: this model was trained with {name}={config[name] or '(own)'}. Leave the flag out."
+                f"--{name}={value}: this model was trained with {name}={config[name] or '(own)'}. Leave the flag out."
             )
 
 
@@ -209,11 +210,11 @@ def check_unchanged(config, changes):
 
 def check_belongs(output_dir, facts):
     """Raises `UserError`, naming the fact, if the run in output_dir has other `facts`, {`hparams.json` key: value}."""
-    before = read_run_config(output_dir) or facts
+    earlier = read_run_config(output_dir) or facts
     for key, value in facts.items():
-        if before[key] != value:
+        if earlier[key] != value:
             raise UserError(
-                f"{output_dir}: was trained with {key}={before[key]}, now it is {value}. "
+                f"{output_dir}: was trained with {key}={earlier[key]}, now it is {value}. "
                 "Expected the same, or another output_dir."
             )
 
@@ -224,51 +225,51 @@ def changed_hparams(output_dir, config, allow_change):
     Args:
         output_dir: str.
         config: dict as in `hparams.json`, "batches_a_step" included.
-        allow_change: bool, whether hyperparameters other than architecture and optimizer may differ, and the records.
+        allow_change: bool, whether the records, and hyperparameters other than architecture and optimizer, may differ.
 
     Returns:
-        dict of the changed hyperparameters, and of "records_sha256": name -> [old, new]. Replicas and
-        accumulation are not a change if steps have as many batches as before; otherwise the change is "batches_a_step".
+        dict of the changed hyperparameters, and of "records_sha256": name -> [old, new]. Replicas and accumulation are
+        not a change if steps have as many batches as before; otherwise the change is "batches_a_step".
 
     Raises:
         UserError: a difference, which is named, is not allowed.
     """
-    before = read_run_config(output_dir)
-    if before is None:
+    earlier = read_run_config(output_dir)
+    if earlier is None:
         return {}
     belongs = ("problem", "model", "vocab_size", "target_vocab_size", "vocabulary_sha256")
     check_belongs(output_dir, {key: config[key] for key in belongs})
-    # Hyperparameters unknown to an earlier version had their default.
-    old, new = hparams_of(before).values(), config["hparams"]
-    changed = {n: [old.get(n), new.get(n)] for n in sorted({*old, *new}) if old.get(n) != new.get(n)}
-    if before["hparams_set"] != config["hparams_set"]:
-        changed["hparams_set"] = [before["hparams_set"], config["hparams_set"]]
-    compiled = [facts.get("xla_compile", False) for facts in (before, config)]
+    # Hyperparameters unknown to an earlier version had their default values.
+    old, new = hparams_of(earlier).values(), config["hparams"]
+    changes = {n: [old.get(n), new.get(n)] for n in sorted({*old, *new}) if old.get(n) != new.get(n)}
+    if earlier["hparams_set"] != config["hparams_set"]:
+        changes["hparams_set"] = [earlier["hparams_set"], config["hparams_set"]]
+    compiled = [facts.get("xla_compile", False) for facts in (earlier, config)]
     if compiled[0] != compiled[1]:
-        changed["xla_compile"] = compiled
-    if before.get("batches_a_step") == config["batches_a_step"]:
-        changed.pop("gradient_accumulation_steps", None)
-    elif "batches_a_step" in before:
-        changed["batches_a_step"] = [before["batches_a_step"], config["batches_a_step"]]
-    shown = ", ".join(f"{name}: {was} -> {now}" for name, (was, now) in changed.items())
+        changes["xla_compile"] = compiled
+    if earlier.get("batches_a_step") == config["batches_a_step"]:
+        changes.pop("gradient_accumulation_steps", None)
+    elif "batches_a_step" in earlier:
+        changes["batches_a_step"] = [earlier["batches_a_step"], config["batches_a_step"]]
+    changes_text = ", ".join(f"{name}: {was} -> {now}" for name, (was, now) in changes.items())
     settings = model_settings(registry.model(config["model"]))
-    fixed = [name for name in changed if name in settings and settings[name].fixed]
+    fixed = [name for name in changes if name in settings and settings[name].fixed]
     if fixed:
         raise UserError(
-            f"{output_dir}: {shown}. {', '.join(fixed)} cannot change in a run: train in another output_dir."
+            f"{output_dir}: {changes_text}. {', '.join(fixed)} cannot change in a run: train in another output_dir."
         )
-    if changed and not allow_change:
+    if changes and not allow_change:
         raise UserError(
-            f"{output_dir}: hyperparameters differ from those it was trained with: {shown}. To continue with the new "
-            "ones add --allow_hparams_change; for a new run choose another output_dir."
+            f"{output_dir}: hyperparameters differ from those it was trained with: {changes_text}. To continue with "
+            "the new ones add --allow_hparams_change; for a new run choose another output_dir."
         )
-    records = [facts.get("records_sha256") for facts in (before, config)]
-    if all(records) and records[0] != records[1]:  # earlier versions did not note them
-        changed["records_sha256"] = records
+    records = [facts.get("records_sha256") for facts in (earlier, config)]
+    if all(records) and records[0] != records[1]:  # earlier versions did not record them
+        changes["records_sha256"] = records
         if not allow_change:
             raise UserError(
                 f"{output_dir}: --data_dir has other training records than this run was trained on. Expected the same. "
                 "To continue with the new ones, from their beginning, add --allow_hparams_change; for a new run choose "
                 "another output_dir."
             )
-    return changed
+    return changes

@@ -14,15 +14,15 @@ def averages(model, optimizer):
         model: a built Keras model.
         optimizer: its built Keras optimizer.
     """
-    named = named_weights(model)
+    weights = named_weights(model)
     if not optimizer.use_ema:
-        return named
+        return weights
     of = {id(v): a for v, a in zip(model.trainable_variables, optimizer._model_variables_moving_average, strict=True)}
-    return {name: of.get(id(weight), weight) for name, weight in named.items()}
+    return {name: of.get(id(weight), weight) for name, weight in weights.items()}
 
 
 def start_averages(model, optimizer):
-    """Gives the averages the values of the weights: Keras' first step does so, but evaluations may come before it."""
+    """Sets the averages to the weights; Keras does so in the first step, but evaluations may precede it."""
     of_weights = named_weights(model)
     for name, average in averages(model, optimizer).items():
         if average is not of_weights[name]:

@@ -21,7 +21,7 @@ class RunLog:
 
     Args:
         output_dir: str.
-        is_silent: bool, write nothing, because another machine does.
+        is_silent: bool, whether to write nothing, because another machine does.
         name: str, file name of the JSON lines.
     """
 
@@ -45,7 +45,7 @@ class RunLog:
             file.write(line + "\n")
 
     def _ends_in_mid_line(self):
-        """Whether the last line was truncated by a kill; a line appended to it would be lost."""
+        """Returns whether the last line was truncated by a kill; a line appended to it would be lost."""
         if not tf.io.gfile.exists(self._path):
             return False
         with tf.io.gfile.GFile(self._path, "rb") as file:
@@ -64,16 +64,16 @@ class RunLog:
                 _write_summary("scalars", name, tf.constant(float(value)), step)
 
     def forget_events_after(self, step):
-        """Removes TensorBoard's events of later steps, which a resumed run takes again; before any is written."""
+        """Removes TensorBoard's events of later steps, which a resumed run repeats; call it before writing any."""
         if self._is_silent:
             return
         for folder in (self._output_dir, os.path.join(self._output_dir, "eval")):
             for path in list_files(folder, r"events\.out\.tfevents\..*"):
                 records = _records(path)
-                kept = [record for record in records if tf.compat.v1.Event.FromString(record).step <= step]
-                if len(kept) < len(records):
+                remaining = [record for record in records if tf.compat.v1.Event.FromString(record).step <= step]
+                if len(remaining) < len(records):
                     with replacing(path) as temporary, tf.io.TFRecordWriter(temporary) as file:
-                        for record in kept:
+                        for record in remaining:
                             file.write(record)
 
     def text(self, step, name, markdown, folder=""):
@@ -95,36 +95,36 @@ class RunLog:
 
 
 def _records(path):
-    """Returns the records of a file of events, a list of bytes, but for what a kill has cut off."""
-    found = []
+    """Returns the records of an event file, a list of bytes, without one truncated by a kill."""
+    records = []
     with contextlib.suppress(tf.errors.DataLossError):
         for record in tf.data.TFRecordDataset(path):
-            found.append(record.numpy())
-    return found
+            records.append(record.numpy())
+    return records
 
 
 def lineage(lines):
     """Returns the lines of a log that led to the run's newest state, a list of dicts.
 
-    Lines after the checkpoint from which the run was resumed are left out, since those steps were repeated.
+    Lines after a checkpoint from which the run was resumed are omitted, since those steps were repeated.
     """
-    kept = []
+    remaining = []
     for line in lines:
         if line["event"] in ("start", "resume"):
-            kept = [before for before in kept if before["step"] <= line["step"]]
-        kept.append(line)
-    return kept
+            remaining = [earlier for earlier in remaining if earlier["step"] <= line["step"]]
+        remaining.append(line)
+    return remaining
 
 
 def read_lines(path):
-    """Returns the lines of a log, a list of dicts; [] if there is no log. A line truncated by a kill is left out.
+    """Returns the lines of a log, a list of dicts; [] if there is no log. A line truncated by a kill is skipped.
 
     Raises:
         UserError: a complete line, which is named, is not one that a run writes.
     """
     if not tf.io.gfile.exists(path):
         return []
-    found = []
+    texts = []
     for number, text in enumerate(read_bytes(path).decode(errors="replace").splitlines(), 1):
         try:
             json.loads(text)
@@ -132,8 +132,8 @@ def read_lines(path):
             continue
         except RecursionError:  # not a truncated line
             pass
-        found.append((number, text))
-    return [_checked(text, f"{path}: line {number}") for number, text in found]
+        texts.append((number, text))
+    return [_checked(text, f"{path}: line {number}") for number, text in texts]
 
 
 def _checked(text, where):
@@ -163,7 +163,7 @@ _LINES = {"best": {"best_step": int, "metric": str, "value": float}, "checkpoint
 
 
 def _write_summary(plugin, name, tensor, step):
-    """Does what tf.summary.scalar and .text do, without the tensorboard package, which only readers should need."""
+    """Replaces tf.summary.scalar and .text without the tensorboard package, which only readers should need."""
     metadata = tf.compat.v1.SummaryMetadata(
         plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name=plugin), display_name=name
     )

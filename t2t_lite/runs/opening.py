@@ -59,8 +59,8 @@ class Run:
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
-    """A trained model that was found and is not loaded yet.
+class LocatedRun:
+    """A trained model on disk that is not loaded yet.
 
     Attributes:
         checkpoint: str, without suffix.
@@ -74,12 +74,12 @@ class Found:
     problem = property(lambda self: registry.problem(self.config["problem"]))
 
 
-def find_run(path) -> Found:
-    """Finds a trained model; `path` is as for `open_run`, or found already. Raises `UserError` if there is none."""
-    if isinstance(path, Found):
+def find_run(path) -> LocatedRun:
+    """Finds a trained model; `path` is as for `open_run`, or a `LocatedRun`. Raises `UserError` if there is none."""
+    if isinstance(path, LocatedRun):
         return path
     checkpoint = find_checkpoint(path)
-    return Found(checkpoint, read_config_of(checkpoint))
+    return LocatedRun(checkpoint, read_config_of(checkpoint))
 
 
 def open_run(path: str | os.PathLike, data_dir: str | None = None) -> Run:
@@ -93,7 +93,7 @@ def open_run(path: str | os.PathLike, data_dir: str | None = None) -> Run:
 
     Raises:
         UserError: there is no checkpoint, it is damaged, of another model or of an ensemble's export, or the vocabulary
-            is another one.
+            does not match.
     """
     checkpoint = path.checkpoint if isinstance(path, Found) else find_checkpoint(path)
     exported.check_is_one(checkpoint, path)  # before loading any model
@@ -107,8 +107,8 @@ def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
     A `dtype_policy` overrides the one that the models were trained with; `Run.hparams` keeps the latter.
     """
     check_tensorflow("A trained model")
-    found = find_run(path)
-    checkpoint, config = found.checkpoint, found.config
+    location = find_run(path)
+    checkpoint, config = location.checkpoint, location.config
     folder = exported.folder_of(checkpoint)
     with located(os.path.join(folder, FILE_NAME)):
         problem, _ = registry.problem(config["problem"]), registry.model(config["model"])
@@ -133,14 +133,14 @@ def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
     steps = exported.read_facts(export)["steps"]
     names = exported.model_names(len(steps))
     configs = [config, *(_read_config(os.path.join(folder, name)) for name in names[1:])]
-    return [run(*each) for each in zip(configs, steps, names, strict=True)]
+    return [run(*facts) for facts in zip(configs, steps, names, strict=True)]
 
 
 def read_config_of(checkpoint):
     """Returns the `hparams.json` beside a checkpoint, and imports the user's folder that it names if needed.
 
     Raises:
-        UserError: it is missing, or that folder is.
+        UserError: the file or that folder is missing.
     """
     config = _read_config(exported.folder_of(checkpoint))
     if not _is_registered(config):
@@ -180,9 +180,9 @@ def find_checkpoint(path):
     newest = newest_checkpoint(path) or exported.find_variables(path)
     if newest is None:
         parts = parts_of_checkpoints(path)
-        found = f", only {parts[0]}, without its index" if parts else ""
+        only = f", only {parts[0]}, without its index" if parts else ""
         raise UserError(
-            f"{path}: holds no checkpoint (model.ckpt-N){found}. Train there first, or wait for its first save."
+            f"{path}: holds no checkpoint (model.ckpt-N){only}. Train there first, or wait for its first save."
         )
     return newest
 
@@ -199,10 +199,10 @@ def encoders_of(problem, config, folder, data_dir=None):
         problem: Problem.
         config: dict, the contents of `hparams.json`.
         folder: str, the folder of the vocabulary.
-        data_dir: str, another folder where it may be.
+        data_dir: str, another folder that may contain it.
 
     Raises:
-        UserError: the vocabulary is missing, or is another one.
+        UserError: the vocabulary is missing, or is not that of the model.
     """
     return _encoders_and_folder(problem, config, folder, data_dir)[0]
 
@@ -215,11 +215,11 @@ def _encoders_and_folder(problem, config, folder, data_dir):
             raise
         encoders, folder = problem.get_feature_encoders(data_dir), data_dir
     for side, expected in config["vocabulary_sha256"].items():
-        found = encoders[side].fingerprint
-        if found != expected:
+        fingerprint = encoders[side].fingerprint
+        if fingerprint != expected:
             raise UserError(
                 f"{folder}: the vocabulary of the {side} is not the one that the model was trained with (SHA-256 "
-                f"{found[:12]}…, expected {expected[:12]}…). Put that file back: {config['problem']} needs "
+                f"{fingerprint[:12]}…, expected {expected[:12]}…). Put that file back: {config['problem']} needs "
                 f"{', '.join(map(os.path.basename, problem.vocabulary_files(folder))) or 'its definition'}."
             )
     return encoders, folder

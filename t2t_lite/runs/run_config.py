@@ -38,13 +38,13 @@ _MOST_BATCHES = 2**31
 
 
 def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir=""):
-    """Returns what `write_run_config` takes.
+    """Returns the argument of `write_run_config`, a dict.
 
     Args:
         problem, model: str, their full names.
         hparams: HParams.
         encoders: {feature: encoder} of the problem.
-        hparams_set: str, name of the set that `hparams` come from, or "".
+        hparams_set: str, name of the set of `hparams`, or "".
         usr_dir: str, the user's folder that registers problem or model, or "".
     """
     vocab_size, target_vocab_size = vocabulary_sizes(encoders)
@@ -65,17 +65,16 @@ def write_run_config(directory, config):
 
     Args:
         directory: str, an output_dir.
-        config: dict that `run_config` returns, perhaps with what a training run adds: "batches_a_step"; "xla_compile";
-            "records_sha256", the `split_facts.fingerprint` of its training records; "several_sentences", the share of
-            them whose inputs are several sentences, from 0 to 1, or None; and "plan", what it was asked to do, see
-            `training.plan`.
+        config: dict, the result of `run_config`, perhaps with additions of a training run: "batches_a_step";
+            "xla_compile"; "records_sha256", the `Records.fingerprint` of its training records; "several_sentences", the
+            share of these whose inputs are several sentences, from 0 to 1, or None; and "plan", see `training.plan`.
     """
     text = json.dumps({"format": _FORMAT, **config}, indent=1, sort_keys=True) + "\n"
     write_bytes(os.path.join(directory, FILE_NAME), text.encode())
 
 
 def read_run_config(directory):
-    """Returns what `write_run_config` wrote, or None if there is no such file.
+    """Returns the dict that `write_run_config` wrote, or None if there is no such file.
 
     Raises:
         UserError: the file, which is named, is not valid JSON of this form, or has invalid values.
@@ -142,21 +141,21 @@ def read_earlier_run(output_dir, imports=True):
         output_dir: str or None.
         imports: bool, whether to import the user's folder that it was trained with, see `import_usr_dir`.
     """
-    before = (output_dir and read_run_config(output_dir)) or {}
-    if before and imports:
-        import_usr_dir(output_dir, before)
-    return before
+    config = (output_dir and read_run_config(output_dir)) or {}
+    if config and imports:
+        import_usr_dir(output_dir, config)
+    return config
 
 
 def build_model(config, dtype_policy=None):
     """Builds the model of a run, with all its weights.
 
     Args:
-        config: as `write_run_config` takes it.
+        config: as for `write_run_config`.
         dtype_policy: str, overrides the policy that the run was trained with; None: keeps it.
 
     Raises:
-        UserError: an unknown model, or hyperparameters that it cannot have.
+        UserError: the model is unknown, or its hyperparameters are invalid.
     """
     check_tensorflow("A run")
     hparams = hparams_of(config)

@@ -39,9 +39,9 @@ def save_run(
         output_dir: str, a folder that is empty or does not exist yet. It appears when it is complete.
         problem: Problem, or its name.
         data_dir: str, the folder in which t2t-datagen wrote the vocabulary.
-        hparams: HParams that the model was made and trained with. None: they are derived from the model's `config`,
+        hparams: HParams with which the model was made and trained. None: they are derived from the model's `config`,
             with the paper's values for the rest.
-        hparams_set: str, name of the set that `hparams` come from, or "".
+        hparams_set: str, name of the set of `hparams`, or "".
         usr_dir: str, the user's folder that registers problem or model, stored for the commands.
         step: int, the number of training steps; None: its optimizer's count.
 
@@ -49,8 +49,8 @@ def save_run(
         The path of the checkpoint, without suffix.
 
     Raises:
-        UserError: model, vocabulary and hyperparameters do not belong together, `output_dir` is not empty, or `step` is
-            out of range.
+        UserError: model, vocabulary and hyperparameters do not match, `output_dir` is not empty, or `step` is out of
+            range.
         Failure: writing failed; nothing is left behind.
     """
     problem = registry.problem(problem) if isinstance(problem, str) else problem
@@ -69,8 +69,8 @@ def save_run(
         step = int(model.optimizer.iterations) if getattr(model, "optimizer", None) else 0
     step = typed_value("step", step, int, COUNT)
     config = run_config(problem.full_name, name, hparams, encoders, hparams_set=hparams_set, usr_dir=usr_dir)
-    own = getattr(model, "config", None) or {}
-    config["target_vocab_size"] = own.get("target_vocab_size", target_vocab_size)
+    model_config = getattr(model, "config", None) or {}
+    config["target_vocab_size"] = model_config.get("target_vocab_size", target_vocab_size)
 
     def prepare(folder):
         copy_files(vocabulary, folder)
@@ -86,12 +86,12 @@ def save_run(
 
 
 def _check_sizes(model, vocab_size, target_vocab_size, what):
-    """Raises `UserError` where a model says that it has other numbers of ids."""
-    found = getattr(model, "vocab_size", vocab_size), getattr(model, "target_vocab_size", target_vocab_size)
-    if found != (vocab_size, target_vocab_size):
+    """Raises `UserError` if a model declares different vocabulary sizes."""
+    sizes = getattr(model, "vocab_size", vocab_size), getattr(model, "target_vocab_size", target_vocab_size)
+    if sizes != (vocab_size, target_vocab_size):
         raise UserError(
             f"{what} has {vocab_size:,} ids of the inputs and {target_vocab_size:,} of the targets; the model has "
-            f"{found[0]:,} and {found[1]:,}. Expected the data that it was trained on."
+            f"{sizes[0]:,} and {sizes[1]:,}. Expected the data that it was trained on."
         )
 
 
@@ -103,9 +103,9 @@ def _hparams(model, hparams):
     if hparams is None:
         return model_hparams(model, HParams())
     if differing := differing_settings(model, hparams):
-        (option, (wanted, found)), *_ = differing.items()
+        (option, (value, actual)), *_ = differing.items()
         raise UserError(
-            f"hparams: {option}={wanted}, but the model was made with {found}. Expected the hyperparameters that it "
+            f"hparams: {option}={value}, but the model was made with {actual}. Expected the hyperparameters that it "
             "was made from; left out, they follow from it."
         )
     return hparams

@@ -22,10 +22,10 @@ def check_size(checkpoint, config, name="model"):
     shapes = saved_shapes(checkpoint, name)
     saved = sum(math.prod(shape) for shape in shapes.values())
     hparams = hparams_of(config)
-    needed, depth = _estimate(hparams, config)
-    if needed <= 2 * saved + _SLACK and depth * _LEAST_WEIGHTS_OF_A_LAYER <= len(shapes):
+    num_parameters, depth = _estimate(hparams, config)
+    if num_parameters <= 2 * saved + _SLACK and depth * _LEAST_WEIGHTS_OF_A_LAYER <= len(shapes):
         return
-    # Exact for any model, also with weights shared between layers, but as slow as building it, and so done last.
+    # Exact for any model, also with weights shared between layers, but as slow as building it, so it comes last.
     sizes = config["vocab_size"], config["target_vocab_size"]
     features = registry.problem(config["problem"]).features
     check_fits(checkpoint, shapes_only(registry.model(config["model"]), hparams, *sizes, features), name=name)

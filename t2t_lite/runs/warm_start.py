@@ -23,11 +23,11 @@ _OF_IDS = ("embeddings", "bias")  # the weights of a TokenEmbedding with a row, 
 def warm_start(path, model, encoders):
     """Gives a new model the weights of a trained one, without the optimizer's state.
 
-    If the vocabulary is another one, rows of embeddings and softmax are matched by piece. Bytes, special ids and pieces
-    that both vocabularies have keep their rows; the others keep the new model's initial values. A shared vocabulary can
-    be combined with separate ones: each side's pieces are found in the vocabulary that serves it. A new shared
-    vocabulary prefers the rows of the targets. Which weights have such rows, the model's `token_embeddings` and
-    `softmax` tell. The part that predicts (`SequenceModel.head_weights`) may be another, too: then it begins anew.
+    If the vocabulary differs, rows of embeddings and softmax are matched by piece. Bytes, special ids and pieces that
+    both vocabularies have keep their rows; the others keep the new model's initial values. A shared vocabulary can be
+    combined with separate ones: each side's pieces are found in the vocabulary that serves it. A new shared vocabulary
+    prefers the rows of the targets. The model's `token_embeddings` and `softmax` determine which weights have such
+    rows. If the head (`SequenceModel.head_weights`) differs, too, it keeps its initial values.
 
     Args:
         path: str, as for `open_run`.
@@ -37,7 +37,7 @@ def warm_start(path, model, encoders):
     Returns:
         dict for the log: "warm_start_from", the checkpoint without suffix; with another vocabulary also
         "warm_start_rows", {name of a matrix: [rows transferred, rows]}; with another head "warm_start_new", the names
-        of its weights. The user is told the same.
+        of its weights. These are also printed.
 
     Raises:
         UserError: the checkpoint is missing, damaged or of an ensemble's export, has no vocabulary beside it, or has a
@@ -47,13 +47,13 @@ def warm_start(path, model, encoders):
     exported.check_is_one(checkpoint, path)
     config = read_config_of(checkpoint)
     weights, saved = named_weights(model), saved_shapes(checkpoint)
-    changed = _changed_heads(model, config, saved)
+    new_heads = _changed_heads(model, config, saved)
     facts = {"warm_start_from": checkpoint}
-    if changed:
-        facts["warm_start_new"] = sorted(changed & weights.keys())
+    if new_heads:
+        facts["warm_start_new"] = sorted(new_heads & weights.keys())
     if config["vocabulary_sha256"] == {feature: encoder.fingerprint for feature, encoder in encoders.items()}:
-        check_fits(checkpoint, model, apart=changed)
-        restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in changed})
+        check_fits(checkpoint, model, apart=new_heads)
+        restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in new_heads})
         _tell(facts)
         return facts
     folder = exported.folder_of(checkpoint)
@@ -64,32 +64,33 @@ def warm_start(path, model, encoders):
             f"model's weights are embeddings is not known. Make data with its vocabulary: "
             f"t2t-datagen --vocab_from={folder}"
         )
-    there = _features_of_rows(_shapes_of(config), is_looked_up=True)
+    features_by_matrix = _features_of_rows(_shapes_of(config), is_looked_up=True)
     sources = {
-        name: [name] if name in saved else _sources(name, features, there) for name, features in matrices.items()
+        name: [name] if name in saved else _sources(name, features, features_by_matrix)
+        for name, features in matrices.items()
     }
-    used = {source for found in sources.values() for source in found}
-    check_fits(checkpoint, model, apart={*(name for name in matrices if sources[name]), *used, *changed})
+    source_names = {source for names in sources.values() for source in names}
+    check_fits(checkpoint, model, apart={*(name for name in matrices if sources[name]), *source_names, *new_heads})
     old_encoders = encoders_of(registry.problem(config["problem"]), config, folder)
-    taken = {}
+    transferred = {}
     for name, features in matrices.items():
         rows = weights[name].numpy()
         new = {piece: i for feature in features for i, piece in enumerate(_pieces(encoders[feature]))}
         old = {}
         for source in sources[name]:
-            pieces = _pieces(old_encoders[there.get(source, features)[-1]])
+            pieces = _pieces(old_encoders[features_by_matrix.get(source, features)[-1]])
             old.update(zip(pieces, _read(checkpoint, source, (len(pieces), *rows.shape[1:])), strict=True))
         both = new.keys() & old.keys()
         for piece in both:
             rows[new[piece]] = old[piece]
-        taken[name] = [len(both), len(rows)]
+        transferred[name] = [len(both), len(rows)]
         weights[name].assign(rows)
-    apart = {*matrices, *changed}
+    apart = {*matrices, *new_heads}
     restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in apart})
     _tell(facts)
-    for name, (count, of) in taken.items():
+    for name, (count, of) in transferred.items():
         _LOGGER.info(f"another vocabulary: {name}: {count:,} of {of:,} rows are of pieces that both have")
-    return {**facts, "warm_start_rows": taken}
+    return {**facts, "warm_start_rows": transferred}
 
 
 def _tell(facts):
@@ -100,9 +101,9 @@ def _tell(facts):
 
 def _changed_heads(model, config, saved):
     """Returns the names of weights of either model's head that the other one lacks, or has in another shape."""
-    wanted = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
+    shapes = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
     names = _names_of_heads(model) | _names_of_heads(_shapes_of(config))
-    return {name for name in names if saved.get(name) != wanted.get(name)}
+    return {name for name in names if saved.get(name) != shapes.get(name)}
 
 
 def _names_of_heads(model):
@@ -119,28 +120,26 @@ def _shapes_of(config):
 
 
 def _features_of_rows(model, is_looked_up=False):
-    """Returns {name of a weight: [feature, …]} of the weights with a row, or a number, per id of these features.
-
-    With `is_looked_up` a matrix of the softmax alone is left out.
-    """
+    """Returns {name of a weight: [feature, …]} of the weights with a row, or a number, per id of these features."""
+    # With `is_looked_up` a matrix that only the softmax uses is excluded.
     if not isinstance(model, SequenceModel):
         return {}
     names = {id(weight): name for name, weight in named_weights(model).items()}
-    found = {}
+    features_by_name = {}
     layers = [*model.token_embeddings().items()]
     if model.softmax is not None and not is_looked_up:
         layers.append(("targets", model.softmax))
     for feature, layer in layers:
         for weight in layer.weights:
             if weight.name in _OF_IDS:
-                found.setdefault(names[id(weight)], []).append(feature)
-    return found
+                features_by_name.setdefault(names[id(weight)], []).append(feature)
+    return features_by_name
 
 
-def _sources(name, features, there):
-    """Returns the names of a run's weights whose rows stand for those of `name`, which it lacks; the last one's win."""
+def _sources(name, features, features_by_matrix):
+    """Returns a run's weights whose rows serve for those of `name`, which it lacks; the last one takes precedence."""
     kind = name.rpartition("/")[2]
-    return [n for n, served in there.items() if n.rpartition("/")[2] == kind and {*served} & {*features}]
+    return [n for n, served in features_by_matrix.items() if n.rpartition("/")[2] == kind and {*served} & {*features}]
 
 
 def _pieces(encoder):

@@ -1,4 +1,4 @@
-"""A model's weights under stable names, as checkpoints hold them."""
+"""A model's weights under stable names, as in checkpoints."""
 
 import re
 
@@ -28,13 +28,13 @@ def named_weights(model):
         base = _base(part)
         return f"{base}_{variants[base].index(part)}" if len(variants[base]) > 1 else base
 
-    named = {}
+    weights = {}
     for path, weight in zip(paths, model.weights, strict=True):
         name = "/".join(map(stable, path))
-        if name in named:
+        if name in weights:
             raise ValueError(f"Two weights of {model.name} are called {name}. Give their layers names of their own.")
-        named[name] = weight
-    return named
+        weights[name] = weight
+    return weights
 
 
 def _without_stacks(parts):
@@ -49,7 +49,7 @@ def _base(part):
 def trackable_weights(model):
     """Returns the object to save and restore as `model` in a `tf.train.Checkpoint`.
 
-    It is not the model itself, whose names there are those of attributes.
+    It is not the model itself, whose weights would be named after attributes.
     """
     return trackable({name: weight.value for name, weight in named_weights(model).items()})
 
@@ -103,9 +103,9 @@ def weight_name(key, name="model"):
 
 
 def assign_saved(path, weights, name="model"):
-    """Sets weights, {name: variable}, to their values in a checkpoint, whatever their dtype there."""
+    """Sets weights, {name: variable}, to their values in a checkpoint, of any dtype."""
     reader = open_checkpoint(path)
-    reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")  # comes after the weights: raises for a file that is cut off
+    reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")  # it follows the weights, so this raises for a truncated file
     for key, weight in weights.items():
         weight.assign(tf.cast(saved_value(reader, path, key, name), weight.dtype))
 
@@ -114,7 +114,7 @@ def saved_value(reader, path, key, name="model"):
     """Returns a weight of the model called `name`, an array, from the reader of the checkpoint `path`.
 
     Raises:
-        NotFinite: it holds NaN or infinity.
+        NotFinite: it contains NaN or infinity.
     """
     value = reader.get_tensor(f"{name}/{key}{_SUFFIX}")
     check_finite(path, {key: value})
@@ -122,14 +122,14 @@ def saved_value(reader, path, key, name="model"):
 
 
 class NotFinite(UserError):
-    """Weights that hold NaN or infinity: with them every output is meaningless."""
+    """Weights with NaN or infinity, with which every output is meaningless."""
 
 
 def check_finite(where, weights):
-    """Raises `NotFinite`, which names the first weight at fault, where {name: array} holds NaN or infinity.
+    """Raises `NotFinite`, which names the first bad weight, if {name: array} contains NaN or infinity.
 
     Args:
-        where: str, what the weights are of: a checkpoint or a file.
+        where: str, the source of the weights: a checkpoint or a file.
         weights: {name: array of any dtype}.
     """
     for name, value in weights.items():
@@ -142,22 +142,22 @@ def check_finite(where, weights):
 
 
 def check_fits(path, model, apart=(), name="model"):
-    """Raises `UserError` unless a checkpoint holds exactly the weights of `model`, by name and shape.
+    """Raises `UserError` unless a checkpoint has exactly the weights of `model`, by name and shape.
 
     Args:
         path: a checkpoint, without suffix.
         model: a built Keras model.
         apart: names of weights that are not compared.
-        name: what the model is called in the checkpoint.
+        name: the name of the model in the checkpoint.
     """
     saved = saved_shapes(path, name)
-    wanted = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
-    for key in sorted({*saved, *wanted} - {*apart}):
-        there, here = saved.get(key), wanted.get(key)
-        if there != here:
+    shapes = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
+    for key in sorted({*saved, *shapes} - {*apart}):
+        saved_shape, shape = saved.get(key), shapes.get(key)
+        if saved_shape != shape:
             raise UserError(
-                f"{path}: not of this model: {key} is {shape_text(there)} there, {shape_text(here)} in the model. "
-                "Expected the settings that it was trained with."
+                f"{path}: not of this model: {key} is {shape_text(saved_shape)} there, {shape_text(shape)} in the "
+                "model. Expected the settings that it was trained with."
             )
 
 

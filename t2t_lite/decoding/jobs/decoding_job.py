@@ -58,7 +58,7 @@ def check_task(found, flags):
     """Refuses what cannot be done with a run's model.
 
     Args:
-        found: `runs.opening.Found`.
+        found: `runs.opening.LocatedRun`.
         flags: {name: value} of t2t-decoder.
 
     Raises:
@@ -104,7 +104,7 @@ class DecodingJob:
     """How lines become outputs.
 
     Attributes:
-        found: list of `runs.opening.Found`, the model's checkpoint, or several for an ensemble.
+        found: list of `runs.opening.LocatedRun`, the model's checkpoint, or several for an ensemble.
         settings: DecodeHParams.
         data_dir: path of the vocabulary, if it is not beside the checkpoint; for records, their folder.
         devices: names of devices that share the lines; with fewer than two, TensorFlow chooses.
