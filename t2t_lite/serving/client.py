@@ -32,7 +32,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 PROTOCOLS = ("grpc", "rest")
 # Errors that may be temporary; translating has no side effects, so repeating a request is safe.
 _PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
-_REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # of a signature that is not there
+_REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # of a missing signature
 _LONGEST_WAIT = 10.0  # seconds
 _OPTIONS = settings_of(SearchOptions)
 _COLUMNS = {"outputs": [str], "scores": [float], "truncated": [bool]}
@@ -41,7 +41,7 @@ _ADDRESS = re.compile(
     r"(?P<path>/[^\s?#\\]*)?",
     re.IGNORECASE,
 )
-# What requests add to a server's address.
+# The path that requests add to a server's address.
 _MODEL_PATH = re.compile(r"/v1/models(?:/(?P<name>[^/:]+).*)?$|:(?:predict|classify|regress)$", re.IGNORECASE)
 
 
@@ -56,7 +56,7 @@ class Servable:
     Attributes:
         name: str, its name on the server.
         version: int, or None for the newest loaded one.
-        label: str, a version's label in the server's model config, or None. At most one of version and label is given.
+        label: str, a version's label in the server's model config, or None. Version and label exclude each other.
     """
 
     name: str
@@ -88,7 +88,7 @@ class ServedAnswer:
         text: str.
         score: float, log-probability in nats / length penalty.
         truncated: bool, whether the export truncated the text because it was too long.
-        is_short: bool, whether it is so much shorter than the text that some of that is probably not translated.
+        is_short: bool, whether it is so much shorter than the text that part of the text is probably not translated.
     """
 
     text: str
@@ -102,7 +102,7 @@ class Tls:
     """Files (PEM) for an encrypted connection.
 
     Attributes:
-        ca_file: str, certificate authorities that the server's certificate must be signed by; None: the usual ones.
+        ca_file: str, certificate authorities that must have signed the server's certificate; None: the system's.
         cert_file: str, the client's certificate, if the server requires one; key_file is its private key.
     """
 
@@ -123,7 +123,9 @@ class Tls:
             raise UserError(f"{self.ca_file}: not a certificate. Expected a PEM file of authorities.") from None
         if self.cert_file is not None:
             try:
-                context.load_cert_chain(self.cert_file, self.key_file, password=lambda: "")  # prompts on no terminal
+                context.load_cert_chain(
+                    self.cert_file, self.key_file, password=lambda: ""
+                )  # never prompts on a terminal
             except ssl.SSLError:
                 raise UserError(
                     f"{self.cert_file}, {self.key_file}: not a certificate and its private key. Expected PEM files "
@@ -149,7 +151,7 @@ class Address:
         Args:
             server: str.
             protocol: one of PROTOCOLS; None: REST for an http address, otherwise gRPC.
-            encrypted: bool, whether TLS is wanted.
+            encrypted: bool, whether to use TLS.
 
         Raises:
             UserError: the address is invalid, or contradicts another argument.
@@ -161,16 +163,16 @@ class Address:
                 f"server {shown(server)}: that is where a request goes. Expected the server alone, "
                 f"{base if '://' in base else f'http://{base}'}{model}."
             )
-        found = _ADDRESS.fullmatch(server)
-        scheme = (found["scheme"] or "").lower() if found else ""
-        port = int(found["port"] or {"http": 80, "https": 443}.get(scheme, 0)) if found else 0
-        host = _host(found["host"]) if found else None
+        match = _ADDRESS.fullmatch(server)
+        scheme = (match["scheme"] or "").lower() if match else ""
+        port = int(match["port"] or {"http": 80, "https": 443}.get(scheme, 0)) if match else 0
+        host = _host(match["host"]) if match else None
         if not host or not 0 < port < 2**16:
             raise UserError(
                 f"server {shown(server)}: expected host:port, such as localhost:8500 (gRPC) or localhost:8501 (REST), "
                 "or an http:// or https:// address (REST); ports are 1 to 65535."
             )
-        path = urllib.parse.quote(valid_unicode(found["path"] or ""), safe="/%:@!$&'()*+,;=~").rstrip("/")
+        path = urllib.parse.quote(valid_unicode(match["path"] or ""), safe="/%:@!$&'()*+,;=~").rstrip("/")
         if not scheme and path:
             raise UserError(f"server {shown(server)}: a path needs http:// or https:// before the host.")
         if scheme and protocol == "grpc":
@@ -201,14 +203,14 @@ class Client:
     Attributes:
         transport: has `predict(signature, inputs) -> {output: list}`, of inputs {name: list of str, float or int}, and
             `status() -> [(version, state, message)]`; they raise ServerError.
-        retries: int, how often a failed request is repeated.
-        first_wait: float, seconds before the first repetition. The wait doubles each time and varies at random, so that
+        retries: int, number of times that a failed request is repeated.
+        first_wait: float, seconds before the first retry. The wait doubles each time and varies randomly, so that
             clients that failed together do not retry together.
     """
 
     def __init__(self, transport, retries=3, first_wait=0.5):
         self.transport, self.retries, self.first_wait = transport, retries, first_wait
-        self._wants_sentences = None  # until it has been asked for
+        self._wants_sentences = None  # until the server has been asked
 
     def translate(
         self,
@@ -227,21 +229,22 @@ class Client:
         Args:
             texts: list of str.
             split_sentences: "always": send the sentences of a text one by one, and join their answers; a score is their
-                sum. "never": send each text as it is. None, or "auto": split texts of several sentences where the
-                export has the signature `sentences`, since its model was trained on single ones.
+                sum. "never": send each text as it is. None, or "auto": split texts of several sentences if the export
+                has the signature `sentences`, since its model was trained on single sentences.
             alpha, extra_length: float and int, both or neither: see `SearchOptions`. None: the export's.
-            seed: int, instead of alpha where the export samples.
-            batch_size: int, texts per request; texts of similar length go together.
+            seed: int, instead of alpha if the export samples.
+            batch_size: int, texts per request; texts of similar length are batched together.
             on_progress: None, or a function called with the number of texts just translated.
 
         Raises:
             ServerError: there was no answer after all retries.
-            Failure: the answer is not that of an exported model that makes texts; `NoTranslations` if it is another's.
+            Failure: the answer is not that of an exported model that generates text; `NoTranslations` if the model is
+                of another kind.
             UserError: an option is out of range, or lacks the other one.
             TypeError: texts is not a list of str, or there are other arguments, which are fixed in the export.
         """
-        known = ("alpha", "extra_length", "seed", "split_sentences", "batch_size", "on_progress")
-        check_options(others, known, "translate")
+        names = ("alpha", "extra_length", "seed", "split_sentences", "batch_size", "on_progress")
+        check_options(others, names, "translate")
         texts = check_texts(texts)
         options = {"alpha": alpha, "seed": seed, "extra_length": extra_length}
         if parts := sentence_answers.parts_of(texts, split_sentences, self._has_sentences):
@@ -259,8 +262,8 @@ class Client:
             inputs = {"inputs": [texts[i] for i in places]}
             # One value per text, because a server that batches requests does not accept scalars.
             inputs |= {name: [value] * len(places) for name, value in options.items()}
-            found = self._retrying(lambda inputs=inputs: self.transport.predict(signature, inputs))
-            for i, answer in zip(places, self._checked(found, len(places)), strict=True):
+            outputs = self._retrying(lambda inputs=inputs: self.transport.predict(signature, inputs))
+            for i, answer in zip(places, self._checked(outputs, len(places)), strict=True):
                 answers[i] = dataclasses.replace(answer, is_short=sentence_answers.is_short(texts[i], answer.text))
             if on_progress:
                 on_progress(len(places))
@@ -270,17 +273,17 @@ class Client:
         """Calls a signature of an export that does not translate, such as an encoder's: see docs/serving.md.
 
         Args:
-            inputs: {name: list of str}, as many of each.
+            inputs: {name: list of str}, all of the same length.
             signature: str.
-            batch_size, on_progress: as `translate`.
+            batch_size, on_progress: as for `translate`.
 
         Returns:
-            A list of {name of the output: value}, one for each text. A value that is a list may be padded.
+            A list of {name of the output: value}, one per text. A value that is a list may be padded.
 
         Raises:
             ServerError: there was no answer after all retries.
-            Failure: an answer is not one for each text.
-            UserError, TypeError: the inputs are no lists of equally many str.
+            Failure: the number of answers is wrong.
+            UserError, TypeError: the inputs are not lists of str of the same length.
         """
         inputs = {name: check_texts(texts, name) for name, texts in inputs.items()}
         if len({*map(len, inputs.values())}) != 1:
@@ -289,23 +292,23 @@ class Client:
         joined = ["".join(row) for row in zip(*inputs.values(), strict=True)]
         answers = [None] * len(joined)
         for places in _batches(joined, batch_size):
-            some = {name: [texts[i] for i in places] for name, texts in inputs.items()}
-            found = self._retrying(lambda some=some: self.transport.predict(signature, some))
+            part = {name: [texts[i] for i in places] for name, texts in inputs.items()}
+            outputs = self._retrying(lambda part=part: self.transport.predict(signature, part))
             if wrong := [
-                name for name, rows in found.items() if not isinstance(rows, list) or len(rows) != len(places)
+                name for name, rows in outputs.items() if not isinstance(rows, list) or len(rows) != len(places)
             ]:
                 raise Failure(
                     f"{self.transport.address}: {self.transport.servable}: {wrong[0]} is not a list of "
                     f"{counted(len(places), 'answer')}. Expected one for each text."
                 )
             for at, i in enumerate(places):
-                answers[i] = {name: rows[at] for name, rows in found.items()}
+                answers[i] = {name: rows[at] for name, rows in outputs.items()}
             if on_progress:
                 on_progress(len(places))
         return answers
 
     def status(self):
-        """Returns [(version, state, message)] of the model: int, a word such as "AVAILABLE", and an error or ""."""
+        """Returns [(version, state, message)] of the model: int, a state such as "AVAILABLE", and an error or ""."""
         return self._retrying(self.transport.status)
 
     def close(self):
@@ -313,7 +316,7 @@ class Client:
         self.transport.close()
 
     def _has_sentences(self):
-        """Whether the export has the signature `sentences`; the server is asked once."""
+        """Returns whether the export has the signature `sentences`; asks the server only once."""
         if self._wants_sentences is None:
             try:
                 self._retrying(lambda: self.transport.predict(SENTENCES, {"inputs": [""]}))
@@ -336,29 +339,29 @@ class Client:
                 _LOGGER.warning(f"{error.code}: asking again in {wait:.1f} s ({attempt + 1} of {self.retries}).")
                 time.sleep(wait)
 
-    def _checked(self, found, count):
+    def _checked(self, outputs, count):
         """Checks the outputs of a signature and returns a list of ServedAnswer."""
         where = f"{self.transport.address}: {self.transport.servable}"
         try:
-            check_schema(found, _COLUMNS, where)
+            check_schema(outputs, _COLUMNS, where)
         except UserError as error:
             expected = f"Expected outputs, scores and truncated of {counted(count, 'text')}"
-            if "outputs" not in found and "truncated" in found:
+            if "outputs" not in outputs and "truncated" in outputs:
                 raise NoTranslations(
-                    f"{where}: answers with {', '.join(found)}. {expected}, as a model that makes texts has; "
+                    f"{where}: answers with {', '.join(outputs)}. {expected}, as a model that makes texts has; "
                     "Client.predict returns the answers of others."
                 ) from None
             raise Failure(f"{error} {expected}, as exports of t2t-exporter have.") from None
-        if sizes := [f"{len(found[name])} {name}" for name in _COLUMNS if len(found[name]) != count]:
+        if sizes := [f"{len(outputs[name])} {name}" for name in _COLUMNS if len(outputs[name]) != count]:
             raise Failure(f"{where}: answers {', '.join(sizes)} for {counted(count, 'text')}. Expected one for each.")
-        if not all(map(math.isfinite, found["scores"])):
+        if not all(map(math.isfinite, outputs["scores"])):
             raise Failure(f"{where}: a score is not finite: the model is damaged. Export it from another checkpoint.")
-        texts = map(valid_unicode, found["outputs"])
-        return [ServedAnswer(*row) for row in zip(texts, found["scores"], found["truncated"], strict=True)]
+        texts = map(valid_unicode, outputs["outputs"])
+        return [ServedAnswer(*row) for row in zip(texts, outputs["scores"], outputs["truncated"], strict=True)]
 
 
 def _batches(texts, batch_size):
-    """Yields lists of places in a list; texts of similar length go together."""
+    """Yields lists of indices of texts; texts of similar length are batched together."""
     batch_size = typed_value("batch_size", batch_size, int, DECODE_BATCH)
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     for start in range(0, len(order), batch_size):
@@ -375,8 +378,8 @@ def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retr
         tls: Tls; None: not encrypted, unless the address is https.
         timeout: float, seconds for one request, from looking up the host to the answer's last byte; each retry has
             the same time.
-        retries: int, how often a request is repeated if the server was not available (gRPC's UNAVAILABLE, REST's 503)
-            or did not answer in time.
+        retries: int, number of times that a request is repeated if the server was not available (gRPC's UNAVAILABLE,
+            REST's 503) or did not answer in time.
 
     Raises:
         UserError: an invalid address or file, or gRPC without the packages of `t2t_lite[serving]`.

@@ -70,9 +70,9 @@ class GrpcTransport:
         """Returns [(version, state, message)]."""
         request = get_model_status_pb2.GetModelStatusRequest()
         self._fill(request.model_spec)
-        found = self._call(self._models.GetModelStatus, request).model_version_status
+        statuses = self._call(self._models.GetModelStatus, request).model_version_status
         states = get_model_status_pb2.ModelVersionStatus.State
-        return [(one.version, states.Name(one.state), one.status.error_message) for one in found]
+        return [(version.version, states.Name(version.state), version.status.error_message) for version in statuses]
 
     def close(self):
         """Closes the channel."""

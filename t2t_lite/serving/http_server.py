@@ -1,4 +1,4 @@
-"""Serves a WSGI application by waitress until SIGTERM or Ctrl-C, then answers the requests that have come."""
+"""Serves a WSGI application by waitress until SIGTERM or Ctrl-C, then answers the requests that have arrived."""
 
 import functools
 import logging
@@ -18,15 +18,15 @@ except ImportError:
     raise UserError("waitress is not installed: pip install 't2t_lite[web]'.") from None
 
 _LOGGER = logging.getLogger("t2t_lite")
-_LONGEST_DRAIN = 60.0  # seconds; a client that does not read its answer must not hold the server up
+_LONGEST_DRAIN = 60.0  # seconds; a client that does not read its answer must not delay the server
 
 
 def open_listener(host, port):
-    """Returns a socket that listens. Raises `UserError` for a port that is taken, or a host that is not this machine.
+    """Returns a listening socket. Raises `UserError` for a port in use, or a host that is not this machine.
 
     Args:
         host: str, name or address.
-        port: int; 0: any that is free.
+        port: int; 0: any free port.
     """
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
@@ -49,30 +49,30 @@ def address_of(listener):
 def serve(application, listener, longest_body, most_connections=512, drain_seconds=0.0, on_stop=lambda: None):
     """Serves until the process gets a signal, see `stop_on_signal`. Must be called in the main thread.
 
-    From the signal on, `drain_seconds` go by as before; then no connection is accepted, and requests that have begun to
-    arrive are answered. A second signal ends the process at once.
+    After the signal, connections are accepted for another `drain_seconds`; then only requests that have begun to arrive
+    are answered. A second signal ends the process at once.
 
     Args:
-        application: WSGI callable. waitress answers by itself what is not HTTP.
+        application: WSGI callable. waitress itself answers requests that are not HTTP.
         listener: a listening socket, which is closed at the end.
-        longest_body: int. The application itself refuses longer bodies, so that its clients can read why; waitress
-            closes the connection of those that are four times as long.
-        most_connections: int. For another one the longest idle one is closed, or one whose request is slow to arrive;
+        longest_body: int. The application itself refuses longer bodies, so that its clients can read the reason;
+            waitress closes the connection if a body is four times as long.
+        most_connections: int. A further connection replaces the longest idle one, or one whose request arrives slowly;
             if all are being answered, it gets a 503.
-        drain_seconds: float, in which whoever sends requests here can learn that this server stops.
+        drain_seconds: float, time for load balancers to notice that this server stops.
         on_stop: function called at the signal.
     """
-    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # that requests wait is no news
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # waiting requests are normal
     sockets = {}
     server = waitress.create_server(
         application,
         map=sockets,
         sockets=[listener],
-        threads=most_connections,  # one for each, so that no request waits for a thread: most only wait for a batch
-        connection_limit=2 * most_connections + 100,  # of waitress, which would accept none at all: `make_room` is ours
-        channel_timeout=2**30,  # likewise: `check_time`
-        channel_request_lookahead=1,  # a client that goes while it is answered is seen
-        recv_bytes=2**18,  # of a request at a time; each time costs a look at every connection
+        threads=most_connections,  # one each, so that no request waits for a thread: most only wait for a batch
+        connection_limit=2 * most_connections + 100,  # never reached, since waitress would accept none: see `make_room`
+        channel_timeout=2**30,  # never reached: see `check_time`
+        channel_request_lookahead=1,  # detects a client that leaves while it is answered
+        recv_bytes=2**18,  # of a request at a time; each time all connections are polled
         max_request_body_size=4 * longest_body,
         asyncore_use_poll=True,
         log_socket_errors=False,
@@ -88,13 +88,15 @@ def serve(application, listener, longest_body, most_connections=512, drain_secon
             end = time.monotonic() + drain_seconds
             _loop(server, sockets, lambda: time.monotonic() >= end)
         connections = server.active_channels
-        _LOGGER.info(f"Stopping; requests in progress: {sum(one.is_busy for one in connections.values())}.")
+        _LOGGER.info(
+            f"Stopping; requests in progress: {sum(connection.is_busy for connection in connections.values())}."
+        )
         wasyncore.dispatcher.close(server)  # the listener alone: `server.close` would end the wake-up calls of threads
         end = time.monotonic() + _LONGEST_DRAIN
 
         def is_done():
-            for one in connections.values():
-                one.will_close = one.will_close or not one.is_busy  # no further request on it
+            for connection in connections.values():
+                connection.will_close = connection.will_close or not connection.is_busy  # accept no further request
             return not connections or time.monotonic() >= end
 
         _loop(server, sockets, is_done)
@@ -104,19 +106,17 @@ def serve(application, listener, longest_body, most_connections=512, drain_secon
 
 
 def _accept_waiting(server, accept):
-    """Accepts connections that wait, since one for each look at all others would be slow when many come.
-
-    They are few beside those that are open, so that no other one makes room before its request has been read.
-    """
+    """Accepts several waiting connections, since one per poll of all others would be slow when many arrive."""
+    # They are few compared to the open ones, so that none of these makes room before its request has been read.
     for _ in range(max(1, server.most_connections // 8)):
-        before = len(server.active_channels)
+        num_channels = len(server.active_channels)
         accept()
-        if len(server.active_channels) == before:
+        if len(server.active_channels) == num_channels:
             return
 
 
 def _loop(server, sockets, is_done):
-    """Lets waitress work until `is_done()`."""
+    """Runs waitress' loop until `is_done()`."""
     checked = 0.0
     while not is_done():
         wasyncore.loop(timeout=0.1 if not server.accepting else 1, use_poll=True, map=sockets, count=1)

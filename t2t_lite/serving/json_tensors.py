@@ -1,7 +1,7 @@
 """Tensors in the JSON of TensorFlow Serving's REST API: requests in row and column format, and their answers.
 
-Forms and error messages are those of TensorFlow Serving's json_tensor.cc. Its JSON is stricter here: NaN, Infinity,
-invalid UTF-8, a name that is there twice and anything after the object are errors.
+Formats and error messages are those of TensorFlow Serving's json_tensor.cc. JSON is stricter here: NaN, Infinity,
+invalid UTF-8, a repeated name and anything after the object are errors.
 """
 
 import base64
@@ -13,10 +13,10 @@ import numpy as np
 from t2t_lite.files.safe_json import strict_json
 from t2t_lite.serving.refusals import Refusal
 
-_NAMES = {"float32": "float", "float64": "double"}  # others have the same name in TensorFlow and in its C++
+_NAMES = {"float32": "float", "float64": "double"}  # other types have the same name in TensorFlow and in its C++
 _MOST_SHOWN = 256  # characters of a value in a message
 _NUMBERS_AT_ONCE = 10_000
-_MOST_AXES = 32  # NumPy has no more than 64
+_MOST_AXES = 32  # NumPy has at most 64
 
 
 def parse_body(body):
@@ -35,22 +35,22 @@ def parse_body(body):
 
 
 def tensors_of(request, specs):
-    """Returns ({input: array}, whether they came in row format). Texts are bytes, in arrays of objects.
+    """Returns ({input: array}, whether the request is in row format). Texts are bytes, in arrays of objects.
 
     Args:
         request: dict of `parse_body`, with "instances" (row format) or "inputs" (column format).
         specs: {input: tf.TensorSpec} of the signature.
 
     Raises:
-        Refusal: another form, type or shape.
+        Refusal: the format, a type or a shape is wrong.
     """
     is_row = "instances" in request
     if is_row and "inputs" in request:
         raise _invalid(request, "Not formatted correctly expecting only one of 'inputs' or 'instances' keys to exist")
     if not is_row and "inputs" not in request:
         raise Refusal("Missing 'inputs' or 'instances' key")
-    read = _from_rows if is_row else _from_columns
-    tensors = read(request["instances" if is_row else "inputs"], {name: spec.dtype for name, spec in specs.items()})
+    parse = _from_rows if is_row else _from_columns
+    tensors = parse(request["instances" if is_row else "inputs"], {name: spec.dtype for name, spec in specs.items()})
     for name, tensor in tensors.items():
         if not specs[name].shape.is_compatible_with(tensor.shape):
             raise Refusal(f"input {name}: expected the shape {specs[name].shape}, found {tensor.shape}")
@@ -58,15 +58,15 @@ def tensors_of(request, specs):
 
 
 def rows_of(request, specs):
-    """Returns the number of rows that `tensors_of` would read, in the form that they seem to have; 1: not known."""
-    given = request.get("instances", request.get("inputs"))
-    is_named = "instances" not in request and _is_object(given)
-    columns = [given.get(name) for name in specs] if is_named else [given]
+    """Returns the apparent number of rows that `tensors_of` would read; 1 if unknown."""
+    values = request.get("instances", request.get("inputs"))
+    is_named = "instances" not in request and _is_object(values)
+    columns = [values.get(name) for name in specs] if is_named else [values]
     return max((len(column) for column in columns if isinstance(column, list)), default=1)
 
 
 def body_of(outputs, is_row):
-    """Returns the answer's body, bytes, for {output: array}, in which the first axis is the batch."""
+    """Returns the answer's body, bytes, for {output: array}; the first axis is the batch."""
     columns = {name: _plain(name, value) for name, value in outputs.items()}
     if len(columns) == 1:
         (answer,) = columns.values()
@@ -83,7 +83,7 @@ def to_json(value):
 
 
 def _json(value, levels):
-    """Returns what `json.dumps` does, made row by row: no other thread of Python runs while it makes one text."""
+    """Returns `json.dumps(value)`, computed row by row, since no other thread of Python runs during a call."""
     if levels and isinstance(value, dict):
         return f"{{{', '.join(f'{_json(name, 0)}: {_json(item, levels - 1)}' for name, item in value.items())}}}"
     if levels and isinstance(value, list) and value and isinstance(value[0], list | dict):
@@ -102,7 +102,7 @@ def _from_rows(rows, dtypes):
             "instances is a plain list, but expecting list of objects as multiple input tensors required as per "
             f"tensorinfo_map: {', '.join(sorted(dtypes))}"
         )
-    found = {name: [] for name in dtypes}
+    tensors_by_name = {name: [] for name in dtypes}
     for number, row in enumerate(rows):
         if _is_object(row) != are_objects:
             expected = "object but got list" if are_objects else "value/list but got object"
@@ -110,20 +110,20 @@ def _from_rows(rows, dtypes):
         row = row if are_objects else dict.fromkeys(dtypes, row)
         if row.keys() != dtypes.keys():
             raise Refusal(
-                f"Failed to process element: {number} of 'instances' list. JSON object: {_shown(row)} keys must be "
+                f"Failed to process element: {number} of 'instances' list. JSON object: {_beginning(row)} keys must be "
                 f"equal to: {','.join(sorted(dtypes))}"
             )
         for name, value in row.items():
             try:
                 tensor = _tensor(value, dtypes[name])
-                if found[name] and tensor.shape != found[name][0].shape:
-                    raise Refusal(f"Expecting shape {_brackets(found[name][0])} but got: {_brackets(tensor)}")
+                if tensors_by_name[name] and tensor.shape != tensors_by_name[name][0].shape:
+                    raise Refusal(f"Expecting shape {_brackets(tensors_by_name[name][0])} but got: {_brackets(tensor)}")
             except Refusal as error:
                 key = f" key: {name}" if are_objects else ""
                 where = f"Failed to process element: {number}{key} of 'instances' list."
                 raise Refusal(f"{where} Error: {error.code}: {error.message}", error.code) from None
-            found[name].append(tensor)
-    return {name: np.stack(tensors) for name, tensors in found.items()}
+            tensors_by_name[name].append(tensor)
+    return {name: np.stack(tensors) for name, tensors in tensors_by_name.items()}
 
 
 def _from_columns(columns, dtypes):
@@ -141,7 +141,7 @@ def _from_columns(columns, dtypes):
 
 
 def _tensor(value, dtype):
-    """Returns an array of a JSON value; nested lists are its axes."""
+    """Returns the array of a JSON value; nested lists are its axes."""
     shape, item = [], value
     while isinstance(item, list):
         shape.append(len(item))
@@ -172,7 +172,7 @@ def _collect(value, level, shape, dtype, values):
 
 
 def _scalar(value, dtype):
-    """Returns a JSON value as what an array of `dtype` holds: bytes, bool, int or float."""
+    """Returns a JSON value as an element of an array of `dtype`: bytes, bool, int or float."""
     if dtype == "string" and isinstance(value, str):
         try:
             return value.encode()
@@ -202,11 +202,13 @@ def _scalar(value, dtype):
 
 
 def _plain(name, tensor):
-    """Returns the JSON value of an array. A float32 has the digits that tell it from its neighbours, not more."""
+    """Returns the JSON value of an array. A float32 has only the digits that distinguish it from its neighbors."""
     if tensor.dtype == object:
         return _map(_bytes_object if name.endswith("_bytes") else _text, tensor.tolist())
     if tensor.dtype == np.float32:
-        if tensor.ndim > 1 and tensor.size > _NUMBERS_AT_ONCE:  # the rest of the server waits while NumPy makes digits
+        if (
+            tensor.ndim > 1 and tensor.size > _NUMBERS_AT_ONCE
+        ):  # the rest of the server waits while NumPy formats numbers
             return [_plain(name, row) for row in tensor]
         return tensor.astype(str).astype(float).tolist()
     return tensor.tolist()
@@ -244,11 +246,11 @@ def _brackets(tensor):
 
 
 def _invalid(value, what):
-    return Refusal(f"JSON Value: {_shown(value)} {what}")
+    return Refusal(f"JSON Value: {_beginning(value)} {what}")
 
 
-def _shown(value):
-    """Returns the beginning of a value as JSON, without walking through all of a large one."""
+def _beginning(value):
+    """Returns the beginning of a value as JSON, without encoding all of a large one."""
     text, encoder = "", json.JSONEncoder()  # ASCII: a value may hold half a surrogate pair
     for part in encoder.iterencode(value):
         text += part[:_MOST_SHOWN]

@@ -1,7 +1,7 @@
 """Translates lines through a server: from a file, from standard input as they arrive, or typed by a user.
 
-Of an encoder, a line of output is the JSON of what the server answers for a line, which has two texts with a tab
-between them where the encoder reads pairs, or questions and contexts.
+For an encoder, a line of output is the JSON of the server's answer. If the encoder reads pairs, or questions and
+contexts, a line of input has two texts with a tab between them.
 """
 
 import logging
@@ -29,31 +29,31 @@ class LineQueries:
 
     Args:
         client: result of `serving.client.open_client`.
-        decode_hparams: str, `name=value,…` of alpha, or sampling_seed where the export samples, with extra_length, and
-            of write_beam_scores.
+        decode_hparams: str, `name=value,…` of write_beam_scores, and of extra_length with alpha, or with sampling_seed
+            if the export samples.
         batch_size: int, sentences per request.
-        split_sentences: as of `Client.translate`.
+        split_sentences: as for `Client.translate`.
 
     Raises:
-        UserError: another setting, since those are fixed in the export, or a value out of range.
+        UserError: a setting is fixed in the export, or a value is out of range.
     """
 
     def __init__(self, client, decode_hparams="", batch_size=32, split_sentences=None):
         settings = DecodeHParams.parse(decode_hparams)
-        given = set(parse_assignments(decode_hparams, "--decode_hparams"))
-        if fixed := sorted(given - set(_SETTINGS)):
+        assigned = set(parse_assignments(decode_hparams, "--decode_hparams"))
+        if fixed := sorted(assigned - set(_SETTINGS)):
             raise UserError(
                 f"--decode_hparams: {', '.join(fixed)}: fixed in the export. Expected {', '.join(_SETTINGS)}; "
                 "t2t-exporter takes the others."
             )
-        given &= {*_OF_THE_SEARCH}
-        if given and (len(given) != 2 or "extra_length" not in given):
+        assigned &= {*_OF_THE_SEARCH}
+        if assigned and (len(assigned) != 2 or "extra_length" not in assigned):
             raise UserError(
-                f"--decode_hparams: {', '.join(sorted(given))}: expected alpha and extra_length, or, of an export that "
-                "samples, sampling_seed and extra_length; the export's own are not known."
+                f"--decode_hparams: {', '.join(sorted(assigned))}: expected alpha and extra_length, or, of an export "
+                "that samples, sampling_seed and extra_length; the export's own are not known."
             )
         self._client = client
-        names = [_OF_THE_SEARCH[name] for name in given]
+        names = [_OF_THE_SEARCH[name] for name in assigned]
         self._options = {name: getattr(settings.search, name) for name in names} | {"batch_size": batch_size}
         self._options["split_sentences"] = split_sentences
         self._has_scores = settings.write_beam_scores
@@ -95,11 +95,11 @@ class LineQueries:
         return "".join(f"{self._output(answer)}{score}\n" for answer, score in zip(answers, scores, strict=True))
 
     def _output(self, answer):
-        """Returns the text of an answer; of an encoder's, a dict, its JSON."""
+        """Returns the text of an answer, or the JSON of an encoder's answer, a dict."""
         return json_text(_unpadded(answer)) if isinstance(answer, dict) else as_field(answer.text)
 
     def _answers(self, texts, first=1, on_progress=None):
-        """Returns a list of `Answer`, or of an encoder's answers, {name of the output: value}."""
+        """Returns a list of `Answer`, or of {name of the output: value} for an encoder."""
         answers = self._translations(texts, on_progress) if self._columns is None else None
         if answers is None:
             answers = self._client.predict(
@@ -116,7 +116,7 @@ class LineQueries:
         return answers
 
     def _translations(self, texts, on_progress):
-        """Returns a list of `Answer`; None if the model is found to be an encoder."""
+        """Returns a list of `Answer`; None if the model turns out to be an encoder."""
         try:
             return self._client.translate(texts, on_progress=on_progress, **self._options)
         except NoTranslations:
@@ -129,7 +129,7 @@ class LineQueries:
         return None
 
     def _takes(self, columns, text):
-        """Whether the model has these inputs."""
+        """Returns whether the model has these inputs."""
         try:
             self._client.predict(dict(zip(columns, ([part] for part in text.split("\t")), strict=False)))
         except ServerError as error:
@@ -139,7 +139,7 @@ class LineQueries:
         return True
 
     def _inputs(self, texts, first):
-        """Returns {input: list of str} of lines. Raises `UserError` for one of another number of columns."""
+        """Returns {input: list of str} of lines. Raises `UserError` for a line with another number of columns."""
         if len(self._columns) == 1:
             return {self._columns[0]: texts}
         rows = [text.split("\t") for text in texts]
@@ -153,7 +153,7 @@ class LineQueries:
 
 
 def _unpadded(answer):
-    """Returns an encoder's answer without the padding of words and masks to the most of a request, "" and 0."""
+    """Returns an encoder's answer without the padding, "" and 0, of words and masks to the longest of a request."""
     lists = {name: value for name, value in answer.items() if isinstance(value, list)}
     of_texts = [value for value in lists.values() if _texts(value)]
     if not of_texts:
@@ -164,7 +164,7 @@ def _unpadded(answer):
 
 
 def _texts(value):
-    """Returns the texts in a value of JSON, at any depth of lists."""
+    """Returns the texts in a JSON value, at any depth of lists."""
     if isinstance(value, list):
         return [text for item in value for text in _texts(item)]
     return [value] if isinstance(value, str) else []

@@ -21,14 +21,14 @@ from t2t_lite.serving.served_export import ServedExport
 
 _LOGGER = logging.getLogger("t2t_lite")
 _NAME = re.compile(r"\d{1,18}")
-_LONGEST_END = 60.0  # seconds; a version that takes longer to load must not hold the server up
+_LONGEST_END = 60.0  # seconds; a version that takes longer to load must not delay the server
 
 
 class ModelVersions:
-    """Loads the newest version and finds it for requests; thread-safe, but for `refresh`.
+    """Loads the newest version and provides it to requests; thread-safe, except for `refresh`.
 
-    A version that is replaced gets no new requests. It is freed when its last request is answered, since nothing else
-    refers to it then.
+    A replaced version gets no new requests. It is freed when its last request is answered, since nothing else refers to
+    it then.
 
     Args:
         name: str, the model's name in messages.
@@ -44,10 +44,10 @@ class ModelVersions:
         self._freed = []
 
     def refresh(self):
-        """Loads the newest version, unless it is loaded, and drops the one before.
+        """Loads the newest version, unless it is loaded, and drops the previous one.
 
         Raises:
-            UserError: there is no version, or it cannot be loaded. Then the one before is still served.
+            UserError: there is no version, or it cannot be loaded. Then the previous one is still served.
         """
         paths = self._paths()
         if not paths:
@@ -64,18 +64,20 @@ class ModelVersions:
 
     def watch(self, seconds, stop):
         """Refreshes whenever a file of the exports has changed, until the event `stop` is set."""
-        before = ()  # the first time it looks in any case: files may have changed since the last `refresh`
+        fingerprint = ()  # always refreshes the first time: files may have changed since the last `refresh`
         while not stop.wait(seconds):
             if self._freed:  # a loaded SavedModel refers to itself in many places
                 self._freed.clear()
                 gc.collect()
             try:
-                if (now := self._fingerprint()) == before:
+                if (current := self._fingerprint()) == fingerprint:
                     continue
-                before, version = now, self._served[0]
+                fingerprint, version = current, self._served[0]
                 self.refresh()
             except (UserError, Failure) as error:
-                before = None if isinstance(error, Failure) else before  # it may pass without a change of the files
+                fingerprint = (
+                    None if isinstance(error, Failure) else fingerprint
+                )  # a failure may pass without a change of the files
                 _LOGGER.warning(f"{error} What was loaded before is still served: {self.name}, {self._served[0]}.")
             else:
                 if version != self._served[0]:
@@ -97,14 +99,14 @@ class ModelVersions:
         return [(number, *states[number]) for number in sorted(states, reverse=True) if version in (None, number)]
 
     def is_available(self):
-        """Whether a version can be used."""
+        """Returns whether a version can be used."""
         return self._served is not None
 
     def __str__(self):
         return f"{self.name}, version {self._served[0]}"
 
     def _end(self, number):
-        if self._states[number][0] == "UNLOADING":  # it may have been loaded again, also in vain
+        if self._states[number][0] == "UNLOADING":  # it may have been loaded again, perhaps in vain
             self._states[number] = ("END", "OK", "")
         self._freed.append(number)
 
@@ -119,13 +121,13 @@ class ModelVersions:
         self._states[number] = ("LOADING", "OK", "")
         try:
             return self._load(path)
-        except Exception as error:  # what a damaged file raises is of many kinds
+        except Exception as error:  # damaged files raise many kinds of errors
             message = f"{path}: cannot be loaded: {first_line(error)}. Export it again, or remove this folder."
             self._states[number] = ("END", "INTERNAL", message)
             raise UserError(message) from error
 
     def _fingerprint(self):
-        """Returns something that differs when a file has changed; while the folder cannot be read, it is None."""
+        """Returns a value that differs when a file has changed, or None while the folder cannot be read."""
         try:
             folders = [folder for export in self._paths().values() for folder in tf.io.gfile.walk(export)]
             files = [os.path.join(folder, name) for folder, _, names in folders for name in names]
@@ -142,10 +144,10 @@ def _load(path):
 
 @contextlib.contextmanager
 def watching(versions, seconds):
-    """Context in which a thread calls `versions.watch`.
+    """Context manager in which a thread calls `versions.watch`.
 
-    The thread has ended after it: Python ends those that are left by an exception, which TensorFlow's C++ does not let
-    through, so that a server which was asked to stop would abort.
+    The thread ends with the context: Python ends remaining threads by an exception, which TensorFlow's C++ does not
+    pass on, so that a server that was asked to stop would abort.
     """
     stop = threading.Event()
     thread = threading.Thread(target=versions.watch, args=(seconds, stop), daemon=True)

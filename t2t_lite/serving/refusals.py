@@ -1,4 +1,4 @@
-"""Errors that a server answers a request with, as TensorFlow Serving's REST API does."""
+"""Errors with which a server answers a request, as in TensorFlow Serving's REST API."""
 
 import http
 
@@ -12,8 +12,8 @@ _STATUSES = {
     "UNAVAILABLE": 503,
     "DEADLINE_EXCEEDED": 504,
     "UNIMPLEMENTED": 501,
-    "CANCELLED": 503,  # hardly anyone is there to read it
-    "REQUEST_TIMEOUT": 408,  # not of gRPC's, as the next one
+    "CANCELLED": 503,  # hardly anyone will read it
+    "REQUEST_TIMEOUT": 408,  # not one of gRPC's, like the next one
     "UNSUPPORTED_MEDIA_TYPE": 415,
 }
 RETRY_AFTER = 1  # seconds, of answers with status 503

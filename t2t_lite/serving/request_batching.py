@@ -9,20 +9,20 @@ import numpy as np
 
 from t2t_lite.serving.refusals import Refusal
 
-PATIENCE = 0.5  # seconds, after which a waiting request asks whether somebody still waits for it
+PATIENCE = 0.5  # seconds, the interval at which a waiting request checks whether it is abandoned
 
 
 class Batcher:
     """Calls signatures from a few threads of its own.
 
-    A free thread takes the oldest request at once, and with it the requests of the same signature and shapes that have
-    come meanwhile. A request of more rows than a call has gives one call's rows at a time, and goes to the end of the
-    queue with the rest, so that short requests need not wait for long ones. Under load, while others wait, a thread
-    first gives the callers that have just been answered `wait` seconds to ask again: otherwise two groups of callers
-    would take turns with half-full batches.
+    A free thread takes the oldest request at once, together with the requests of the same signature and shapes that
+    have arrived meanwhile. A request with more rows than fit into a call is computed one call at a time, and the rest
+    goes to the end of the queue, so that short requests need not wait for long ones. Under load, a thread first gives
+    the callers that have just been answered `wait` seconds to ask again: otherwise two groups of callers would
+    alternate with half-full batches.
 
     Args:
-        most_rows: int, rows of a call. A request of more is split, if its rows are independent.
+        most_rows: int, rows of a call. A larger request is split if its rows are independent.
         num_threads: int.
         wait: float, seconds without a new request after which a batch is full enough.
         on_batch: None, or a function called with (rows, seconds that each request waited, seconds of the call).
@@ -33,7 +33,7 @@ class Batcher:
         self._most_rows, self._wait = most_rows, wait
         self._most_waiting = math.inf if most_waiting is None else most_waiting
         self._on_batch = on_batch or (lambda rows, waits, seconds: None)
-        self._requests = collections.deque()  # those with rows that nobody has taken, in the order of their turns
+        self._requests = collections.deque()  # those with rows that no thread has taken, in the order of their turns
         self._changed = threading.Condition()
         for _ in range(num_threads):
             threading.Thread(target=self._work, daemon=True).start()
@@ -49,18 +49,18 @@ class Batcher:
         Args:
             signature: Signature.
             inputs: {name: array}.
-            is_abandoned: function that returns whether nobody waits for the outputs any more. It is asked while the
+            is_abandoned: function that returns whether nobody waits for the outputs any more. It is called while the
                 request waits; rows that no thread has taken by then are not computed.
 
         Raises:
             Refusal: the request is too long and cannot be split, too many rows wait, or it is abandoned.
-            Exception: what the call raises.
+            Exception: any error of the call.
         """
         request = _Request(signature, inputs)
         if request.key is None and request.rows > self._most_rows:
             raise Refusal(f"Task size {request.rows} is larger than maximum input batch size {self._most_rows}")
         with self._changed:
-            if self._requests and request.rows + sum(one.left for one in self._requests) > self._most_waiting:
+            if self._requests and request.rows + sum(waiting.left for waiting in self._requests) > self._most_waiting:
                 raise Refusal("The batch scheduling queue to which this task was submitted is full", "UNAVAILABLE")
             self._requests.append(request)
             self._changed.notify_all()
@@ -82,7 +82,7 @@ class Batcher:
         while True:
             batch = self._take()
             self._answer(batch)
-            del batch  # an export that is no longer served is kept by nothing
+            del batch  # so that nothing refers to an export that is no longer served
 
     def _take(self):
         """Waits for requests and takes the rows of one call from them, a list of `_Part`."""
@@ -103,8 +103,8 @@ class Batcher:
             return batch
 
     def _await_more(self):
-        """Returns when a full batch waits, or nobody has asked for a while."""
-        while (count := len(self._requests)) and sum(one.left for one in self._requests) < self._most_rows:
+        """Returns when a full batch waits, or no request has arrived for a while."""
+        while (count := len(self._requests)) and sum(request.left for request in self._requests) < self._most_rows:
             if not self._changed.wait(self._wait) and len(self._requests) == count:
                 return
 
@@ -114,7 +114,7 @@ class Batcher:
             outputs = batch[0].request.signature(_joined([part.inputs for part in batch]))
         except Exception as error:
             if len(batch) > 1:
-                for part in batch:  # the others have a right to their answers
+                for part in batch:  # other requests still get their answers
                     self._answer([part])
                 return
             with self._changed:
@@ -132,14 +132,14 @@ class Batcher:
 
 
 class _Part:
-    """Rows of a request that are computed in one call; `first` is the first one's place in the request."""
+    """Rows of a request that are computed in one call; `first` is the index of the first one in the request."""
 
     def __init__(self, request, first, rows, inputs):
         self.request, self.first, self.rows, self.inputs = request, first, rows, inputs
 
 
 class _Request:
-    """A request that waits.
+    """A waiting request.
 
     Attributes:
         rows: int, its share of a batch.

@@ -46,19 +46,19 @@ class RestTransport:
     def predict(self, signature, inputs):
         """Calls a signature; returns {name of the output: list}."""
         body = {"signature_name": signature, "inputs": inputs}
-        found = self._ask("POST", f"{self._path}:predict", json.dumps(body)).get("outputs")
-        return found if isinstance(found, dict) else {"outputs": found}
+        outputs = self._ask("POST", f"{self._path}:predict", json.dumps(body)).get("outputs")
+        return outputs if isinstance(outputs, dict) else {"outputs": outputs}
 
     def status(self):
         """Returns [(version, state, message)]."""
-        found = self._ask("GET", self._path)
+        answer = self._ask("GET", self._path)
         try:
-            check_schema(found, _STATUS, f"{self.address}: {self.servable}")
-            versions = [int(one["version"]) for one in found["model_version_status"]]
+            check_schema(answer, _STATUS, f"{self.address}: {self.servable}")
+            versions = [int(version["version"]) for version in answer["model_version_status"]]
         except ValueError as error:  # UserError too
             raise Failure(f"{error} Expected the answer of a TensorFlow Serving.") from None
-        messages = [one.get("status", {}).get("error_message", "") for one in found["model_version_status"]]
-        states = [one["state"] for one in found["model_version_status"]]
+        messages = [version.get("status", {}).get("error_message", "") for version in answer["model_version_status"]]
+        states = [version["state"] for version in answer["model_version_status"]]
         return list(zip(versions, states, messages, strict=True))
 
     def close(self):
@@ -79,29 +79,27 @@ class RestTransport:
             except Exception as error:
                 outcome.append(error)
 
-        # A socket's own time-out applies to each step: looking up the host has none, and a server that keeps sending
+        # A socket's own timeout applies to each step: looking up the host has none, and a server that keeps sending
         # single bytes would never exceed it.
         thread = threading.Thread(target=exchange, daemon=True)
         thread.start()
         try:
             thread.join(self._timeout)
-            found = outcome[0] if outcome else self._error("DEADLINE_EXCEEDED", "")
+            answer = outcome[0] if outcome else self._error("DEADLINE_EXCEEDED", "")
         finally:
             _break_off(sockets)
-        if isinstance(found, Exception):
-            raise found
-        return self._content(*found)
+        if isinstance(answer, Exception):
+            raise answer
+        return self._content(*answer)
 
     def _exchange(self, connection, sockets, method, path, body):
-        """Returns (status, reason, content, Retry-After) of an answer. Raises ServerError if there is none.
-
-        The connection's socket is added to `sockets`, since the connection drops it once the answer has started.
-        """
+        """Returns (status, reason, content, Retry-After) of an answer. Raises ServerError if there is none."""
+        # The connection's socket is added to `sockets`, since the connection drops it once the answer has started.
         try:
             connection.connect()
             sockets.append(connection.sock)
             connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
-            with contextlib.closing(connection.getresponse()) as answer:  # left open, it would hold the connection
+            with contextlib.closing(connection.getresponse()) as answer:  # otherwise it would keep the connection open
                 return self._read(answer)
         except TimeoutError:
             raise self._error("DEADLINE_EXCEEDED", "") from None
@@ -128,17 +126,17 @@ class RestTransport:
     def _content(self, status, reason, data, retry_after):
         """Returns the JSON object in an answer. Raises ServerError if it is an error."""
         try:
-            found = parse_json(data, f"{self.address}: not a TensorFlow Serving, its answer", LONGEST_ANSWER, dict)
+            content = parse_json(data, f"{self.address}: not a TensorFlow Serving, its answer", LONGEST_ANSWER, dict)
         except UserError as error:
             if status == 200:
                 raise Failure(str(error)) from None
-            found = {}
+            content = {}
         if status != 200:
-            code, details = _CODES.get(status, f"HTTP {status}"), found.get("error")
+            code, details = _CODES.get(status, f"HTTP {status}"), content.get("error")
             error = self._error(code, details if isinstance(details, str) and details else f"HTTP {status} {reason}")
             error.retry_after = int(retry_after[:6]) if re.fullmatch("[0-9]+", retry_after) else 0  # or it is a date
             raise error
-        return found
+        return content
 
     def _error(self, code, details):
         return server_error(code, details, self.address, self.servable, self._timeout)
@@ -146,7 +144,7 @@ class RestTransport:
 
 def _break_off(sockets):
     """Closes sockets, and wakes threads that are waiting for them."""
-    for one in sockets:
+    for connected in sockets:
         with contextlib.suppress(OSError):
-            one.shutdown(socket.SHUT_RDWR)
-        one.close()
+            connected.shutdown(socket.SHUT_RDWR)
+        connected.close()

@@ -1,7 +1,7 @@
 """TensorFlow Serving's REST API over an export: a WSGI application. docs/serving.md lists the paths.
 
-Paths, JSON and error messages are those of TensorFlow Serving's http_rest_api_handler.cc, so that its clients do not
-notice the difference.
+Paths, JSON and error messages are those of TensorFlow Serving's http_rest_api_handler.cc, so that its clients notice no
+difference.
 """
 
 import gzip
@@ -37,8 +37,8 @@ class RestServer:
         versions: ModelVersions.
         batcher: Batcher.
         metrics: ServerMetrics.
-        most_rows: int, rows of a request.
-        longest_body: int, bytes of a request, as sent and decompressed.
+        most_rows: int, maximum number of rows of a request.
+        longest_body: int, maximum number of bytes of a request, as sent and decompressed.
         origins: list of str, such as https://example.org, whose pages may read answers in a browser; "*": all.
     """
 
@@ -46,11 +46,11 @@ class RestServer:
         self._versions, self._batcher, self._metrics = versions, batcher, metrics
         self._most_rows, self._longest_body, self._origins = most_rows, longest_body, origins
         self._is_stopping = False
-        # One request is parsed at a time: the objects of a hostile one take many times the bytes of its text.
+        # One request is parsed at a time: the objects of a hostile one take many times the memory of its text.
         self._parsing = threading.Lock()
 
     def __call__(self, environ, start_response):
-        """Answers a request, as PEP 3333 says."""
+        """Answers a request (PEP 3333)."""
         start, method = time.perf_counter(), environ["REQUEST_METHOD"]
         is_head, method = method == "HEAD", "GET" if method == "HEAD" else method
         path, code, kind = _AUTHORITY.sub("", environ["REQUEST_URI"]).partition("?")[0], "OK", "application/json"
@@ -81,17 +81,17 @@ class RestServer:
         return [] if is_head else [answer]
 
     def stop(self):
-        """Lets /health say that the server stops; requests are still answered."""
+        """Makes /health report that the server is stopping; requests are still answered."""
         self._is_stopping = True
 
     def _sharing(self, environ):
-        """Returns the headers by which a browser lets pages of other origins read the answer (CORS)."""
+        """Returns the headers that allow pages of other origins to read the answer in a browser (CORS)."""
         if not self._origins:
             return []
         headers, origin = [("Vary", "Origin")], environ.get("HTTP_ORIGIN", "")
         if "*" in self._origins or origin.lower() in self._origins:
             headers.append(("Access-Control-Allow-Origin", "*" if "*" in self._origins else origin))
-            if environ["REQUEST_METHOD"] == "OPTIONS":  # what it asks before
+            if environ["REQUEST_METHOD"] == "OPTIONS":  # a preflight request
                 headers += [("Access-Control-Allow-Methods", "GET, POST, OPTIONS"), ("Access-Control-Max-Age", "86400")]
                 headers.append(("Access-Control-Allow-Headers", "*"))
             else:
@@ -156,7 +156,7 @@ class RestServer:
                 raise Refusal(f'Serving signature name: "{signature_name[:200]}" not found in signature def')
             signature = export.signatures[signature_name]
             rows = rows_of(request, signature.inputs)
-            if rows > self._most_rows:  # before they become arrays, which takes far longer than reading the JSON
+            if rows > self._most_rows:  # before converting them to arrays, which takes far longer than parsing the JSON
                 raise Refusal(f"Task size {rows} is larger than maximum input batch size {self._most_rows}")
             inputs, is_row = tensors_of(request, signature.inputs)
             del body, request
@@ -214,7 +214,7 @@ def _version(digits):
 
 
 def _reason(error):
-    """Returns the line of TensorFlow's message that says what was wrong, not where in the graph."""
+    """Returns the line of TensorFlow's message that describes the error, without its location in the graph."""
     heads = ("Graph execution error", "Detected at", "<stack traces", "\t")
     lines = [line for line in error.message.splitlines() if line and not line.startswith(heads)]
     return lines[0] if lines else "the model refused the inputs"

@@ -5,17 +5,17 @@ import numpy as np
 from t2t_lite.corpora.sentences import join_texts, sentence_parts
 from t2t_lite.serving.refusals import Refusal
 
-# Which signatures are of texts that are split: see `served_export.Signature`.
+# The signatures whose texts are split: see `served_export.Signature`.
 _ATTRIBUTES = {"auto": "wants_sentences", "always": "is_of_texts"}
 
 
 class SentenceBatcher:
-    """Runs requests as a `Batcher` does; texts of several sentences become several rows.
+    """Runs requests like a `Batcher`; texts of several sentences become several rows.
 
     Args:
         batcher: Batcher.
-        split_sentences: one of `SPLIT_SENTENCES`, or None for "auto": of models that were trained on single sentences.
-        most_rows: int, the most sentences of a request.
+        split_sentences: one of `SPLIT_SENTENCES`, or None for "auto": if the model was trained on single sentences.
+        most_rows: int, maximum number of sentences of a request.
     """
 
     def __init__(self, batcher, split_sentences, most_rows):
@@ -23,10 +23,10 @@ class SentenceBatcher:
         self._attribute = _ATTRIBUTES.get(split_sentences or "auto", "")
 
     def run(self, signature, inputs, **options):
-        """Returns the outputs of a signature, {name: array}; raises what `Batcher.run` raises, whose arguments it has.
+        """Returns the outputs of a signature, {name: array}; arguments and errors are those of `Batcher.run`.
 
-        A score is the sum of the sentences' scores, and a text is truncated where a sentence is. `Refusal`: there are
-        too many sentences.
+        A score is the sum of the sentences' scores, and a text is truncated if a sentence is. Raises `Refusal` if there
+        are too many sentences.
         """
         texts = inputs.get("inputs")
         if not getattr(signature, self._attribute, False) or texts.ndim != 1:
@@ -42,10 +42,10 @@ class SentenceBatcher:
         many["inputs"] = np.array([part.encode() for of_text in parts for part in of_text], object)
         outputs = self._batcher.run(signature, many, **options)
         starts = np.cumsum([0, *counts[:-1]])
-        found = iter(outputs["outputs"])
-        joined = [join_texts([next(found).decode() for _ in of_text])[0].encode() for of_text in parts]
+        translations = iter(outputs["outputs"])
+        texts_joined = [join_texts([next(translations).decode() for _ in of_text])[0].encode() for of_text in parts]
         return {
-            "outputs": np.array(joined, object),
+            "outputs": np.array(texts_joined, object),
             "scores": np.add.reduceat(outputs["scores"], starts),
             "truncated": np.logical_or.reduceat(outputs["truncated"], starts),
         }

@@ -22,7 +22,7 @@ class ServedExport:
 
     Attributes:
         signatures: {name: Signature}.
-        signature_def: dict, the JSON form of what TensorFlow Serving's metadata call returns of the signatures.
+        signature_def: dict, the signatures in the JSON of TensorFlow Serving's metadata call.
     """
 
     def __init__(self, path):
@@ -40,7 +40,7 @@ class ServedExport:
             signature.wants_sentences = signature.is_of_texts and SENTENCES in self.signatures
 
     def warm_up(self):
-        """Calls every signature once, with one row: its first call also has to optimize its graph."""
+        """Calls every signature once, with one row, since the first call also optimizes the graph."""
         for signature in self.signatures.values():
             signature(
                 {
@@ -60,8 +60,8 @@ class Signature:
         inputs: {name: tf.TensorSpec}.
         rows_are_independent: bool, whether requests can be computed together: the first axis of all outputs is the
             batch, and the others are fixed. Otherwise a row would be padded to the longest of other requests.
-        is_of_texts: bool, whether it answers texts with texts, and with nothing that cannot be joined.
-        wants_sentences: bool, whether it does so by a model that was trained on single sentences.
+        is_of_texts: bool, whether it answers texts by texts, and by nothing that cannot be joined.
+        wants_sentences: bool, whether, in addition, its model was trained on single sentences.
     """
 
     is_of_texts = wants_sentences = False

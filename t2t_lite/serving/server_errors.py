@@ -1,4 +1,4 @@
-"""Describes errors of a server or of the connection to it, in one sentence that says what to do."""
+"""Describes errors of a server or of the connection to it, with advice."""
 
 from t2t_lite.errors import Failure
 from t2t_lite.files.safe_json import MOST_BYTES
@@ -11,7 +11,7 @@ class ServerError(Failure):
 
     Attributes:
         code: str, the name of a gRPC status code, to which REST's statuses are mapped; or CERTIFICATE.
-        retry_after: int, seconds after which the server wants to be asked again.
+        retry_after: int, seconds after which the request may be repeated, as set by the server.
     """
 
     retry_after = 0
@@ -32,7 +32,7 @@ def server_error(code, details, address, servable, timeout):
     """
     details = " ".join(str(details).split())[:300].rstrip(".")
     protocol = {"grpc": "gRPC", "rest": "REST"}[address.protocol]
-    said = f"{address}: {servable}: {code}: {details}."
+    message = f"{address}: {servable}: {code}: {details}."
     messages = {
         "CERTIFICATE": f"{address}: no encrypted connection: {details}. Check the TLS files, and that the server's "
         "certificate is for this host.",
@@ -45,4 +45,4 @@ def server_error(code, details, address, servable, timeout):
     }
     if code == "UNAVAILABLE" and "closed" in details:
         messages[code] += " One that closes the connection at once may want TLS, or a client's certificate."
-    return ServerError(code, messages.get(code, said))
+    return ServerError(code, messages.get(code, message))

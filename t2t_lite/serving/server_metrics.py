@@ -1,4 +1,4 @@
-"""What a server measures, as Prometheus reads it, under the names of TensorFlow Serving."""
+"""The metrics of a server in the format of Prometheus, under the names of TensorFlow Serving."""
 
 from t2t_lite.errors import UserError
 
@@ -8,14 +8,14 @@ except ImportError:
     raise UserError("prometheus-client is not installed: pip install 't2t_lite[web]'.") from None
 
 _PREFIX = ":tensorflow:serving:"
-_MICROSECONDS = [float(f"{10 * 1.8**number:g}") for number in range(33)]  # digits as TensorFlow Serving's
+_MICROSECONDS = [float(f"{10 * 1.8**number:g}") for number in range(33)]  # rounded as in TensorFlow Serving
 _ROWS = [2**number for number in range(15)]
 
-prometheus_client.disable_created_metrics()  # TensorFlow Serving has no times of creation
+prometheus_client.disable_created_metrics()  # TensorFlow Serving has no creation times
 
 
 class ServerMetrics:
-    """Counters and histograms of a server. Times are in microseconds, as TensorFlow Serving's.
+    """Counters and histograms of a server. Times are in microseconds, as in TensorFlow Serving.
 
     Attributes:
         requests: prometheus_client.Counter, by model and status.
