@@ -1,7 +1,7 @@
 """ALBERT's vocabulary, a SentencePiece model behind a clean-up of text, as a SentencePiece model with our ids.
 
-Transformers replaces quotation marks, takes accents away and makes letters small before SentencePiece sees a text. Here
-all of it is in the model's own rules, so that exports have it in the graph, too.
+Transformers replaces quotation marks, strips accents and lowercases letters before SentencePiece. Here all of this is
+part of the model's rules, so that exports have it in the graph, too.
 """
 
 import base64
@@ -31,15 +31,15 @@ _CHUNK = 2**14
 
 
 def adopted(model, path, lower, keep_accents):
-    """Returns (the bytes of a SentencePiece model with our ids, list of int by our id: the id there).
+    """Returns (the bytes of a SentencePiece model with our ids, list of the published ids by our id).
 
     Args:
-        model: bytes of the published one.
+        model: bytes of the published model.
         path: str, its name, for errors.
         lower, keep_accents: bool, `do_lower_case` and `keep_accents` of its tokenizer.
 
     Raises:
-        UserError: not a SentencePiece model with these special tokens, or a clean-up that is not supported.
+        UserError: this is not a SentencePiece model with these special tokens, or its clean-up is not supported.
     """
     proto = parse_sentencepiece(model, path)
     control = {piece.piece for piece in proto.pieces if piece.type == proto.SentencePiece.CONTROL}
@@ -51,25 +51,25 @@ def adopted(model, path, lower, keep_accents):
     proto.trainer_spec.pad_piece, proto.trainer_spec.eos_piece = "<pad>", "[SEP]"
     if not keep_accents:
         proto.normalizer_spec.precompiled_charsmap = _compiled(_rules(proto, lower))
-    made = with_usual_ids(proto.SerializeToString(deterministic=True), path)
-    return made, [theirs[piece.piece] for piece in parse_sentencepiece(made, path).pieces]
+    rewritten = with_usual_ids(proto.SerializeToString(deterministic=True), path)
+    return rewritten, [theirs[piece.piece] for piece in parse_sentencepiece(rewritten, path).pieces]
 
 
-def of_tokenizer_json(said, path):
-    """Returns the bytes of the published SentencePiece model that a `tokenizer.json` of the kind Unigram was made of.
+def of_tokenizer_json(tokenizer, path):
+    """Returns the bytes of the published SentencePiece model from which a Unigram `tokenizer.json` was made.
 
     Args:
-        said: dict, its contents.
+        tokenizer: dict, its contents.
         path: str, its name, for errors.
 
     Raises:
-        UserError: it lacks something, or has something else.
+        UserError: the file is incomplete or invalid.
     """
-    check_schema(said, _SCHEMA, path)
+    check_schema(tokenizer, _SCHEMA, path)
     proto = ModelProto()
-    kind, spec, vocab = ModelProto.SentencePiece, proto.trainer_spec, said["model"]["vocab"]
-    special = {token["id"] for token in said["added_tokens"] if token["special"]}
-    if not 0 <= (unknown := said["model"]["unk_id"]) < len(vocab):
+    kind, spec, vocab = ModelProto.SentencePiece, proto.trainer_spec, tokenizer["model"]["vocab"]
+    special = {token["id"] for token in tokenizer["added_tokens"] if token["special"]}
+    if not 0 <= (unknown := tokenizer["model"]["unk_id"]) < len(vocab):
         raise UserError(f"{path}: unk_id={shown(unknown)}: expected the number of a piece.")
     for i, pair in enumerate(vocab):
         if not (isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is str and type(pair[1]) in (int, float)):
@@ -82,7 +82,7 @@ def of_tokenizer_json(said, path):
     spec.model_type, spec.vocab_size, spec.unk_id = spec.UNIGRAM, len(vocab), unknown
     spec.bos_id = spec.eos_id = spec.pad_id = -1
     spec.unk_piece = vocab[unknown][0]
-    rules = [rule for rule in said["normalizer"]["normalizers"] if rule["type"] == "Precompiled"]
+    rules = [rule for rule in tokenizer["normalizer"]["normalizers"] if rule["type"] == "Precompiled"]
     try:
         charsmap = base64.b64decode(rules[0].get("precompiled_charsmap", ""), validate=True) if rules else b""
     except (ValueError, TypeError):
@@ -92,13 +92,13 @@ def of_tokenizer_json(said, path):
 
 
 def published(encoder):
-    """Returns (list of int by our id: the id there, {name: our id} of special tokens, {name of a file: bytes}).
+    """Returns (list of the published ids by our id, {name: our id} of special tokens, {name of a file: bytes}).
 
     Args:
-        encoder: SentencePieceEncoder of a model that `adopted` made.
+        encoder: SentencePieceEncoder of a result of `adopted`.
 
     Raises:
-        UserError: its model is another one.
+        UserError: it is not such a model.
     """
     proto = parse_sentencepiece(files.read_bytes(encoder.path), encoder.path)
     pieces = [piece.piece for piece in proto.pieces]
@@ -113,9 +113,9 @@ def published(encoder):
     ids = [0] * len(order)
     for theirs, ours in enumerate(order):
         ids[ours] = theirs
-    kept = [proto.SentencePiece.FromString(proto.pieces[i].SerializeToString()) for i in order]
+    reordered = [proto.SentencePiece.FromString(proto.pieces[i].SerializeToString()) for i in order]
     del proto.pieces[:]
-    proto.pieces.extend(kept)
+    proto.pieces.extend(reordered)
     spec = proto.trainer_spec
     spec.pad_id, spec.unk_id, spec.eos_id, spec.bos_id = ids[PAD_ID], ids[UNK_ID], -1, -1
     special = {token: pieces.index(token) for token in _SPECIAL}
@@ -123,24 +123,24 @@ def published(encoder):
 
 
 def _rules(proto, lower):
-    """Returns {text: what becomes of it} of the clean-up and the model's own rules, where they change anything."""
+    """Returns {text: replacement}, the changes by the clean-up and the model's own rules."""
     import sentencepiece
 
     spec = proto.normalizer_spec
     plain = type(proto).FromString(proto.SerializeToString())
     for name in ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces"):
         setattr(plain.normalizer_spec, name, False)
-    spec.remove_extra_whitespaces = True  # they are, before it sees the text
+    spec.remove_extra_whitespaces = True  # as the clean-up does
     normalizer = sentencepiece.SentencePieceProcessor(model_proto=plain.SerializeToString())
     codes = [*range(1, 0xD800), *range(0xE000, 0x30000), *range(0xE0000, 0xE0200)]  # elsewhere nothing changes
     characters = [chr(code) for code in codes if chr(code) != _BORDER]
-    found = {}
+    rules = {}
     for start in range(0, len(characters), _CHUNK):
         chunk = characters[start : start + _CHUNK]
         cleaned = normalizer.normalize(_BORDER.join(_clean(character, lower) for character in chunk)).split(_BORDER)
-        found.update(zip(chunk, cleaned, strict=True))
-    found = {text: "".join(" " if c.isspace() else c for c in became) for text, became in found.items()} | _QUOTES
-    return {text: became for text, became in found.items() if text != became}
+        rules.update(zip(chunk, cleaned, strict=True))
+    rules = {text: "".join(" " if c.isspace() else c for c in result) for text, result in rules.items()} | _QUOTES
+    return {text: result for text, result in rules.items() if text != result}
 
 
 def _clean(character, lower):
@@ -149,7 +149,7 @@ def _clean(character, lower):
 
 
 def _compiled(rules):
-    """Returns rules in the form that SentencePiece's models hold; its trainer alone can make it."""
+    """Returns rules in the format of SentencePiece's models, which only its trainer can produce."""
 
     def hexadecimal(text):
         return " ".join(f"{ord(character):X}" for character in text)

@@ -1,4 +1,4 @@
-"""Exports to CTranslate2: fills its own specification with our weights, without torch or a tokenizer."""
+"""Exports to CTranslate2: fills its model specification with our weights, without torch or a tokenizer."""
 
 import numpy as np
 from keras import ops
@@ -38,8 +38,8 @@ def export_ctranslate2(
         `path`, which appears when it is complete.
 
     Raises:
-        UserError: the model has options that CTranslate2 lacks (all are named), is not a Transformer or is an ensemble;
-            the folder is not empty, the quantization is unknown, or ctranslate2 is not installed.
+        UserError: the model has options that CTranslate2 lacks (all are named), is not a Transformer, or is an
+            ensemble; the folder is not empty, the quantization is unknown, or ctranslate2 is not installed.
         Failure: writing failed; nothing is left behind.
     """
     if quantization not in QUANTIZATIONS:
@@ -181,7 +181,7 @@ def _array(weight):
 
 
 def _convert_without_torch(spec):
-    """Converts to bfloat16 with NumPy and the type that Keras installs, where CTranslate2 uses PyTorch."""
+    """Converts to bfloat16 with NumPy and the type that Keras installs, in place of PyTorch in CTranslate2."""
     import ml_dtypes
     from ctranslate2.specs import model_spec as theirs
 

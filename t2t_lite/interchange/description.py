@@ -13,7 +13,7 @@ _VOCAB_SIZE = 37_000  # the default: the paper's
 
 def describe_run(
     hparams,
-    before,
+    earlier,
     *,
     model,
     problem=None,
@@ -30,35 +30,35 @@ def describe_run(
 
     Args:
         hparams: HParams.
-        before: dict, the `hparams.json` of the run in output_dir; {} if there is none.
+        earlier: dict, the `hparams.json` of the run in output_dir; {} if there is none.
         problem, hparams_set: names; None: the run's.
-        model: str, its name.
+        model: str, name of the model.
         output_dir, data_dir: paths of the run and of records, either of which may have the vocabulary, or None.
         vocab_size, target_vocab_size: numbers of ids; None: as in the run, the vocabulary, or the paper.
         train_steps, replicas, gpu_memory: as for `models.describe.describe`.
 
     Raises:
-        UserError: unknown names.
+        UserError: a name is unknown.
     """
     problem = problem and registry.problem(problem)  # an unknown name is always an error
-    hparams_set = hparams_set or before.get("hparams_set") or ""
+    hparams_set = hparams_set or earlier.get("hparams_set") or ""
     if vocab_size:
         where = "--vocab_size"
-    elif before:
-        where, vocab_size = output_dir, before["vocab_size"]
-        target_vocab_size = target_vocab_size or before["target_vocab_size"]
+    elif earlier:
+        where, vocab_size = output_dir, earlier["vocab_size"]
+        target_vocab_size = target_vocab_size or earlier["target_vocab_size"]
     elif encoders := _encoders(problem, data_dir):
         where, (vocab_size, targets) = data_dir, vocabulary_sizes(encoders)
         target_vocab_size = target_vocab_size or targets
     else:
         where, vocab_size = "assumed; --vocab_size says another", _VOCAB_SIZE
-    known = problem or (before and registry.problem(before["problem"]))
-    features = {"features": known.features} if known else {}
-    hparams = known.model_hparams(hparams.of_model(registry.model(model))) if known else hparams
+    run_problem = problem or (earlier and registry.problem(earlier["problem"]))
+    features = {"features": run_problem.features} if run_problem else {}
+    hparams = run_problem.model_hparams(hparams.of_model(registry.model(model))) if run_problem else hparams
     shapes = describe.shapes_only(registry.model(model), hparams, vocab_size, target_vocab_size, **features)
     both = f"{vocab_size:,} ids" + (f" and {target_vocab_size:,} of the targets" if target_vocab_size else "")
     text = describe.describe(shapes, hparams, hparams_set, train_steps, replicas, gpu_memory).text()
-    encoders = _encoders(known, before and output_dir) or _encoders(known, data_dir)
+    encoders = _encoders(run_problem, earlier and output_dir) or _encoders(run_problem, data_dir)
     return (
         f"model {model}, set {hparams_set or '(own)'}, vocabulary {both} ({where})\n\n{text}\n\n"
         f"{destinations_text(shapes, encoders)}"

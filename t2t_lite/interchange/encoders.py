@@ -19,8 +19,8 @@ from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID, SentencePieceEncoder
 
 _LOGGER = logging.getLogger("t2t_lite")
-_HEAD_THERE = {"real": "class"}  # a number is a class alone
-_PROBLEMS = {  # by head: the problems that a run may belong to, the usual one first
+_HEAD_THERE = {"real": "class"}  # a number is a single class
+_PROBLEMS = {  # by head: the possible problems of a run, the default first
     None: ("masked_lm_own",),
     "masked_lm": ("masked_lm_own",),
     "class": ("classify_own", "classify_pair_own"),
@@ -34,7 +34,7 @@ def import_encoder(family, path, config, output_dir, problem=""):
     """Makes a run from an encoder with its head: masked words, classes, tags, spans or a number.
 
     Logits and hidden states are the same, given the same ids. A body without head becomes a run of masked words whose
-    head is untrained, for features and for `--warm_start_from`; the log says so.
+    head is untrained, for features and for `--warm_start_from`, which is logged.
 
     Args:
         family: Family.
@@ -42,7 +42,7 @@ def import_encoder(family, path, config, output_dir, problem=""):
             `merges.txt`, or `spiece.model`, or `tokenizer.json`.
         config: dict, see `Family.read`.
         output_dir: str, folder of the new run, which does not exist yet or is empty.
-        problem: str, the problem that the run belongs to; "": the usual one of the head, of single texts.
+        problem: str, the problem of the run; "": the default of the head, for single texts.
 
     Returns:
         The path of the new checkpoint, without suffix.
@@ -78,7 +78,7 @@ def import_encoder(family, path, config, output_dir, problem=""):
         return write_imported_run(
             output_dir,
             problem,
-            lambda made, folder: made.hold_vocabulary(folder, vocabulary.path, **remembered),
+            lambda own_problem, folder: own_problem.hold_vocabulary(folder, vocabulary.path, **remembered),
             model=TransformerEncoder.REGISTERED_NAME,
             hparams=hparams.override_from_dict({"max_length": positions - 1}),
             hparams_set=family.hparams_set,
@@ -87,7 +87,7 @@ def import_encoder(family, path, config, output_dir, problem=""):
 
 
 def _head(family, path, config):
-    """Returns the head that the class in `config.json` has, or None. Raises `UserError`."""
+    """Returns the head of the class in `config.json`, or None. Raises `UserError`."""
     classes = {family.class_prefix + end: head for end, (head, _) in family.heads.items()}
     classes[f"{family.class_prefix}Model"] = None
     name = config["architectures"][0] if config["architectures"] else None
@@ -120,7 +120,7 @@ def _labels(path, config):
 
 
 def _check_vocabulary(folder, family, config, vocabulary):
-    """Returns the number of rows of the table of positions that are not used. Raises `UserError`."""
+    """Returns the number of unused rows of the position table. Raises `UserError`."""
     path, published = f"{folder}/config.json", vocabulary.ids
     if -1 in published:
         lacking = ("padding", "end", "unknown text")[published.index(-1)]
@@ -134,41 +134,42 @@ def _check_vocabulary(folder, family, config, vocabulary):
     return first
 
 
-def _problem_name(path, family, head, has_sentences, given):
-    """Returns the name of the problem that the run belongs to. Raises `UserError` if that is not the one `given`."""
+def _problem_name(path, family, head, has_sentences, requested):
+    """Returns the name of the run's problem. Raises `UserError` if the `requested` one is not possible."""
     possible = [name for name in _PROBLEMS[head] if not family.reads_two_ends or "pair" not in name]
     if head == "masked_lm" and has_sentences:
         possible.insert(0, family.sentence_problem)
-    if given and given not in possible:
+    if requested and requested not in possible:
         why = "; RoBERTa reads two ends between the texts of a pair, here there is one" if family.reads_two_ends else ""
-        raise UserError(f"--problem={given}: {path} is a model of {' or '.join(possible)}. Expected that{why}.")
-    return given or possible[0]
+        raise UserError(f"--problem={requested}: {path} is a model of {' or '.join(possible)}. Expected that{why}.")
+    return requested or possible[0]
 
 
 def _remembered(path, config, head, longest):
-    """Returns what the run's problem stores beside its vocabulary."""
+    """Returns the settings that the run's problem stores beside its vocabulary."""
     if head in (None, "masked_lm"):
         return {"sequence_length": longest, "mask_rate": 0.15, "mask_unit": "token"}
     if head == "span":
         return {"sequence_length": min(SpanProblem.sequence_length, longest), "doc_stride": SpanProblem.doc_stride}
     if head == "real":
-        return {"label_range": [0.0, 1.0]}  # so that a place in it is the number that the model says
+        return {"label_range": [0.0, 1.0]}  # so that a place in it is the number that the model predicts
     return {"class_labels" if head == "class" else "tags": _labels(path, config)}
 
 
 def encoder_folder(family, predictor):
     """Returns the Folder of an encoder, which Transformers' auto classes load.
 
-    The head decides the class: masked words, with or without sentences, classes, a number, tags or spans. The
-    vocabulary has its own files and ids. Logits are the same; where nothing but a zero vector stood before each text
-    (`first_id=0`), the embedding of the token that stands there is zero, and the model never predicts it.
+    The head determines the class: masked words, with or without sentences, classes, a number, tags or spans. The
+    vocabulary keeps its files and ids. Logits are the same; if only a zero vector precedes each text (`first_id=0`),
+    the embedding of the first token is zero, and the model never predicts it.
 
     Args:
         family: Family.
         predictor: Predictor, which the caller has checked.
 
     Raises:
-        UserError: the vocabulary lacks a token, the model reads another one first, or it reads two texts otherwise.
+        UserError: the vocabulary lacks a token, the model reads another one first, or it reads two texts in another
+            way.
     """
     model, vocabulary = predictor.model, published(predictor.encoders["inputs"])
     if family.reads_two_ends and getattr(predictor.problem, "num_texts", 1) > 1:
@@ -197,7 +198,7 @@ def encoder_folder(family, predictor):
     if "projection" in table and model.projection is None:
         tensors[f"{table['projection']}.weight"] = np.eye(model.config["hidden_size"], dtype="float32")
         tensors[f"{table['projection']}.bias"] = np.zeros(model.config["hidden_size"], "float32")
-    if model.config["head"] == "real":  # here its number is a place between two numbers
+    if model.config["head"] == "real":  # here its output is a place between two numbers
         numbers, name = predictor.encoders["targets"], table["class_head.dense"]
         width = np.float32(numbers.highest - numbers.lowest)
         tensors[f"{name}.weight"] = tensors[f"{name}.weight"] * width
@@ -217,7 +218,7 @@ def encoder_folder(family, predictor):
 
 
 def _class(family, model):
-    """Returns (how the name of the class ends that holds a model, the weights of its head)."""
+    """Returns (the suffix of the name of a model's class, the weights of its head)."""
     head = model.config["head"]
     ends = [end for end, (ours, _) in family.heads.items() if ours == _HEAD_THERE.get(head, head)]
     end = ends[-1] if head == "masked_lm" and not model.config["sentence_classes"] else ends[0]
@@ -225,36 +226,37 @@ def _class(family, model):
 
 
 def _facts(predictor, vocabulary):
-    """Returns the fields of `config.json` that the vocabulary and the labels say."""
+    """Returns the fields of `config.json` that follow from the vocabulary and the labels."""
     head = predictor.model.config["head"]
     ids = {"pad": PAD_ID, "bos": vocabulary.special_ids[vocabulary.first_token], "eos": EOS_ID}
     labels = {"class": predictor.labels, "tag": predictor.labels, "real": ["LABEL_0"]}.get(head)
-    numbers = {str(i): label for i, label in enumerate(labels or ())}
-    return {
-        "vocab_size": len(vocabulary.ids),
-        **{f"{role}_token_id": vocabulary.ids[i] for role, i in ids.items()},
-        **({"id2label": numbers, "label2id": {label: int(i) for i, label in numbers.items()}} if labels else {}),
-        **({"problem_type": "regression"} if head == "real" else {}),
-    }
+    facts = {"vocab_size": len(vocabulary.ids)}
+    for role, i in ids.items():
+        facts[f"{role}_token_id"] = vocabulary.ids[i]
+    if labels:
+        facts["id2label"] = {str(i): label for i, label in enumerate(labels)}
+        facts["label2id"] = {label: i for i, label in enumerate(labels)}
+    if head == "real":
+        facts["problem_type"] = "regression"
+    return facts
 
 
 def _tokenizer_config(predictor, vocabulary):
     mask = [token for token in vocabulary.special_ids if token in ("[MASK]", "<mask>")]
-    return {
-        **_tokenizer(predictor.encoders["inputs"], vocabulary.first_token),
-        **({"mask_token": mask[0]} if mask else {}),
-        "model_max_length": predictor.model.config["max_position"],
-        "clean_up_tokenization_spaces": False,
-        **vocabulary.added_settings,
-    }
+    config = _tokenizer(predictor.encoders["inputs"], vocabulary.first_token)
+    if mask:
+        config["mask_token"] = mask[0]
+    config["model_max_length"] = predictor.model.config["max_position"]
+    config["clean_up_tokenization_spaces"] = False
+    return config | vocabulary.added_settings
 
 
 def _tokenizer(encoder, first):
-    """Returns the part that is of one kind of vocabulary."""
+    """Returns the fields that depend on the kind of vocabulary."""
     tokens = encoder.pieces([PAD_ID, EOS_ID, UNK_ID])
     if isinstance(encoder, WordPieceEncoder):
         kind = {"tokenizer_class": "BertTokenizer", "do_lower_case": encoder.lower}
-    elif isinstance(encoder, SentencePieceEncoder):  # its clean-up is in the rules of the model already
+    elif isinstance(encoder, SentencePieceEncoder):  # the rules of the model include its clean-up
         kind = {"tokenizer_class": "AlbertTokenizer", "do_lower_case": False, "keep_accents": True}
         tokens = albert_vocabulary.RESERVED
     else:

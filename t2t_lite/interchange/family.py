@@ -1,7 +1,7 @@
 """A foreign family of models, declared once: a table of its settings, and one of its weights' names.
 
-From these follow how its `config.json` is read and checked, which hyperparameters that makes, what is written for a
-model of ours, and which of a model's options stand in the way.
+These determine how its `config.json` is read and checked, the resulting hyperparameters, what is written for a model of
+ours, and which options of a model prevent an export.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.models.arguments import model_settings, to_hparam
 
-NEEDED, OPTIONAL = object(), object()  # instead of a usual value
+NEEDED, OPTIONAL = object(), object()  # instead of a default
 # Far beyond any Transformer. The exact numbers are checked by the shapes of the weights.
 _MOST = {
     "vocab_size": 2**24, "max_position": 2**20, "hidden_size": 2**16, "filter_size": 2**18, "num_heads": 2**12,
@@ -26,16 +26,16 @@ class Field(NamedTuple):
 
     Attributes:
         name: str.
-        argument: str, of our model's constructor: what the field sets; "": none.
-        kind: its type, or a union of one with None; None: it is not checked.
-        usual: its value where a file leaves it out; a function of the fields before: also where it is null there;
-            NEEDED: none may leave it out; OPTIONAL: then it says nothing.
-        values: {value there: ours}; of several for one of ours the first one is written.
-        is_right: function of (value, dict of the fields before), instead of `values`; None: every value is.
-        expected: str, what a right value is; fields before may be named in braces.
-        divides: str, the name of the field that its number divides.
-        value: function of our model's config: what is written; None: as `argument` says.
-        is_read, is_written: bool, whether it is.
+        argument: str, the argument of our model's constructor that the field sets, or "".
+        kind: its type, or a union of a type with None; None: it is not checked.
+        usual: its value if a file omits it; a function of the previous fields, which also replaces null; NEEDED: it is
+            required; OPTIONAL: it has no default.
+        values: {foreign value: ours}; if several mean the same, the first one is written.
+        is_right: function of (value, dict of the previous fields), instead of `values`; None: every value is valid.
+        expected: str, a description of valid values, which may name previous fields in braces.
+        divides: str, the name of the field that must be a multiple of it.
+        value: function of our model's config that returns the value to write; None: that of `argument`.
+        is_read, is_written: bool, whether it is read and written.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Field(NamedTuple):
     is_written: bool = True
 
     def read(self, path, config):
-        """Puts the usual value where there is none, and checks the field. Raises `UserError`."""
+        """Sets the default if the field is missing, and checks the field. Raises `UserError`."""
         if config.get(self.name) is None and (callable(self.usual) or self.name not in config):
             if self.usual is OPTIONAL:
                 return
@@ -61,8 +61,8 @@ class Field(NamedTuple):
             check_schema(config, {self.name: self.kind}, path)
         value = config.get(self.name)
         if self.values is not None:
-            is_right = any(value == known and type(value) is type(known) for known in self.values)
-            words = " or ".join(str(known) for known in self.values if known is not None)
+            is_right = any(value == other and type(value) is type(other) for other in self.values)
+            words = " or ".join(str(other) for other in self.values if other is not None)
             check(path, self.name, value, is_right, f"{words}: the Transformer here has no other")
         if self.is_right:
             check(path, self.name, value, self.is_right(value, config), self.expected.format_map(config))
@@ -71,11 +71,11 @@ class Field(NamedTuple):
             check(path, self.name, value, size % value == 0, f"a divisor of {self.divides}={size}")
 
     def ours(self, value):
-        """Returns what a value there is in our model."""
+        """Returns the value of our model for a foreign value."""
         return value if self.values is None else self.values[value]
 
     def written(self, config):
-        """Returns what is written of our model's config."""
+        """Returns the foreign value for our model's config."""
         if self.value:
             return self.value(config)
         if self.values is None:
@@ -86,7 +86,7 @@ class Field(NamedTuple):
 
 
 def number(name, argument, **more):
-    """Declares a whole number from 1, such as a size."""
+    """Declares a positive integer, such as a size."""
     most = _MOST[argument]
     kind = {"kind": int, "usual": NEEDED, "is_right": lambda value, _: 1 <= value <= most}
     return Field(name, argument, **{**kind, "expected": f"a number from 1 to {most:,}", **more})
@@ -100,60 +100,60 @@ def rate(name, argument, **more):
 
 
 def epsilon(name, usual):
-    """Declares what normalizations add to a variance."""
+    """Declares the epsilon of normalizations."""
     is_right, expected = (lambda value, _: 1e-20 <= value <= 1), "a number from 1e-20 to 1"
     return Field(name, "norm_epsilon", float, usual, None, is_right, expected)
 
 
 def choice(name, argument, values, **more):
-    """Declares a word, one of {word there: ours}, the first one where it is left out."""
+    """Declares a word, one of {foreign word: ours}; the first one is the default."""
     return Field(name, argument, values=values, **{"usual": next(iter(values)), **more})
 
 
 def only(name, *values, **more):
-    """Declares what has one value, or, not written, others that mean the same; left out, it is null."""
+    """Declares a field with a single value, or others of the same meaning that are not written; null by default."""
     return Field(name, values=dict.fromkeys(values), **more)
 
 
 def off(*names):
-    """Declares what must not be on."""
+    """Declares options that must be off."""
     return [only(name, False, None, is_written=False) for name in names]
 
 
 def same(name, other, argument=""):
-    """Declares what must equal a field before it."""
+    """Declares a field that must equal a previous one."""
     is_right = lambda value, config: value == config[other] and type(value) is type(config[other])  # noqa: E731
     return Field(name, argument, is_right=is_right, expected=f"{{{other}}}: the Transformer here has no other")
 
 
 def fact(*names, **more):
-    """Declares what the exporter knows; nothing of it is read."""
+    """Declares fields that the exporter provides and that are not read."""
     return [Field(name, is_read=False, is_written=False, **more) for name in names]
 
 
 class Family(NamedTuple):
-    """What a family is there, and what it is here.
+    """A family in its own package ("foreign"), and its counterpart here.
 
     Attributes:
-        model_type: str, in `config.json`.
-        class_prefix: str, how the names of its classes begin.
-        model: class of ours.
-        matches: function of our model's config: whether its family is this one.
-        heads: {how a class name ends: (our head or None, weights of it)}.
+        model_type: str, as in `config.json`.
+        class_prefix: str, prefix of the names of its classes.
+        model: our class.
+        matches: function of our model's config that returns whether the model belongs to this family.
+        heads: {suffix of a class name: (our head or None, its weights)}.
         fields: sequence of Field, in the order in which they are written.
-        options: {argument of our model's constructor: the value that all models of the family have}.
-        limits: function of our model's config: {argument: tuple of the values that are possible there; None: any},
-            beside what follows from `fields` and `options`.
-        weights: {path of a layer or a weight of our model: name there}; `*` is the number of a layer.
+        options: {argument of our model's constructor: the value of all models of the family}.
+        limits: function of our model's config that returns {argument: tuple of the foreign values; None: any}, in
+            addition to what follows from `fields` and `options`.
+        weights: {path of a layer or a weight of our model: foreign name}; `*` is the number of a layer.
         vocabularies: (classes of encoders that its folder can hold, their name in messages).
-        complete: function of (path, dict of all fields) that checks what concerns several, and may change some.
-        is_transposed: bool, whether dense kernels are [outputs, inputs] there.
-        prefix: str, with which the names of the body's weights begin, but in the files of a model without head.
-        unused: tuple of str, ends of the names of weights that are computed when a model is loaded, or stored under
-            another name, too.
-        hparams_set: str, the set that its settings for training are taken from; "": the usual ones.
-        sentence_problem: str, the problem of its pretraining with sentences; None: there is none.
-        first_position: function of the id of padding: the rows of the table of positions that no text uses.
+        complete: function of (path, dict of all fields) that checks combinations of fields, and may change some.
+        is_transposed: bool, whether foreign dense kernels are [outputs, inputs].
+        prefix: str, prefix of the names of the body's weights, except in the files of a model without head.
+        unused: tuple of str, suffixes of the names of weights that are computed at load time, or also stored under
+            another name.
+        hparams_set: str, the set of its training settings; "": the default ones.
+        sentence_problem: str, the problem of its pretraining with sentences, or None.
+        first_position: function of the id of padding that returns the number of unused rows of the position table.
         reads_two_ends: bool, whether there are two ends between the texts of a pair.
     """
 
@@ -178,11 +178,11 @@ class Family(NamedTuple):
 
     @property
     def described(self):
-        """Its classes, for messages."""
+        """The names of its classes, for messages."""
         return f"{self.class_prefix}{min(self.heads, key=len)}{' or another' if len(self.heads) > 1 else ''}"
 
     def read(self, path, document):
-        """Returns what `config.json` says, with usual values. Raises `UserError`, which names what is wrong."""
+        """Returns the contents of `config.json` with defaults. Raises `UserError`, which names a wrong field."""
         config = dict(document)
         for field in self.fields:
             if field.is_read:
@@ -191,7 +191,7 @@ class Family(NamedTuple):
         return config
 
     def arguments(self, config):
-        """Returns {argument of our model's constructor: value} of what `read` returned."""
+        """Returns {argument of our model's constructor: value} for a result of `read`."""
         fields = [f for f in reversed(self.fields) if f.argument and f.is_read and f.name in config]
         return self.options | {f.argument: f.ours(config[f.name]) for f in fields}  # of several the first one counts
 
@@ -200,15 +200,15 @@ class Family(NamedTuple):
 
         Args:
             config: dict, the constructor's arguments.
-            class_name: str, of its class there.
-            facts: {name: value} of fields that these do not say.
+            class_name: str, the foreign class.
+            facts: {name: value} of further fields.
         """
         facts = {"architectures": [class_name], "model_type": self.model_type, **facts}
         fields = [field for field in self.fields if field.is_written or field.name in facts]
         return {f.name: facts[f.name] if f.name in facts else f.written(config) for f in fields}
 
     def supported(self, config):
-        """Returns {argument: tuple of the values that are possible there; None: any} of our model's constructor."""
+        """Returns {argument of our model's constructor: tuple of the supported values; None: any}."""
         values = {f.argument: f.values and tuple(dict.fromkeys(f.values.values())) for f in self.fields if f.argument}
         options = {name: (False, True) if name.endswith("_bias") else (v,) for name, v in self.options.items()}
         head_size = config["hidden_size"] // config["num_heads"]
@@ -217,7 +217,7 @@ class Family(NamedTuple):
 
 
 def hparams_of(arguments, model_class, base=None):
-    """Returns HParams, by default the usual ones, that make a model of these arguments of its constructor."""
+    """Returns HParams, based on `base` or the defaults, that make a model with these constructor arguments."""
     settings = model_settings(model_class).values()
     values = {s.name: to_hparam(s, arguments) for s in settings if s.argument in arguments}
     return (base or HParams()).of_model(model_class).override_from_dict(values)

@@ -15,7 +15,7 @@ from t2t_lite.ranges import FORMATS, settings_of
 
 _LOGGER = logging.getLogger("t2t_lite")
 _ACTIVATIONS = ("relu", "gelu", "swish")
-# What no format needs to hold: the vocabulary's sizes, and what only training uses.
+# Options that no format needs: the vocabulary's sizes, and those used only in training.
 _TRAINING = {
     "vocab_size", "target_vocab_size", "kernel_initializer", "bias_initializer",
     *(s.argument for s in settings_of(HParams).values() if not s.fixed),
@@ -43,19 +43,19 @@ def obstacles(format_name, model, encoders=None):
     if format_name == "saved_model":
         return []
     family = family_of(model)
-    holders = {Transformer} if format_name == "ctranslate2" else {known.model for known in FAMILIES.values()}
+    holders = {Transformer} if format_name == "ctranslate2" else {entry.model for entry in FAMILIES.values()}
     if type(model) not in holders:
         kind = "an ensemble" if type(model).__name__ == "Ensemble" else f"of class {type(model).__name__}"
         names = " or ".join(sorted((holder.REGISTERED_NAME for holder in holders), key=len))
         return [f"it is {kind}, expected model={names}, one model (t2t-avg-all averages checkpoints into one)"]
     if format_name == "ctranslate2":
         return list(_options_not_held(model, _ctranslate2(model.config)))
-    found = list(_options_not_held(model, family.supported(model.config)))
+    reasons = list(_options_not_held(model, family.supported(model.config)))
     expected, name = family.vocabularies
     texts = [encoders[side] for side in model.stacks() if side in encoders] if encoders else []
     if kinds := {type(encoder).__name__ for encoder in texts if not isinstance(encoder, expected)}:
-        found.append(f"its vocabulary is a {' and a '.join(sorted(kinds))}, expected {name}'s")
-    return found
+        reasons.append(f"its vocabulary is a {' and a '.join(sorted(kinds))}, expected {name}'s")
+    return reasons
 
 
 def check(format_name, answerer):
@@ -66,31 +66,31 @@ def check(format_name, answerer):
         answerer: Translator, Generator or Predictor.
     """
     check_model(format_name, answerer.model, answerer.encoders)
-    if changed := own_texts(answerer.problem):
+    if functions := own_texts(answerer.problem):
         _LOGGER.warning(
-            f"{answerer.problem.full_name}: {' and '.join(changed)} of this problem are Python code, which "
+            f"{answerer.problem.full_name}: {' and '.join(functions)} of this problem are Python code, which "
             f"{label(format_name, answerer.model)} does not run: texts go in and come out as the vocabulary has them."
         )
 
 
 def check_model(format_name, model, encoders=None):
-    """As `check`, of a model without its problem; arguments as in `obstacles`."""
+    """As `check`, for a model without its problem; arguments as for `obstacles`."""
     check_plain_weights(getattr(model, "models", [model]), f"--format={format_name}")
-    if found := obstacles(format_name, model, encoders):
+    if reasons := obstacles(format_name, model, encoders):
         raise UserError(
-            f"{label(format_name, model)} cannot hold this model: {'; '.join(found)}. A SavedModel "
+            f"{label(format_name, model)} cannot hold this model: {'; '.join(reasons)}. A SavedModel "
             "(--format=saved_model) holds models of every class."
         )
 
 
 def destinations_text(model, encoders=None):
-    """Returns lines with the possible formats, and all obstacles to the others; arguments as in `obstacles`."""
+    """Returns lines with the possible formats, and all obstacles to the others; arguments as for `obstacles`."""
     lines = ["exports (t2t-exporter --format)"]
     width = max(map(len, FORMATS))
     for name in FORMATS:
-        found = obstacles(name, model, encoders)
-        answer = f"no: {'; '.join(found)}" if found else "yes"
-        if name == "hugging_face" and not found:
+        reasons = obstacles(name, model, encoders)
+        answer = f"no: {'; '.join(reasons)}" if reasons else "yes"
+        if name == "hugging_face" and not reasons:
             family = family_of(model)
             vocabulary = "" if encoders else f", with a {family.vocabularies[1]} vocabulary"
             answer = f"yes, {family.class_prefix}{vocabulary}"
@@ -99,34 +99,32 @@ def destinations_text(model, encoders=None):
 
 
 def relative_options(config):
-    """Returns the options of relative positions where all self-attention has them; otherwise None."""
+    """Returns the options of relative positions if all self-attention has them, or None."""
     (name, options), *others = self_attention_kinds(config["self_attention"])
     return options if name == "dot_product_relative" and not others else None
 
 
 def _options_not_held(model, supported):
-    """Yields a text for each option of a model that is not supported.
+    """Yields a text for each option of a model that is not `supported` ({name: tuple of values; None: any}).
 
-    Args:
-        model: Keras model with its constructor's arguments as `config`.
-        supported: {name of an option: tuple of supported values; None: any}. Other options need the constructor's
-            default, except those of training and of the vocabulary, which do not matter.
+    Other options must have the constructor's default, except those of training and of the vocabulary.
     """
     defaults = {name: p.default for name, p in inspect.signature(type(model)).parameters.items()}
     for name, value in model.config.items():
         possible = supported.get(name, None if name in _TRAINING else (defaults[name],))
         if possible is not None and value not in possible:
             hparam = hparam_of(name, type(model))
-            said = f" (hparam {hparam})" if hparam != name else ""
-            *others, last = map(_shown, possible)
-            yield f"{name}={_shown(value)}{said}, expected {', '.join(others)}{' or ' if others else ''}{last}"
+            of_hparam = f" (hparam {hparam})" if hparam != name else ""
+            *others, last = map(_option_text, possible)
+            expected = f"{', '.join(others)} or {last}" if others else last
+            yield f"{name}={_option_text(value)}{of_hparam}, expected {expected}"
 
 
-def _shown(value):
+def _option_text(value):
     if isinstance(value, dict):
         return f"{value['type']}({', '.join(f'{n}={v}' for n, v in value.items() if n != 'type')})"
     if isinstance(value, list | tuple):
-        return "/".join(map(_shown, value))
+        return "/".join(map(_option_text, value))
     return "none" if value is None else str(value)
 
 
@@ -136,10 +134,10 @@ def _ctranslate2(config):
     size = config["hidden_size"] // config["num_heads"]
     key_size, value_size = config["key_dim"] or size, config["value_dim"] or size
     # There, relative positions replace all others, and always apply to values, too.
-    held = {"type": "dot_product_relative", **(relative or {}), "add_relative_to_values": True}
+    self_attention = {"type": "dot_product_relative", **(relative or {}), "add_relative_to_values": True}
     return {
         **dict.fromkeys((*_ANY_SIZE, "norm", "norm_epsilon", "position_layout", "key_dim")),
-        "self_attention": (held,) if is_relative else ("dot_product",),
+        "self_attention": (self_attention,) if is_relative else ("dot_product",),
         "attention_bias": _EITHER,
         "activation": (*_ACTIVATIONS, "swiglu"),
         "tie_embeddings": _EITHER,

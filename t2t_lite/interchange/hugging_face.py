@@ -1,4 +1,4 @@
-"""The ways from and to Hugging Face Transformers: folders with model and tokenizer, without using that package."""
+"""Import from and export to Hugging Face Transformers: folders with model and tokenizer, without using that package."""
 
 import os
 import re
@@ -33,20 +33,20 @@ def export_hugging_face(
 
     A post-norm Transformer becomes a MarianMTModel, a pre-norm one a BlenderbotForConditionalGeneration, both with
     Marian's tokenizer. `generate` gives the same ids as our search with `ends="top"` and `length_penalty="power"`. With
-    a length penalty, this requires `early_stopping="never"` (by default it stops when an estimate says so). Two things
-    differ: a text that begins with `>>` and has a later `<<` is read as a language code, and an output is limited to
-    512 ids even if its input is short. A language model becomes a GPT2LMHeadModel or an OpenAIGPTLMHeadModel: see
-    `t2t_lite.interchange.language_models`, an encoder a BERT or one of its relatives: see
-    `t2t_lite.interchange.encoders`; beam_size and alpha mean nothing there.
+    a length penalty, this requires `early_stopping="never"` (by default it stops by an estimate). Two things differ: a
+    text that begins with `>>` and has a later `<<` is read as a language code, and an output is limited to 512 ids even
+    if its input is short. A language model becomes a GPT2LMHeadModel or an OpenAIGPTLMHeadModel (see
+    `t2t_lite.interchange.language_models`), and an encoder a BERT or one of its relatives (see
+    `t2t_lite.interchange.encoders`); beam_size and alpha have no effect there.
 
     Args:
         translator: Translator of one Transformer that one of the two can represent (see the table in
-            docs/conversion.md; `t2t-trainer --describe` tells before training), with one SentencePiece vocabulary, or
+            docs/conversion.md, or `t2t-trainer --describe` before training), with one SentencePiece vocabulary, or
             for Marian two; or a Generator or Predictor.
         path: str, a new or empty folder.
         beam_size: int, for `generation_config.json`.
         alpha: float, exponent of the length penalty in Transformers: score = log-probability / length^alpha.
-        license: str, the model's licence; "": not stated.
+        license: str, the model's license; "": not stated.
         command: str, the command that made the export, or "".
 
     Returns:
@@ -70,10 +70,10 @@ def export_hugging_face(
 
 
 def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] = (), problem: str = "") -> str:
-    """Makes a run from a Marian, a Blenderbot as `export_hugging_face` writes it, a GPT, or a BERT and its relatives.
+    """Makes a run from a Marian, a Blenderbot of `export_hugging_face`, a GPT, or a BERT and its relatives.
 
-    GPT and GPT-2 become language models: see `t2t_lite.interchange.language_models`, and BERT and its relatives
-    encoders: see `t2t_lite.interchange.encoders`. What follows is about the others.
+    GPT and GPT-2 become language models (see `t2t_lite.interchange.language_models`), and BERT and its relatives
+    encoders (see `t2t_lite.interchange.encoders`). The following is about the others.
 
     The run can decode, be exported, and be fine-tuned (`--warm_start_from`). A search with `ends="top"` finds the same
     ids as `generate` with the same beam size and penalty (`length_penalty="power"`) and `early_stopping="never"`.
@@ -85,7 +85,7 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
             `tokenizer_config.json`. Embeddings, softmax and vocabulary may be shared or not.
         output_dir: str, folder of the new run, which does not exist yet or is empty.
         languages: (of inputs, of targets), such as ("en", "de"); default: those in the tokenizer's configuration.
-        problem: str, for encoders of pairs "classify_pair_own" or "regress_pair_own"; "": the usual one.
+        problem: str, for encoders of pairs "classify_pair_own" or "regress_pair_own"; "": the default.
 
     Returns:
         The path of the new checkpoint, without suffix.

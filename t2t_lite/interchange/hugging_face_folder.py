@@ -10,14 +10,14 @@ from t2t_lite.interchange.safetensors_file import write_tensors
 
 
 class Folder(NamedTuple):
-    """What is in the folder of a model.
+    """The contents of the folder of a model.
 
     Attributes:
-        title: str, of its README.md.
+        title: str, title of README.md.
         use: str, Markdown: how to call it.
         config, tokenizer: dict, contents of `config.json` and `tokenizer_config.json`.
         tensors: {name: float32 array}.
-        contents: {name of a further file: bytes, or what JSON can hold}.
+        contents: {name of a further file: bytes, or a JSON value}.
         rows: {title: text}, further rows of the table in README.md.
     """
 

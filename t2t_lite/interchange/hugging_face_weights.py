@@ -15,15 +15,15 @@ from t2t_lite.interchange.safetensors_file import read_tensors
 
 _NAMES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
 _WHOLE, _INDEX, _TORCH = _NAMES
-_OLD = {".gamma": ".weight", ".beta": ".bias"}  # as TensorFlow has them
+_OLD = {".gamma": ".weight", ".beta": ".bias"}  # TensorFlow's names
 
 
 class HuggingFaceWeights:
     """Tensors of a file, each of which is used once.
 
     Args:
-        path: str, of the file, for errors.
-        tensors: {name: array}; the family's prefix may be left out of the names.
+        path: str, path of the file, for errors.
+        tensors: {name: array}; names may lack the family's prefix.
         family: Family.
 
     Attributes:
@@ -35,7 +35,7 @@ class HuggingFaceWeights:
         self._family = family
         self._tensors = {self._short(name): tensor for name, tensor in tensors.items()}
         self.names = set(self._tensors)
-        self._left = {name for name in self.names if not name.endswith(family.unused)}
+        self._unread = {name for name in self.names if not name.endswith(family.unused)}
 
     def _short(self, name):
         old = next(filter(name.endswith, _OLD), "")
@@ -49,16 +49,16 @@ class HuggingFaceWeights:
         name = self._short(name)
         tensor = self._tensors.get(name)
         if tensor is None or tensor.shape != shape or tensor.dtype != "float32":
-            found = "missing" if tensor is None else f"{tensor.dtype} {' x '.join(map(str, tensor.shape))}"
+            actual = "missing" if tensor is None else f"{tensor.dtype} {' x '.join(map(str, tensor.shape))}"
             expected = " x ".join(map(str, shape))
-            raise UserError(f"{self.path}: {name} is {found}. Expected float {expected}, as config.json has it.")
+            raise UserError(f"{self.path}: {name} is {actual}. Expected float {expected}, as config.json has it.")
         # There -inf excludes an id, here -100 does.
         checked = np.maximum(tensor, NEVER) if name == "final_logits_bias" else tensor
         if not np.isfinite(checked).all():
             raise UserError(
                 f"{self.path}: {name} holds numbers that are not finite. Expected a trained model's weights."
             )
-        self._left.discard(name)
+        self._unread.discard(name)
         return tensor
 
     def take_any(self, names, shape):
@@ -66,16 +66,16 @@ class HuggingFaceWeights:
         return self.take(next((name for name in names if name in self), names[0]), shape)
 
     def drop_rows(self, name, count):
-        """Leaves the first rows of a tensor out."""
+        """Drops the first rows of a tensor."""
         self._tensors[self._short(name)] = self._tensors[self._short(name)][count:]
 
     def fill(self, model, table, published_ids=(), num_ids=None, change=None):
-        """Sets a model's weights by a table, see `named_weights.fill`. Raises `UserError` if a tensor is left over."""
+        """Sets a model's weights by a table, see `named_weights.fill`. Raises `UserError` if a tensor is not used."""
         parts = named_weights.parts(model, table, self._family.is_transposed)
         named_weights.fill(parts, self.take, published_ids, num_ids, change)
-        if self._left:
+        if self._unread:
             raise UserError(
-                f"{self.path}: {min(self._left)} has no place in the model that config.json describes. Expected the "
+                f"{self.path}: {min(self._unread)} has no place in the model that config.json describes. Expected the "
                 "files of one model."
             )
 
@@ -145,8 +145,8 @@ def _read_shards(path):
         if os.path.basename(shard) != shard or not shard.endswith(".safetensors"):
             raise UserError(f"{path}: the shard {shown(shard)}. Expected the name of a .safetensors file beside it.")
         shard_path = os.path.join(os.path.dirname(path), shard)
-        found = read_tensors(files.read_bytes(shard_path), shard_path)
-        tensors |= {name: tensor for name, tensor in found.items() if shard_of.get(name) == shard}
+        shard_tensors = read_tensors(files.read_bytes(shard_path), shard_path)
+        tensors |= {name: tensor for name, tensor in shard_tensors.items() if shard_of.get(name) == shard}
     if missing := sorted(shard_of.keys() - tensors.keys()):
         raise UserError(f"{path}: {missing[0]} is not in {shard_of[missing[0]]}. Copy all files of the model again.")
     return tensors
@@ -166,13 +166,13 @@ def _read_torch(data, path, tied):
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 _check_bytes(sum(member.file_size for member in archive.infolist()), data)
         tensors = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
-        own = {str(name): tensor for name, tensor in tensors.items()}
-        for tensor in own.values():
+        by_name = {str(name): tensor for name, tensor in tensors.items()}
+        for tensor in by_name.values():
             _check_bytes(math.prod(tensor.shape) * tensor.element_size(), data)
         # Tied matrices occur under several names, all others once.
-        several = [tensor for name, tensor in own.items() if not name.endswith(tied)]
-        _check_bytes(sum(math.prod(tensor.shape) * tensor.element_size() for tensor in several), data)
-        return {name: tensor.float().numpy() for name, tensor in own.items()}
+        untied = [tensor for name, tensor in by_name.items() if not name.endswith(tied)]
+        _check_bytes(sum(math.prod(tensor.shape) * tensor.element_size() for tensor in untied), data)
+        return {name: tensor.float().numpy() for name, tensor in by_name.items()}
     except Exception as error:  # a damaged file can raise anything
         reason = [*str(error).splitlines(), type(error).__name__][0]
         raise UserError(f"{path}: not a file of tensors alone, or damaged: {reason}") from None

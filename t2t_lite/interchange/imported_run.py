@@ -8,7 +8,7 @@ from t2t_lite.runs.saving import write_run
 def write_imported_run(output_dir, problem, hold, *, model, hparams, fill, hparams_set="", step=0):
     """Writes the settings, vocabulary and checkpoint that commands on trained models need.
 
-    The run belongs to a problem of own files, without any: t2t-datagen makes data for it by
+    The run belongs to a problem of the user's own files, without any; t2t-datagen makes data for it by
     `--vocab_from=<output_dir>`.
 
     Args:
@@ -19,20 +19,22 @@ def write_imported_run(output_dir, problem, hold, *, model, hparams, fill, hpara
         model: str, the model's name.
         hparams: HParams of the model.
         fill: function of the built model that sets its weights.
-        hparams_set: str, name of the set that `hparams` come from, or "".
-        step: int, number of updates that the model was trained for.
+        hparams_set: str, name of the set of `hparams`, or "".
+        step: int, number of updates of the model's training.
 
     Returns:
         The path of the checkpoint, without suffix.
 
     Raises:
-        UserError: `output_dir` is not empty, or settings or vocabularies are impossible for a model.
+        UserError: `output_dir` is not empty, or settings or vocabularies are invalid.
         Failure: writing failed; nothing is left behind.
     """
 
     def prepare(folder):
-        made = registry.problem(problem)
-        hold(made, folder)
-        return run_config(made.name, model, hparams, made.get_feature_encoders(folder), hparams_set=hparams_set)
+        own_problem = registry.problem(problem)
+        hold(own_problem, folder)
+        return run_config(
+            own_problem.name, model, hparams, own_problem.get_feature_encoders(folder), hparams_set=hparams_set
+        )
 
     return write_run(output_dir, prepare, fill, step)

@@ -15,10 +15,10 @@ from t2t_lite.text.vocabulary_files import open_encoder
 
 
 def import_language_model(family, path, config, output_dir):
-    """Makes a run from a GPT2LMHeadModel or an OpenAIGPTLMHeadModel, with the vocabulary of either.
+    """Makes a run from a GPT2LMHeadModel or an OpenAIGPTLMHeadModel and its vocabulary.
 
-    Given the same ids, logits are the same. An empty prompt is read as the end of a text, and so is what precedes a
-    text that is scored. The ids that the vocabulary lacks, of padding and unknown text, are never predicted.
+    Given the same ids, logits are the same. An empty prompt, or the beginning of a text that is scored, is represented
+    by the end of a text. The ids that the vocabulary lacks, of padding and unknown text, are never predicted.
 
     Args:
         family: Family.
@@ -60,16 +60,16 @@ def _check_vocabulary(folder, config, vocabulary, encoder):
             f"{folder}: an encoder's vocabulary. Expected vocab.json and merges.txt, or a BPE tokenizer.json."
         )
     vocabulary.check_rows(path, config["vocab_size"])
-    end, said = encoder.published_ids[EOS_ID], config["eos_token_id"]
+    end, config_end = encoder.published_ids[EOS_ID], config["eos_token_id"]
     expected = f"{end}, the id of {shown(encoder.tokens[EOS_ID])}, alone"
-    check(path, "eos_token_id", said, said in (end, [end], None), expected)
+    check(path, "eos_token_id", config_end, config_end in (end, [end], None), expected)
 
 
 def language_model_folder(family, generator):
     """Returns the Folder of a language model, which AutoModelForCausalLM and AutoTokenizer load.
 
-    The vocabulary's files and ids are its own. Logits are the same. The ids of padding and unknown text are left out if
-    the files do not have them, so that probabilities are the same if the model never predicts these (`unused_ids`).
+    The vocabulary keeps its files and ids. Logits are the same. The ids of padding and unknown text are dropped if the
+    files lack them, so that probabilities are the same if the model never predicts these (`unused_ids`).
 
     Args:
         family: Family.

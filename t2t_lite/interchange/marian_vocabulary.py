@@ -1,7 +1,7 @@
 """Converts Marian's vocabulary, a SentencePiece model with a separate list of ids, to a SentencePiece model.
 
-Marian segments text by `source.spm` or `target.spm`, and `vocab.json` gives the pieces' ids; pieces missing there are
-unknown. Here the ids are those of the SentencePiece model, so the model is rewritten: padding 0, end of sentence 1,
+Marian segments text by `source.spm` or `target.spm`, and `vocab.json` lists the ids of the pieces; pieces missing there
+are unknown. Here the ids are those of the SentencePiece model, so the model is rewritten: padding 0, end of sentence 1,
 unknown 2, then the list.
 """
 
@@ -25,9 +25,9 @@ class MarianVocabulary:
     """One side's vocabulary with our ids.
 
     Attributes:
-        model: bytes of a SentencePiece model, which gives a text the same pieces as Marian.
-        rows: int [ids], Marian's id for each of ours; that of the unknown piece if there is none.
-        is_unknown: bool [ids], whether there is none: such a piece occurs in inputs, but never in outputs.
+        model: bytes of a SentencePiece model that segments text like Marian.
+        rows: int [ids], Marian's id for each of ours, or that of the unknown piece.
+        is_unknown: bool [ids], whether Marian lacks the piece, which then occurs in inputs, but never in outputs.
         has_others: bool, whether `vocab.json` has entries that the SentencePiece model lacks.
     """
 
@@ -37,7 +37,7 @@ class MarianVocabulary:
     has_others: bool
 
 
-def renumbered(model, ids, special, size, path, every):
+def renumbered(model, ids, special, size, path, with_others):
     """Returns the MarianVocabulary of one side.
 
     Args:
@@ -45,41 +45,43 @@ def renumbered(model, ids, special, size, path, every):
         ids: {piece: id}, the contents of `vocab.json`.
         special: {"pad", "eos", "unk": Marian's id}.
         size: int, Marian's number of ids: rows of its embedding.
-        path: of the `.spm` file, for errors.
-        every: bool, whether entries that never occur in segmented text get an id; needed for outputs.
+        path: path of the `.spm` file, for errors.
+        with_others: bool, whether entries that never occur in segmented text get an id; needed for outputs.
 
     Raises:
-        UserError: not a SentencePiece model.
+        UserError: this is not a SentencePiece model.
     """
     from t2t_lite.text.subwords import parse_sentencepiece
 
     proto = parse_sentencepiece(model, path)
     kind, spec = proto.SentencePiece.Type, proto.trainer_spec
     no_text = (kind.CONTROL, kind.UNKNOWN)
-    own = {piece.piece: piece for piece in proto.pieces if piece.type not in no_text}
-    lowest = min((piece.score for piece in own.values()), default=0.0) - 1
+    text_pieces = {piece.piece: piece for piece in proto.pieces if piece.type not in no_text}
+    lowest = min((piece.score for piece in text_pieces.values()), default=0.0) - 1
     names = {i: piece for piece, i in ids.items()}
     listed = [(i, names.get(i, f"<{i}>")) for i in range(size) if i not in special.values()]
 
     def make(name, score, type):
         return proto.SentencePiece(piece=name, score=score, type=type)
 
-    found, has_others = [], False
+    listed_pieces, has_others = [], False
     for i, name in listed:
-        if name in own:
-            found.append((make(name, own[name].score, own[name].type), i))
+        if name in text_pieces:
+            listed_pieces.append((make(name, text_pieces[name].score, text_pieces[name].type), i))
         elif LANGUAGE_CODE.fullmatch(name):  # before a text, where SentencePiece adds a space
-            found.append((make(_BLANK + name, 0.0, kind.USER_DEFINED), i))
+            listed_pieces.append((make(_BLANK + name, 0.0, kind.USER_DEFINED), i))
         else:
             has_others = True
-            if every:
+            if with_others:
                 # Lowest score: BPE merges a piece before it checks whether the piece is used.
-                found.append((make(name, lowest, kind.UNUSED), i))
-    taken = {piece.piece for piece, _ in found}
+                listed_pieces.append((make(name, lowest, kind.UNUSED), i))
+    used_names = {piece.piece for piece, _ in listed_pieces}
     unknown = [
-        (make(name, piece.score, piece.type), special["unk"]) for name, piece in own.items() if name not in taken
+        (make(name, piece.score, piece.type), special["unk"])
+        for name, piece in text_pieces.items()
+        if name not in used_names
     ]
-    names = {piece.piece for piece, _ in [*found, *unknown]}
+    names = {piece.piece for piece, _ in [*listed_pieces, *unknown]}
     heads = [("pad", "<pad>", kind.CONTROL), ("eos", "</s>", kind.CONTROL), ("unk", "<unk>", kind.UNKNOWN)]
     first = []
     for role, name, type in heads:
@@ -87,7 +89,7 @@ def renumbered(model, ids, special, size, path, every):
             name = f"<{name}>"
         setattr(spec, f"{role}_piece", name)
         first.append((make(name, 0.0, type), special[role]))
-    pieces = [*first, *found, *unknown]
+    pieces = [*first, *listed_pieces, *unknown]
     spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = PAD_ID, EOS_ID, UNK_ID, -1
     spec.vocab_size = len(pieces)
     del proto.pieces[:]

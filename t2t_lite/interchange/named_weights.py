@@ -1,8 +1,8 @@
-"""Tables of weights: which tensor of another package's model is which of ours, for import and export alike.
+"""Tables that map the tensors of another package's ("foreign") model to ours, for import and export alike.
 
-A table is {path of a layer, or of one weight, in our model: its name there}. `*` in both is the number of a layer;
-layers joined by `+` are one there, their outputs side by side. What our model does not have is left out. Rows of ids
-are numbered otherwise there: `published_ids` has, by our id, the id there, or -1 for an id that only we have.
+A table is {path of a layer, or of one weight, in our model: its foreign name}. `*` in both is the number of a layer;
+layers joined by `+` are one foreign layer with concatenated outputs. Entries that our model lacks are skipped. Rows of
+ids have another order there: `published_ids` lists the foreign id by our id, or -1 for an id that only we have.
 """
 
 from typing import NamedTuple
@@ -12,9 +12,9 @@ from keras import ops
 
 # A logit that no search chooses, but small enough to be summed, since label smoothing sums all logits.
 NEVER = -100.0
-# Ends of the names of layers whose outputs are added to the hidden features.
+# Suffixes of the names of layers whose outputs are added to the hidden features.
 _ADDED = ("output_projection", "outer", "position")
-_KINDS = {  # what a layer has -> its weights, and how their names end there
+_KINDS = {  # attribute of a kind of layer -> its weights, and the suffixes of their foreign names
     "kernel": {"kernel": ".weight", "bias": ".bias"},
     "gamma": {"gamma": ".weight", "beta": ".bias"},
     "embeddings": {"embeddings": ".weight"},
@@ -23,13 +23,13 @@ _KINDS = {  # what a layer has -> its weights, and how their names end there
 
 
 class WeightPart(NamedTuple):
-    """One tensor there, some weights here.
+    """One foreign tensor, and one or more weights of ours.
 
     Attributes:
         name: str, the tensor's name.
         weights: list of (layer, attribute); the tensor is their concatenation along the last axis.
         is_by_id: bool, whether rows are ids.
-        is_transposed: bool, whether it is [outputs, inputs] there, as PyTorch's linear layers are.
+        is_transposed: bool, whether the tensor is [outputs, inputs], as in PyTorch's linear layers.
         is_added: bool, whether outputs of the layer are added to the hidden features.
     """
 
@@ -49,70 +49,70 @@ class WeightPart(NamedTuple):
 
 
 def parts(model, table, is_transposed):
-    """Yields the Parts of a table that a model has.
+    """Yields the WeightParts of a table that a model has.
 
     Args:
-        model: one with `token_embeddings`, whose rows are ids.
+        model: a model with `token_embeddings`, whose rows are ids.
         table: {path: name}.
-        is_transposed: bool, of kernels.
+        is_transposed: bool, whether foreign kernels are [outputs, inputs].
     """
     by_id = [*model.token_embeddings().values()]
     for path, name in table.items():
         above, _, last = path.rpartition(".")
-        for number, owner in _found(model, above):
-            there = name.replace("*", number)
+        for number, owner in _owners(model, above):
+            tensor_name = name.replace("*", number)
             if last == "bias":  # a weight, which need not exist here
-                yield WeightPart(there, [(owner, last)], owner in by_id)
+                yield WeightPart(tensor_name, [(owner, last)], owner in by_id)
                 continue
             layers = [getattr(owner, attribute) for attribute in last.split("+")]
             if layers[0] is None:
                 continue
-            for attribute, end in next(found for mark, found in _KINDS.items() if hasattr(layers[0], mark)).items():
+            for attribute, end in next(ends for mark, ends in _KINDS.items() if hasattr(layers[0], mark)).items():
                 weights = [(layer, attribute) for layer in layers]
                 is_kernel = attribute == "kernel"
                 yield WeightPart(
-                    there + end, weights, layers[0] in by_id, is_transposed and is_kernel, last.endswith(_ADDED)
+                    tensor_name + end, weights, layers[0] in by_id, is_transposed and is_kernel, last.endswith(_ADDED)
                 )
 
 
-def _found(owner, path):
-    """Yields (number of a layer, "" without one, what lies at a path); nothing where a part of the path is None."""
+def _owners(owner, path):
+    """Yields (number of a layer or "", the object at a path); nothing if a part of the path is None."""
     above, star, below = path.partition(".*.")
     for attribute in above.split(".") if above else ():
         owner = None if owner is None else getattr(owner, attribute)
     if star:
         for number, layer in enumerate(dict.fromkeys(owner)):  # those of a group are one
-            yield from ((str(number), found) for _, found in _found(layer, below))
+            yield from ((str(number), inner) for _, inner in _owners(layer, below))
     elif owner is not None:
         yield "", owner
 
 
 def state(parts, published_ids=(), change=None):
-    """Returns {their name: float32 array} of Parts.
+    """Returns {foreign name: float32 array} of WeightParts.
 
     Args:
         parts: iterable of WeightPart.
         published_ids: list of int.
-        change: function of (WeightPart, our array) that returns what is stored; None: as it is.
+        change: function of (WeightPart, our array) that returns the array to store; None: unchanged.
     """
-    found, order = {}, ours_by_theirs(published_ids)
+    tensors, order = {}, ours_by_theirs(published_ids)
     for part in parts:
         array = np.concatenate([rows(*weight) for weight in part.weights], axis=-1)
         array = array[order] if part.is_by_id else array
         array = change(part, array) if change else array
-        found[part.name] = array.T if part.is_transposed else array
-    return found
+        tensors[part.name] = array.T if part.is_transposed else array
+    return tensors
 
 
 def fill(parts, take, published_ids=(), num_ids=None, change=None):
-    """Sets the weights of Parts; rows of ids that only we have are zero.
+    """Sets the weights of WeightParts; rows of ids that only we have are zero.
 
     Args:
         parts: iterable of WeightPart.
         take: function of (name, shape) that returns the tensor of that name, an array of that shape.
         published_ids: list of int.
-        num_ids: int, the ids there; those beyond `published_ids` are left out. None: as many.
-        change: function of (WeightPart, array as ours) that returns our array; None: as it is.
+        num_ids: int, number of foreign ids; those beyond `published_ids` are dropped. None: as many as these.
+        change: function of (WeightPart, array in our layout) that returns our array; None: unchanged.
     """
     order = ours_by_theirs(published_ids)
     for part in parts:
@@ -129,13 +129,13 @@ def fill(parts, take, published_ids=(), num_ids=None, change=None):
 
 
 def ours_by_theirs(published_ids):
-    """Returns int [their ids], our id of each."""
+    """Returns int [foreign ids], our id of each."""
     ours = {theirs: i for i, theirs in enumerate(published_ids) if theirs >= 0}
     return np.array([ours[theirs] for theirs in range(len(ours))], int)
 
 
 def rows(layer, attribute="embeddings"):
-    """Returns a copy of a layer's weight, float32; zeros for a dense layer, or an embedding, without bias."""
+    """Returns a float32 copy of a layer's weight; zeros for the bias of a dense layer or embedding without one."""
     if getattr(layer, attribute, None) is None:
         return np.zeros(layer.units if hasattr(layer, "units") else layer.vocab_size, "float32")
     return np.array(ops.convert_to_numpy(getattr(layer, attribute)), "float32")

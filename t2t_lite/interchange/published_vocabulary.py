@@ -1,4 +1,4 @@
-"""The vocabulary of a Hugging Face folder, in the files that `vocabulary_files` knows, and the other way round."""
+"""Converts the vocabulary of a Hugging Face folder to the files that `vocabulary_files` knows, and back."""
 
 import contextlib
 import json
@@ -33,13 +33,13 @@ _FIRST = ("[CLS]", "<s>")
 
 
 class Published(NamedTuple):
-    """A vocabulary whose tokens are numbered otherwise there.
+    """A vocabulary with published ids that differ from ours.
 
     Attributes:
-        path: str, of our main file.
-        ids: list of int by our id: the id there, or -1 for an id that only we have.
+        path: str, path of our main file.
+        ids: list of the published ids by our id, -1 for an id that only we have.
         special_ids: {token: our id}.
-        contents: {name of a file there: bytes}.
+        contents: {name of a published file: bytes}.
     """
 
     path: str
@@ -49,22 +49,22 @@ class Published(NamedTuple):
 
     @property
     def added_settings(self):
-        """{"added_tokens_decoder": {id: facts}} of the tokens that were added; {} if there are none."""
-        said = json.loads(self.contents.get(_CONFIG, b"{}"))
-        return {added_tokens.KEY: said[added_tokens.KEY]} if added_tokens.KEY in said else {}
+        """{"added_tokens_decoder": {id: facts}} of the added tokens, or {}."""
+        config = json.loads(self.contents.get(_CONFIG, b"{}"))
+        return {added_tokens.KEY: config[added_tokens.KEY]} if added_tokens.KEY in config else {}
 
     @property
     def first_token(self):
-        """The token that stands before every text. Raises `UserError` if there is none."""
-        if found := [token for token in _FIRST if token in self.special_ids]:
-            return found[0]
+        """The token before every text. Raises `UserError` if there is none."""
+        if tokens := [token for token in _FIRST if token in self.special_ids]:
+            return tokens[0]
         raise UserError(f"{self.path}: no special token {' or '.join(_FIRST)}. Expected the vocabulary of an encoder.")
 
     def check_rows(self, path, size):
-        """Checks that each token has a row in the table of embeddings, and warns of rows beyond. Raises `UserError`.
+        """Raises `UserError` unless each token has a row in the embedding table; warns of further rows.
 
         Args:
-            path: str, of `config.json`.
+            path: str, path of `config.json`.
             size: int, its vocab_size.
         """
         count = sum(theirs >= 0 for theirs in self.ids)
@@ -74,7 +74,7 @@ class Published(NamedTuple):
 
 
 def published(encoder):
-    """Returns the Published of a TextEncoder. Raises `UserError` if no folder there can hold it."""
+    """Returns the Published of a TextEncoder. Raises `UserError` if Transformers has no such vocabulary."""
     if isinstance(encoder, SentencePieceEncoder):
         return Published(encoder.path, *albert_vocabulary.published(encoder))
     return Published(encoder.path, encoder.published_ids, encoder.special_ids, encoder.contents)
@@ -82,79 +82,85 @@ def published(encoder):
 
 @contextlib.contextmanager
 def vocabulary_of(folder):
-    """Yields the Published of a folder, whose file exists inside the block.
+    """Context manager of the Published of a folder, whose file exists inside the block.
 
-    Transformers 5 writes `tokenizer.json` alone, which holds what the other files held.
+    Transformers 5 writes only `tokenizer.json`, which replaces the other files.
 
     Args:
         folder: str.
 
     Raises:
-        UserError: there is no vocabulary, or one of another kind, or its texts become words in another way.
+        UserError: there is no vocabulary, its kind is not supported, or it splits texts into words in another way.
     """
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as work_dir:
         try:
-            yield _found(folder, made)
-        except UserError as error:  # the user does not know the folder `made`
-            raise UserError(_in_users_words(str(error), made, folder)) from None
+            yield _read_folder(folder, work_dir)
+        except UserError as error:  # the user does not know the temporary folder
+            raise UserError(_in_users_words(str(error), work_dir, folder)) from None
 
 
-def _in_users_words(message, made, folder):
-    """Returns a message about a file in the folder `made`, naming the file of the user's folder that it came from."""
+def _in_users_words(message, work_dir, folder):
+    """Returns a message about a file in `work_dir` that names the source file in the user's folder instead."""
 
     def name_of_source(match):
         path = os.path.join(folder, match[1])
-        whole, sentencepiece = os.path.join(folder, _WHOLE), os.path.join(folder, albert_vocabulary.FILE)
-        sources = (path, *([sentencepiece] if match[1].endswith(".model") else []), whole)
+        tokenizer_path, sentencepiece = os.path.join(folder, _WHOLE), os.path.join(folder, albert_vocabulary.FILE)
+        sources = (path, *([sentencepiece] if match[1].endswith(".model") else []), tokenizer_path)
         return next(filter(files.exists, sources), path)
 
-    return re.sub(re.escape(made) + r"/([\w.]+)", name_of_source, message).replace(made, folder)
+    return re.sub(re.escape(work_dir) + r"/([\w.]+)", name_of_source, message).replace(work_dir, folder)
 
 
-def _found(folder, made):
-    """Returns the Published of a folder; its files are written into the folder `made`."""
-    sentencepiece, whole, config = (os.path.join(folder, name) for name in (albert_vocabulary.FILE, _WHOLE, _CONFIG))
-    said = files.read_json(whole, _SCHEMA) if files.exists(whole) else None
-    settings = _settings(config, said, whole)
+def _read_folder(folder, work_dir):
+    """Returns the Published of a folder; writes its files into `work_dir`."""
+    sentencepiece, tokenizer_path, config = (
+        os.path.join(folder, name) for name in (albert_vocabulary.FILE, _WHOLE, _CONFIG)
+    )
+    tokenizer = files.read_json(tokenizer_path, _SCHEMA) if files.exists(tokenizer_path) else None
+    settings = _settings(config, tokenizer, tokenizer_path)
     kind = next((kind for kind, names in _FILES.items() if files.exists(os.path.join(folder, names[0]))), None)
     if kind is not None:
         contents = [files.read_bytes(os.path.join(folder, name)) for name in _FILES[kind]]
     elif files.exists(sentencepiece):
-        return _of_albert(settings, files.read_bytes(sentencepiece), sentencepiece, made)
-    elif said is None:
+        return _of_albert(settings, files.read_bytes(sentencepiece), sentencepiece, work_dir)
+    elif tokenizer is None:
         names = ["vocab.txt", "vocab.json and merges.txt", albert_vocabulary.FILE, _WHOLE]
         raise UserError(f"{folder}: holds no vocabulary. Expected {', '.join(names[:-1])} or {names[-1]}.")
     else:
-        kind = said["model"]["type"]
+        kind = tokenizer["model"]["type"]
         if kind == _UNIGRAM:
-            return _of_albert(settings, albert_vocabulary.of_tokenizer_json(said, whole), whole, made)
+            return _of_albert(
+                settings, albert_vocabulary.of_tokenizer_json(tokenizer, tokenizer_path), tokenizer_path, work_dir
+            )
         if kind not in _FILES:
-            raise UserError(f"{whole}: a vocabulary of the kind {kind}. Expected {', '.join(_FILES)} or {_UNIGRAM}.")
-        contents = _contents(said["model"], whole)
+            raise UserError(
+                f"{tokenizer_path}: a vocabulary of the kind {kind}. Expected {', '.join(_FILES)} or {_UNIGRAM}."
+            )
+        contents = _contents(tokenizer["model"], tokenizer_path)
     if kind == "BPE" and settings.get("add_prefix_space"):
         raise UserError(f"{config}: add_prefix_space=True. Expected false: no space is put before texts here.")
     for name, content in zip(_FILES[kind], contents, strict=True):
-        files.write_bytes(os.path.join(made, name), content)
-    files.write_bytes(os.path.join(made, _CONFIG), json.dumps(settings).encode())
-    return published(open_encoder(os.path.join(made, _FILES[kind][0])))
+        files.write_bytes(os.path.join(work_dir, name), content)
+    files.write_bytes(os.path.join(work_dir, _CONFIG), json.dumps(settings).encode())
+    return published(open_encoder(os.path.join(work_dir, _FILES[kind][0])))
 
 
-def _settings(config, said, whole):
-    """Returns what `tokenizer_config.json` says, and `tokenizer.json`. Raises `UserError` where they disagree."""
-    found = files.read_json(config, _CONFIG_SCHEMA) if files.exists(config) else {}
-    found = {name: value for name, value in found.items() if value is not None}
-    if said and "added_tokens" in said:
-        found[added_tokens.KEY] = added_tokens.of_tokenizer_json(said["added_tokens"], whole)
+def _settings(config, tokenizer, path):
+    """Returns the settings of `tokenizer_config.json` and `tokenizer.json`. Raises `UserError` if they disagree."""
+    settings = files.read_json(config, _CONFIG_SCHEMA) if files.exists(config) else {}
+    settings = {name: value for name, value in settings.items() if value is not None}
+    if tokenizer and "added_tokens" in tokenizer:
+        settings[added_tokens.KEY] = added_tokens.of_tokenizer_json(tokenizer["added_tokens"], path)
     else:
-        found[added_tokens.KEY] = added_tokens.read_settings(config.removesuffix(_CONFIG))
-    for name, value in (settings_of(said, whole) if said else {}).items():
-        if found.setdefault(name, value) != value:
-            raise UserError(f"{config}: {name}={found[name]}, but by {whole} it is {value}. Expected the same.")
-    return found
+        settings[added_tokens.KEY] = added_tokens.read_settings(config.removesuffix(_CONFIG))
+    for name, value in (settings_of(tokenizer, path) if tokenizer else {}).items():
+        if settings.setdefault(name, value) != value:
+            raise UserError(f"{config}: {name}={settings[name]}, but by {path} it is {value}. Expected the same.")
+    return settings
 
 
-def _of_albert(settings, model, path, made):
-    """Writes the model into the folder `made`; returns its Published."""
+def _of_albert(settings, model, path, work_dir):
+    """Writes the model into `work_dir`; returns its Published."""
     pieces = {piece.piece for piece in parse_sentencepiece(model, path).pieces}
     added = [facts["content"] for facts in settings[added_tokens.KEY].values() if facts["content"] not in pieces]
     if added:
@@ -162,12 +168,12 @@ def _of_albert(settings, model, path, made):
     adopted, ids = albert_vocabulary.adopted(
         model, path, settings.get("do_lower_case", True), settings.get("keep_accents", False)
     )
-    files.write_bytes(os.path.join(made, "vocab.model"), adopted)
-    return published(SentencePieceEncoder(os.path.join(made, "vocab.model")))._replace(ids=ids)
+    files.write_bytes(os.path.join(work_dir, "vocab.model"), adopted)
+    return published(SentencePieceEncoder(os.path.join(work_dir, "vocab.model")))._replace(ids=ids)
 
 
 def _contents(model, path):
-    """Returns the contents of the files of a kind, bytes. Raises `UserError` if pieces or merges are none."""
+    """Returns the contents of the files of a kind, bytes. Raises `UserError` if pieces or merges are invalid."""
     ids, merges = model["vocab"], model.get("merges", [])
     check_schema(ids, {str: int}, f"{path}: 'vocab'")
     check_schema([[merge] if isinstance(merge, str) else merge for merge in merges], [[str]], f"{path}: 'merges'")

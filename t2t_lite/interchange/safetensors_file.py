@@ -14,7 +14,7 @@ def write_tensors(path, tensors):
     """Writes {name: float32 array} to a local file."""
     contiguous = {name: np.ascontiguousarray(tensor, "<f4") for name, tensor in tensors.items()}
     data = safetensors.numpy.save(contiguous, metadata={"format": "pt"})
-    with open(path, "wb") as file:  # the package's save_file creates files that only their owner can read
+    with open(path, "wb") as file:  # the package's save_file creates files that only the owner can read
         file.write(data)
 
 
@@ -29,8 +29,8 @@ def read_tensors(data, path):
         UserError: the file is of another format, truncated or inconsistent.
     """
     try:
-        found = safetensors.deserialize(data)  # a list: safetensors.numpy would refuse bfloat16
-        return {name: _array(facts) for name, facts in found}
+        entries = safetensors.deserialize(data)  # a list: safetensors.numpy would refuse bfloat16
+        return {name: _array(facts) for name, facts in entries}
     except (safetensors.SafetensorError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: not a whole safetensors file: {reason}. Copy it again.") from None

@@ -1,4 +1,4 @@
-"""The SentencePiece vocabularies of a Transformer, as CTranslate2 and Marian hold them."""
+"""The SentencePiece vocabularies of a Transformer, in the files of CTranslate2 and Marian."""
 
 from t2t_lite import files
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder

@@ -17,15 +17,15 @@ def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_s
     """Converts a Transformer trained by tensor2tensor to a run.
 
     It computes the same logits. The vector that tensor2tensor adds for its target space is kept
-    (`use_target_space_embedding`), as are rows of embeddings beyond the vocabulary (`vocab_divisor`), as entries
-    without text.
+    (`use_target_space_embedding`), as are rows of embeddings beyond the vocabulary (`vocab_divisor`), which become
+    entries without text.
 
     Args:
         path: str, a checkpoint of tensor2tensor, `…/model.ckpt-250000`, or the folder of a run, for its newest one.
         vocabularies: list of one `.subwords` file, or two: of the inputs and of the targets.
         output_dir: str, the new run's folder, which is empty or does not exist yet.
         languages: (of inputs, of targets), such as ("en", "de").
-        hparams_set: str, the set it was trained with, such as "transformer_base", which `hparams.json` beside the
+        hparams_set: str, the set with which it was trained, such as "transformer_base", which `hparams.json` beside the
             checkpoint overrides. "" if that file exists.
         hparams: str, `name=value,…`, which override both.
 
@@ -44,7 +44,7 @@ def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_s
     """
     check_new(output_dir)
     checkpoint = Tensor2TensorCheckpoint(path)
-    chosen = choose_hparams(checkpoint, hparams_set, hparams)
+    derived = choose_hparams(checkpoint, hparams_set, hparams)
     inputs, targets = (vocabularies[0], vocabularies[-1])
     embeddings = checkpoint.embeddings([len(read_pieces(read_bytes(file), file)) for file in (inputs, targets)])
     contents = {
@@ -56,7 +56,7 @@ def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_s
         "translate_own",
         lambda problem, folder: problem.hold_vocabularies(folder, languages, contents, ENDING),
         model="transformer",
-        hparams=chosen,
+        hparams=derived,
         hparams_set=hparams_set,
         fill=lambda model: _fill(model, checkpoint, embeddings),
         step=checkpoint.step,
@@ -64,7 +64,7 @@ def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_s
 
 
 def _padded(path, size):
-    """Returns the file's content, padded to `size` with empty entries, which are decoded to nothing here and there."""
+    """Returns the file's content, padded to `size` with empty entries, which decode to nothing."""
     content = read_bytes(path)
     pieces = read_pieces(content, path)
     if len(pieces) > size:

@@ -23,7 +23,7 @@ class Tensor2TensorCheckpoint:
         path: str, a checkpoint without suffix, or the folder of a run, for its newest one.
 
     Attributes:
-        path: str, of the checkpoint.
+        path: str, path of the checkpoint.
         step: int, the number of training steps; 0 if the checkpoint does not have it.
 
     Raises:
@@ -41,10 +41,10 @@ class Tensor2TensorCheckpoint:
         queries = [name.removesuffix("/kernel") for name in self._shapes]
         scopes = {name.removesuffix(_QUERY) for name in queries if name == _QUERY or name.endswith("/" + _QUERY)}
         if len(scopes) != 1:
-            found = f"{len(scopes)} of them" if scopes else "no such variable"
+            number = f"{len(scopes)} of them" if scopes else "no such variable"
             raise UserError(
                 f"{self.path}: not a Transformer of tensor2tensor 1.5 or later, whose weights are under "
-                f"…/{_QUERY}: {found}."
+                f"…/{_QUERY}: {number}."
             )
         (self._scope,) = scopes
         step = re.search(r"-([0-9]{1,12})$", self.path)
@@ -83,7 +83,7 @@ class Tensor2TensorCheckpoint:
 
     @property
     def has_3d_projections(self):
-        """Whether the attention has `attention_variables_3d`."""
+        """Whether the attention uses `attention_variables_3d`."""
         return _QUERY in self
 
     def projection_shape(self, scope, name):
@@ -95,7 +95,7 @@ class Tensor2TensorCheckpoint:
         return (shape[0] * shape[1], shape[2]) if name == "output_transform" else (shape[0], shape[1] * shape[2])
 
     def projection(self, scope, name):
-        """Returns the matrix of a projection, as `projection_shape`."""
+        """Returns the matrix of a projection; arguments as for `projection_shape`."""
         if not self.has_3d_projections:
             return self.read(f"{scope}/multihead_attention/{name}/kernel")
         value = self.read(f"{scope}/multihead_attention/{name[0]}")
@@ -123,31 +123,28 @@ class Tensor2TensorCheckpoint:
 
     def layers(self, stack):
         """Returns the number of layers of "encoder" or "decoder". Raises `UserError` if one in between is missing."""
-        found = {
-            int(match[1])
-            for name in self._shapes
-            if (match := re.match(f"{re.escape(self._scope + stack)}/layer_([0-9]{{1,6}})/", name))
-        }
-        if found != set(range(len(found))) or not found:
+        pattern = re.compile(f"{re.escape(self._scope + stack)}/layer_([0-9]{{1,6}})/")
+        numbers = {int(match[1]) for match in map(pattern.match, self._shapes) if match}
+        if numbers != set(range(len(numbers))) or not numbers:
             raise UserError(
-                f"{self.path}: layers {sorted(found)} under {self._scope}{stack}, expected 0, 1, 2 and so on."
+                f"{self.path}: layers {sorted(numbers)} under {self._scope}{stack}, expected 0, 1, 2 and so on."
             )
-        return len(found)
+        return len(numbers)
 
     @functools.cached_property
     def _embedding_names(self):
         """Returns {rows: {"shared", "input_emb", "target_emb" or "softmax": {shard number: name}}}."""
-        found = {}
+        names = {}
         for name in self._shapes:
             if match := _EMBEDDING.fullmatch(name):
                 rows, role, shard = match.groups()
-                found.setdefault(int(rows), {}).setdefault(role, {})[int(shard)] = name
-        if not 1 <= len(found) <= 2:
+                names.setdefault(int(rows), {}).setdefault(role, {})[int(shard)] = name
+        if not 1 <= len(names) <= 2:
             raise UserError(
-                f"{self.path}: embeddings for {len(found)} vocabularies (symbol_modality_…/weights_0). Expected one or "
+                f"{self.path}: embeddings for {len(names)} vocabularies (symbol_modality_…/weights_0). Expected one or "
                 "two."
             )
-        return found
+        return names
 
     @property
     def has_tied_softmax(self):
@@ -181,9 +178,9 @@ class Tensor2TensorCheckpoint:
         }
 
     def _matrix(self, rows, *roles):
-        found = self._embedding_names[rows]
-        role = next((role for role in roles if role in found), None)
-        shards = found.get(role, {})
+        by_role = self._embedding_names[rows]
+        role = next((role for role in roles if role in by_role), None)
+        shards = by_role.get(role, {})
         if not shards or set(shards) != set(range(len(shards))):
             raise UserError(
                 f"{self.path}: symbol_modality_{rows}_…/{role or roles[-1]}: shards {sorted(shards)}, expected 0, 1 "

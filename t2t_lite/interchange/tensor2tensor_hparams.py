@@ -36,8 +36,9 @@ _SUPPORTED = {
 def choose_hparams(checkpoint, hparams_set, overrides):
     """Returns the HParams with which our Transformer computes the same as tensor2tensor's.
 
-    Settings that shapes do not show (heads, positions, epsilon, rates) come from `hparams.json` beside the checkpoint,
-    or else from the named set. The optimizer and its schedule always come from the set, by default "transformer_base".
+    Settings that do not follow from shapes (heads, positions, epsilon, rates) come from `hparams.json` beside the
+    checkpoint, or else from the named set. The optimizer and its schedule always come from the set, by default
+    "transformer_base".
 
     Args:
         checkpoint: Tensor2TensorCheckpoint.
@@ -49,35 +50,40 @@ def choose_hparams(checkpoint, hparams_set, overrides):
     """
     path = os.path.join(os.path.dirname(checkpoint.path), "hparams.json")
     theirs = _read(path) if exists(path) else {}
-    given = parse_assignments(overrides, "--hparams")
-    if not theirs and not hparams_set and "num_heads" not in given:
+    assigned = parse_assignments(overrides, "--hparams")
+    if not theirs and not hparams_set and "num_heads" not in assigned:
         raise UserError(
             f"{path}: no such file, and the number of heads can't be told from the checkpoint. Add the set it was "
             "trained with, --hparams_set=transformer_base, or --hparams=num_heads=8."
         )
-    made = registry.hparams(hparams_set or "transformer_base")
-    made.position_layout, made.norm_epsilon = "tensor2tensor", 1e-6
-    kinds = settings_of(type(made))
+    derived = registry.hparams(hparams_set or "transformer_base")
+    derived.position_layout, derived.norm_epsilon = "tensor2tensor", 1e-6
+    kinds = settings_of(type(derived))
     with located(path):
         for name in (*_STRUCTURE, *_TRAINING):
             if name in theirs:
-                made.set_hparam(name, kinds[name].typed(theirs[name]))
-    made = made.parse(overrides)
+                derived.set_hparam(name, kinds[name].typed(theirs[name]))
+    derived = derived.parse(overrides)
     for name, value in _facts(checkpoint).items():
         # A named set or a file must agree with the shapes; the default set need not.
-        said = {"--hparams": name in given, path: name in theirs, f"--hparams_set={hparams_set}": bool(hparams_set)}
-        where = next((where for where, is_there in said.items() if is_there), None)
-        if where and _meaning(made, name) != value:
+        sources = {
+            "--hparams": name in assigned,
+            path: name in theirs,
+            f"--hparams_set={hparams_set}": bool(hparams_set),
+        }
+        where = next((where for where, is_there in sources.items() if is_there), None)
+        if where and _meaning(derived, name) != value:
             raise UserError(
-                f"{where}: {name}={_meaning(made, name)}, but the weights in {checkpoint.path} are of {name}={value}."
+                f"{where}: {name}={_meaning(derived, name)}, but the weights in {checkpoint.path} are of "
+                f"{name}={value}."
             )
-        made.set_hparam(name, value)
-    made.use_target_space_embedding = "target_space_embedding/kernel" in checkpoint
-    if made.pos == "emb":
-        made.max_position = checkpoint.shape("inputs_positional_embedding")[0]
+        derived.set_hparam(name, value)
+    derived.use_target_space_embedding = "target_space_embedding/kernel" in checkpoint
+    if derived.pos == "emb":
+        derived.max_position = checkpoint.shape("inputs_positional_embedding")[0]
     elif "inputs_positional_embedding" in checkpoint:
-        raise UserError(f"{checkpoint.path}: has a table of positions, but pos={made.pos}. Add --hparams=pos=emb.")
-    return made
+        raise UserError(f"{checkpoint.path}: has a table of positions, but pos={derived.pos}. Add --hparams=pos=emb.")
+    return derived
 
 
 def _facts(checkpoint):
@@ -110,15 +116,15 @@ def _meaning(hparams, name):
 
 def _read(path):
     """Returns tensor2tensor's settings, a dict. Raises `UserError` if the file is invalid or of another model."""
-    found = read_json(path)
-    if isinstance(found.get("hparams"), dict):
+    theirs = read_json(path)
+    if isinstance(theirs.get("hparams"), dict):
         raise UserError(
             f"{path}: of a run of t2t_lite, not of tensor2tensor. There is nothing to import: use its folder."
         )
     for name, values in _SUPPORTED.items():
-        if name in found and found[name] not in values:
+        if name in theirs and theirs[name] not in values:
             raise UserError(
-                f"{path}: {name}={str(found[name])[:80]}: this package's Transformer has only "
+                f"{path}: {name}={str(theirs[name])[:80]}: this package's Transformer has only "
                 f"{name}={' or '.join(map(str, values))}."
             )
-    return found
+    return theirs

@@ -1,13 +1,13 @@
-"""What a `tokenizer.json` of Transformers says beside its pieces: how a text becomes words.
+"""Checks how a `tokenizer.json` of Transformers splits a text into words.
 
-Our encoders do that in one way for each kind of vocabulary, so that any other way would give other ids: it is refused.
+Our encoders do so in one way for each kind of vocabulary. Any other way is refused, since it would give other ids.
 """
 
 from t2t_lite.errors import UserError, shown
 from t2t_lite.text.published.bpe_files import WORD_END
 from t2t_lite.text.published.wordpiece import LONGEST_WORD
 
-# {part: {setting: value}}; one that is left out has that value, but for the part's type. None: off, or no such part.
+# {part: {setting: value}}; the values are the defaults, except for the part's type. None: off, or no such part.
 _OF_BERT = {
     "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True},
     "pre_tokenizer": {"type": "BertPreTokenizer"},
@@ -23,36 +23,36 @@ _OF_GPT = {**_OF_BERT, "normalizer": _OF_BERT["normalizer"] | {"lowercase": True
 _WAYS = {"WordPiece": _OF_BERT | {"model": _WORD_PIECE}, "BPE": _OF_GPT2, WORD_END: _OF_GPT}
 
 
-def settings_of(said, path):
-    """Checks that a text becomes words as for BERT (WordPiece), GPT-2 (BPE) or GPT (BPE whose tokens end in `</w>`).
+def settings_of(tokenizer, path):
+    """Checks that texts are split as by BERT (WordPiece), GPT-2 (BPE) or GPT (BPE whose tokens end in `</w>`).
 
     Args:
-        said: dict, the contents of a `tokenizer.json`; of another kind nothing is checked.
+        tokenizer: dict, the contents of a `tokenizer.json`; other kinds are not checked.
         path: str, its name, for errors.
 
     Returns:
-        {name: bool}, what `tokenizer_config.json` has to say of the same vocabulary.
+        {name: bool}, the corresponding settings of `tokenizer_config.json`.
 
     Raises:
-        UserError: something else is done to a text, or in another way.
+        UserError: texts are split in another way.
     """
-    kind = said["model"]["type"]
-    way = _WAYS[WORD_END] if said["model"].get("end_of_word_suffix") == WORD_END else _WAYS.get(kind, {})
+    kind = tokenizer["model"]["type"]
+    way = _WAYS[WORD_END] if tokenizer["model"].get("end_of_word_suffix") == WORD_END else _WAYS.get(kind, {})
     for part, settings in way.items():
-        found = said.get(part) or {}
+        actual = tokenizer.get(part) or {}
         for name, expected in settings.items():
-            _check(path, f"{part}: {name}", found.get(name, None if name == "type" else expected), expected)
+            _check(path, f"{part}: {name}", actual.get(name, None if name == "type" else expected), expected)
     if kind != "WordPiece":
         return {}
-    lower, accents = (said["normalizer"].get(name) for name in ("lowercase", "strip_accents"))
+    lower, accents = (tokenizer["normalizer"].get(name) for name in ("lowercase", "strip_accents"))
     _check(path, "normalizer: strip_accents", lower if accents is None else accents, lower)
     return {"do_lower_case": bool(lower)}
 
 
 def _check(path, name, value, expected):
-    if (value or None) != (expected or None):  # false, 0 and "" are as good as none
-        found = f"{name}={shown(value)}" if value is not None else f"no {name}"
+    if (value or None) != (expected or None):  # false, 0 and "" are equivalent to None
+        actual = f"{name}={shown(value)}" if value is not None else f"no {name}"
         raise UserError(
-            f"{path}: {found}. Expected {'none' if expected is None else shown(expected)}: texts become words in no "
+            f"{path}: {actual}. Expected {'none' if expected is None else shown(expected)}: texts become words in no "
             "other way here, and would have other ids."
         )

@@ -1,8 +1,8 @@
 """Translation models from and to folders of Hugging Face: Marian and Blenderbot.
 
 The paper's sinusoids alternate, Marian's are sines, then cosines. A Transformer computes the same if the hidden
-features of all its weights are permuted alike, so one permutation converts the paper's layout to Marian's. Why
-Blenderbot's weights are scaled is told in `families/blenderbot.py`.
+features of all its weights are permuted alike, so one permutation converts the paper's layout to Marian's.
+`families/blenderbot.py` explains why Blenderbot's weights are scaled.
 """
 
 import os
@@ -42,7 +42,7 @@ _TOKENIZER_SCHEMA = {
 
 
 def import_translation_model(family, path, config, output_dir, languages=()):
-    """Makes a run from a MarianMTModel, or a Blenderbot as `export_hugging_face` writes it.
+    """Makes a run from a MarianMTModel, or a Blenderbot of `export_hugging_face`.
 
     Args:
         family: Family.
@@ -99,36 +99,36 @@ def import_translation_model(family, path, config, output_dir, languages=()):
 
 
 def _read_tokenizer_config(folder):
-    """Returns `tokenizer_config.json`, or {} if there is none, with "unk_token" as text. Raises `UserError`."""
+    """Returns `tokenizer_config.json`, or {} if missing, with "unk_token" as a string. Raises `UserError`."""
     path = os.path.join(folder, "tokenizer_config.json")
-    found = files.read_json(path, _TOKENIZER_SCHEMA) if files.exists(path) else {}
-    unknown = found.get("unk_token", "<unk>")
+    config = files.read_json(path, _TOKENIZER_SCHEMA) if files.exists(path) else {}
+    unknown = config.get("unk_token", "<unk>")
     if isinstance(unknown, dict):
         check_schema(unknown, {"content": str}, f"{path}: unk_token")
         unknown = unknown["content"]
-    return {**found, "unk_token": unknown}
+    return {**config, "unk_token": unknown}
 
 
 def _take_embeddings(weights, config):
-    """Returns {"inputs", "targets", "softmax": float32 [ids, hidden], "bias": float32 [ids]}, as they are there."""
+    """Returns {"inputs", "targets", "softmax": float32 [ids, hidden], "bias": float32 [ids]} by foreign id."""
     hidden, sizes = config["d_model"], (config["vocab_size"], config["decoder_vocab_size"])
     if config["share_encoder_decoder_embeddings"]:
-        one = weights.take_any((_SHARED, *_EMBEDDINGS, _SOFTMAX), (sizes[0], hidden))
-        found = {"inputs": one, "targets": one}
+        shared = weights.take_any((_SHARED, *_EMBEDDINGS, _SOFTMAX), (sizes[0], hidden))
+        embeddings = {"inputs": shared, "targets": shared}
     else:
-        found = {
+        embeddings = {
             "inputs": weights.take(_EMBEDDINGS[0], (sizes[0], hidden)),
             "targets": weights.take_any((_EMBEDDINGS[1], _SOFTMAX), (sizes[1], hidden)),
         }
     is_tied = config["tie_word_embeddings"]
-    found["softmax"] = found["targets"] if is_tied else weights.take(_SOFTMAX, (sizes[1], hidden))
-    found["bias"] = weights.take(_BIAS, (1, sizes[1]))[0]
-    if found["targets"][config["pad_token_id"]].any():
+    embeddings["softmax"] = embeddings["targets"] if is_tied else weights.take(_SOFTMAX, (sizes[1], hidden))
+    embeddings["bias"] = weights.take(_BIAS, (1, sizes[1]))[0]
+    if embeddings["targets"][config["pad_token_id"]].any():
         raise UserError(
             f"{weights.path}: the embedding of the padding, from which the model begins to decode, is not zero. "
             "Here decoding begins with the zero vector: this model would translate otherwise."
         )
-    return found
+    return embeddings
 
 
 def _vocabularies(path, config, tokenizer):
@@ -168,14 +168,14 @@ def _special_ids(config, tokenizer, ids, file):
     return special
 
 
-def _our_rows(found, inputs, targets):
+def _our_rows(embeddings, inputs, targets):
     """Returns {"inputs", "targets", "softmax": float32 [our ids, hidden], "bias": float32 [our ids]}."""
     # A bias of -1e9, which forbids an id, would spoil the loss in fine-tuning: label smoothing sums all logits.
-    bias = np.maximum(found["bias"][targets.rows], NEVER)
+    bias = np.maximum(embeddings["bias"][targets.rows], NEVER)
     return {
-        "inputs": found["inputs"][inputs.rows],
-        "targets": found["targets"][targets.rows],
-        "softmax": found["softmax"][targets.rows],
+        "inputs": embeddings["inputs"][inputs.rows],
+        "targets": embeddings["targets"][targets.rows],
+        "softmax": embeddings["softmax"][targets.rows],
         "bias": np.where(targets.is_unknown, np.float32(NEVER), bias),
     }
 
@@ -222,10 +222,10 @@ def translation_folder(family, translator, beam_size, alpha):
 
 
 def translation_tensors(family, model):
-    """Returns {name there: float32 array} of a Transformer that a family can hold.
+    """Returns {foreign name: float32 array} of a Transformer that a family can represent.
 
-    Decoding starts from the padding's row there, which is zero; if the softmax shares that row, a bias of -100 replaces
-    its logit. Tied matrices occur only once.
+    Foreign decoding starts from the padding's row, which is zero; if the softmax shares that row, a bias of -100
+    replaces its logit. Tied matrices occur only once.
     """
     config, scale = model.config, stream_scale(model.config["norm_epsilon"])
     position_names = _position_names(family)
@@ -233,21 +233,21 @@ def translation_tensors(family, model):
     source, target = (rows(embedding)[:, order] for embedding in (model.input_embedding, model.target_embedding))
     source[0] = target[0] = 0
     if shares_embeddings(config):
-        found = {_SHARED: target * scale}
+        tensors = {_SHARED: target * scale}
     else:
-        found = {_EMBEDDINGS[0]: source * scale, _EMBEDDINGS[1]: target * scale}
+        tensors = {_EMBEDDINGS[0]: source * scale, _EMBEDDINGS[1]: target * scale}
     if not config["tie_embeddings"]:
-        found[_SOFTMAX] = rows(model.softmax)[:, order]
-    found[_BIAS] = _logits_bias(model)
+        tensors[_SOFTMAX] = rows(model.softmax)[:, order]
+    tensors[_BIAS] = _logits_bias(model)
     for side, name in position_names.items():
-        found[name] = _position_table(model, side) * scale
+        tensors[name] = _position_table(model, side) * scale
 
     def change(part, array):
         array = array if part.feature_axis is None else np.take(array, order, axis=part.feature_axis)
         return array * _factor(model, part, scale)
 
     parts = named_weights.parts(model, _without_positions(family), family.is_transposed)
-    return found | named_weights.state(parts, change=change)
+    return tensors | named_weights.state(parts, change=change)
 
 
 def _logits_bias(model):
@@ -266,9 +266,9 @@ def _hidden_order(config):
 
 
 def _position_names(family):
-    """Returns {side: name of its table of positions}; {} where a family has none."""
-    found = {side: family.weights.get(f"{side}_position") for side in ("encoder", "decoder")}
-    return {side: f"{name}.weight" for side, name in found.items() if name}
+    """Returns {side: name of its table of positions}; {} if a family has none."""
+    names = {side: family.weights.get(f"{side}_position") for side in ("encoder", "decoder")}
+    return {side: f"{name}.weight" for side, name in names.items() if name}
 
 
 def _without_positions(family):
@@ -276,25 +276,19 @@ def _without_positions(family):
 
 
 def stream_scale(epsilon):
-    """Returns c, float32, by which the hidden features are multiplied there."""
+    """Returns c, float32, the factor of the foreign hidden features."""
     return np.float32((EPSILON / epsilon) ** 0.5)
 
 
 def _factor(model, part, scale):
-    """Returns the number by which a weight is multiplied there."""
+    """Returns the factor of a foreign weight."""
     if part.weights[0][0] is model.decoder_norm:
         return 1 / scale
     return scale if part.is_added else np.float32(1)
 
 
 def _sinusoids_of(take, names, shape):
-    """Returns (layout, epsilon, c) if tables of positions are sinusoids, otherwise None.
-
-    Args:
-        take: function of (name, shape) that returns the tensor of that name, an array of that shape.
-        names: {side: name}.
-        shape: (rows, hidden) of each table.
-    """
+    """Returns (layout, epsilon, c) if the tables `names`, {side: name}, of one `shape` are sinusoids, else None."""
     tables = [take(name, shape) for name in names.values()]
     if not np.array_equal(*tables) or shape[1] % 2:
         return None
@@ -310,16 +304,16 @@ def _sinusoids_of(take, names, shape):
 
 
 def divided(array, scale):
-    """Divides by `scale` such that multiplying the float32 result by `scale` gives `array` exactly where possible."""
-    found = array / scale
+    """Returns float32 `array / scale`, rounded so that multiplying it by `scale` gives `array` if possible."""
+    quotient = array / scale
     for neighbour in (np.float32(np.inf), np.float32(-np.inf)):
-        other = np.nextafter(found, neighbour)
-        found = np.where((found * scale != array) & (other * scale == array), other, found)
-    return found
+        other = np.nextafter(quotient, neighbour)
+        quotient = np.where((quotient * scale != array) & (other * scale == array), other, quotient)
+    return quotient
 
 
 def _position_table(model, side):
-    """Returns what one side adds to its embeddings, float32 [positions, hidden]."""
+    """Returns the positions that one side adds to its embeddings, float32 [positions, hidden]."""
     config, shape = model.config, (SINUSOIDS, model.config["hidden_size"])
     if config["position"] == "learned":
         table = rows(getattr(model, f"{side}_position"), "table")

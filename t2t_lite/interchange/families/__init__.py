@@ -1,4 +1,4 @@
-"""The foreign families: one module each, found in this folder, with its `FAMILY`."""
+"""The foreign families: one module of this folder each, with its `FAMILY`."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""ALBERT, a BERT of small embeddings whose layers share their weights in groups."""
+"""ALBERT, a BERT with small embeddings whose layers share their weights in groups."""
 
 from t2t_lite.interchange.families import bert
 from t2t_lite.interchange.family import Field, check, number, only

@@ -16,7 +16,7 @@ ROLES = ("query", "key", "value")
 
 
 def class_of(config):
-    """Returns how the names of classes begin that hold a `TransformerEncoder` of a config."""
+    """Returns the prefix of the names of classes that can represent a `TransformerEncoder` with a config."""
     if config["embedding_size"] is not None or config["num_hidden_groups"] is not None:
         return "Albert"
     if config["num_task_types"]:
@@ -25,12 +25,12 @@ def class_of(config):
 
 
 def fields(*more, padding=0, activation="gelu", ends=()):
-    """Returns the fields of `config.json`, with those that only a relative has.
+    """Returns the fields of `config.json`, with further ones of a relative.
 
     Args:
         more: Fields.
-        padding: int, the usual pad_token_id.
-        activation: str, the usual hidden_act.
+        padding: int, the default pad_token_id.
+        activation: str, the default hidden_act.
         ends: names of further fields of ids.
     """
     return (
@@ -72,7 +72,7 @@ def limits(config):
 
 
 def body(prefix):
-    """Returns {path: name} of all but heads, whose names begin with `prefix`."""
+    """Returns {path: name} of the weights of the body, whose names begin with `prefix`."""
     attention, ffn = "encoder.layers.*.self_attention", "encoder.layers.*.feed_forward"
     layer = f"{prefix}.encoder.layer.*"
     return {
@@ -87,7 +87,7 @@ def body(prefix):
 
 
 def embeddings(prefix):
-    """Returns {path: name} of what comes before the layers."""
+    """Returns {path: name} of the weights before the layers."""
     return {
         "embedding": f"{prefix}.embeddings.word_embeddings",
         "position": f"{prefix}.embeddings.position_embeddings",
@@ -97,12 +97,12 @@ def embeddings(prefix):
 
 
 def heads(masked_ids, classes, sentences=None):
-    """Returns {how a class name ends: (our head, {path: name})}.
+    """Returns {suffix of a class name: (our head, {path: name})}.
 
     Args:
         masked_ids: names of the dense layer, the normalization and the bias of masked ids.
         classes: names of the two dense layers of a class.
-        sentences: likewise of whether a sentence follows; None: there is none.
+        sentences: likewise for next-sentence prediction, or None.
     """
     ids = dict(zip(("masked_ids_head.dense", "masked_ids_head.norm", "embedding.bias"), masked_ids, strict=True))
     of_sentences = dict(zip(("sentence_head.pooler", "sentence_head.dense"), sentences or (), strict=False))
@@ -138,7 +138,7 @@ FAMILY = Family(
     vocabularies=((WordPieceEncoder, SentencePieceEncoder), "WordPiece or ALBERT"),
     prefix="bert.",
     unused=(
-        # Computed when a model is loaded, stored under another name, too, or of a head that the class does not have.
+        # Computed when a model is loaded, also stored under another name, or part of a head that the class lacks.
         "position_ids", "token_type_ids", "decoder.weight", "decoder.bias", "pooler.dense.weight", "pooler.dense.bias",
         "pooler.weight", "pooler.bias", "seq_relationship.weight", "seq_relationship.bias",
         "sop_classifier.classifier.weight", "sop_classifier.classifier.bias",

@@ -1,4 +1,4 @@
-"""Blenderbot, a pre-norm Marian whose positions are a table, which can represent any of ours.
+"""Blenderbot, a pre-norm Marian with a table of positions, which can represent any of ours.
 
 Its epsilon is always 1e-5. A pre-norm Transformer reads the hidden features only through normalizations, and if the
 features are multiplied by c,
@@ -15,7 +15,7 @@ from t2t_lite.interchange.family import choice, number, only
 
 # Rows of a table of sinusoids: the maximum input length in pieces.
 SINUSOIDS = 1024
-# Below this, numbers that make up for the fixed epsilon would overflow.
+# Below this, the factors that compensate for the fixed epsilon would overflow.
 _LEAST_EPSILON = 1e-12
 
 
@@ -26,7 +26,7 @@ def _limits(config):
         "position": ("sinusoidal", "learned", "none"),
         "position_layout": None,
         "target_space_embedding": (False, True),
-        # It has one matrix, which inputs and targets share.
+        # Inputs and targets share a single matrix.
         "target_vocab_size": (None,),
     }
 
@@ -44,7 +44,7 @@ FAMILY = marian.FAMILY._replace(
         choice("tie_word_embeddings", "tie_embeddings", {True: True}) if field.name == "tie_word_embeddings" else field
         for field in marian.fields(
             number("max_position_embeddings", "max_position", usual=1024, value=_positions),
-            only("encoder_no_repeat_ngram_size", 0, is_read=False),  # 3 where it is left out, as a chat needs it
+            only("encoder_no_repeat_ngram_size", 0, is_read=False),  # 3 by default, for chat
             only("share_encoder_decoder_embeddings", True, usual=True, is_written=False),
         )
     ),

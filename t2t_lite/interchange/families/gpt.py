@@ -1,4 +1,4 @@
-"""GPT, a GPT-2 that is post-norm and has no final normalization."""
+"""GPT, a post-norm GPT-2 without a final normalization."""
 
 from t2t_lite.interchange.families import gpt2
 from t2t_lite.interchange.family import check, choice

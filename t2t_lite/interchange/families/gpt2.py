@@ -1,4 +1,4 @@
-"""GPT-2: pre-norm; its dense kernels are [inputs, outputs] as ours, those of queries, keys and values joined."""
+"""GPT-2: pre-norm; its dense kernels are [inputs, outputs] like ours, with queries, keys and values joined."""
 
 from t2t_lite.interchange.family import Family, Field, choice, epsilon, fact, number, off, only, rate
 from t2t_lite.models.transformer_lm import TransformerLM
@@ -8,7 +8,7 @@ ACTIVATIONS = {"relu": "relu", "silu": "swish", "swish": "swish"}
 
 
 def fields(activation):
-    """Returns the fields of `config.json` that GPT has, too; `activation` is one of them."""
+    """Returns the fields of `config.json` that GPT shares, including `activation`."""
     return (
         *fact("architectures", "model_type"),
         number("vocab_size", "vocab_size"),
@@ -32,7 +32,7 @@ def fields(activation):
 
 
 def layers(name):
-    """Returns {path: name} of the layers, whose names begin with that name."""
+    """Returns {path: name} of the layers' weights, whose names begin with `name`."""
     attention, ffn = "decoder.layers.*.self_attention", "decoder.layers.*.feed_forward"
     return {
         f"{attention}.layer.query_projection+key_projection+value_projection": f"{name}.attn.c_attn",

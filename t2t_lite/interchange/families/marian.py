@@ -1,16 +1,16 @@
-"""Marian: a post-norm Transformer. Its sinusoids are sines, then cosines; its dense kernels [outputs, inputs]."""
+"""Marian: a post-norm Transformer. Its sinusoids are sines, then cosines; its dense kernels are [outputs, inputs]."""
 
 from t2t_lite.interchange.family import NEEDED, Family, Field, check, choice, fact, number, off, only, rate, same
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
-# Rows of the table of positions, which is made when it is loaded: the longest input (1024) and 50 more have room.
+# Rows of the table of positions, which is computed at load time: enough for the longest input (1024) and 50 more.
 _POSITIONS = 2048
 
 
 def fields(*more):
-    """Returns the fields of `config.json` that Blenderbot has, too, and `more`."""
+    """Returns the fields of `config.json` that Blenderbot shares, and `more`."""
     return (
         only("is_encoder_decoder", True, is_read=False),
         number("d_model", "hidden_size"),
@@ -49,7 +49,7 @@ def complete(path, config):
 
 
 def shares_embeddings(config):
-    """Whether inputs, targets and softmax of a Transformer share one matrix."""
+    """Returns whether inputs, targets and softmax of a Transformer share one matrix."""
     return config["tie_embeddings"] and config["target_vocab_size"] is None
 
 

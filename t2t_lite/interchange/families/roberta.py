@@ -1,11 +1,11 @@
-"""RoBERTa, a BERT whose positions count from the id of padding + 1 and whose vocabulary is byte-level."""
+"""RoBERTa, a BERT with positions from the id of padding + 1 and a byte-level vocabulary."""
 
 from t2t_lite.interchange.families import bert
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 
 
 def _limits(config):
-    is_fixed = {"activation": ("gelu",)} if config["head"] == "masked_lm" else {}  # its head has no other
+    is_fixed = {"activation": ("gelu",)} if config["head"] == "masked_lm" else {}  # the only one of its head
     return {**bert.limits(config), "sentence_classes": (0,), **is_fixed}
 
 
