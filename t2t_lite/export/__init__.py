@@ -1,4 +1,4 @@
-"""Exports of trained models to other programs. The functions are imported on first use: they need TensorFlow."""
+"""Exports of trained models to other programs. The functions are imported lazily, since they need TensorFlow."""
 
 from t2t_lite.lazy import lazy_names
 

@@ -17,7 +17,7 @@ def export_best(output_dir):
     """Exports the best model of a run, or its newest, to the next number in `<output_dir>/export/best`.
 
     Returns:
-        path of the export; None if the last one is already of this model, or if this is one of several machines.
+        The path of the export; None if this model has already been exported, or if this is one of several machines.
     """
     if os.environ.get("TF_CONFIG"):
         _LOGGER.warning(
@@ -28,8 +28,8 @@ def export_best(output_dir):
     answerer = load([path])
     folder = os.path.join(output_dir, "export", "best")
     exports = [path for number in list_files(folder, r"\d+") for path in list_files(number, r"saved_model\.pb")]
-    changed = tf.io.gfile.stat(f"{answerer.runs[0].path}.index").mtime_nsec
-    if any(tf.io.gfile.stat(export).mtime_nsec >= changed for export in exports):
+    saved_at = tf.io.gfile.stat(f"{answerer.runs[0].path}.index").mtime_nsec
+    if any(tf.io.gfile.stat(export).mtime_nsec >= saved_at for export in exports):
         _LOGGER.info(f"{folder}: holds this model already")
         return None
     which = "best" if path != output_dir else "newest, since there were no evaluations"

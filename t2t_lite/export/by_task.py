@@ -1,4 +1,4 @@
-"""What exports answer: one class of signatures per class that answers.
+"""The signatures of exports: one class per class of answerer.
 
 Each is called with (Translator, Generator or Predictor; max_input_length; **settings) and has
 
@@ -33,19 +33,19 @@ def check(problem, where):
 
 
 def load(paths, data_dir=None, compute_dtype=None):
-    """Returns the Translator, Generator or Predictor of a run, or of several, as an export needs it.
+    """Returns the Translator, Generator or Predictor of a run, or of several, for an export.
 
     Args:
         paths: list of str, or of results of `find_run`.
-        data_dir, compute_dtype: see `Translator.load`. Whether this machine is fast in the dtype does not matter.
+        data_dir, compute_dtype: see `Translator.load`. The dtype may be slow on this machine.
 
     Raises:
-        UserError: nothing there, or no model of which there are exports.
+        UserError: there is no model, or none that can be exported.
     """
-    found = find_run(paths[0])
-    check(found.problem, found.checkpoint)
+    run = find_run(paths[0])
+    check(run.problem, run.checkpoint)
     # Not `answering_class`, which a problem may choose: the signatures are those of the package's own classes.
-    answering = getattr(t2t_lite, registry.task_of(found.problem).answered_by)
+    answering = getattr(t2t_lite, registry.task_of(run.problem).answered_by)
     return answering.load(paths, data_dir, compute_dtype, check_device=False)
 
 

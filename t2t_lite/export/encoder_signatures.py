@@ -1,4 +1,4 @@
-"""The signatures of an encoder's export: what its task answers, and features.
+"""The signatures of an encoder's export: the answers of its task, and features.
 
 They accept any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncated. Rows do not influence one another.
 """
@@ -23,9 +23,9 @@ class EncoderSignatures:
     Args:
         predictor: Predictor.
         max_input_length: int, longest input in ids, every EOS included; None: see `EncoderTask.export_length`.
-        layers, join, pooling: of the signature `features`, see `Predictor.features`. A model that tells no hidden
-            states has no such signature.
-        **settings: of the task, see `EncoderTask.export_settings`.
+        layers, join, pooling: settings of the signature `features`, see `Predictor.features`. A model that does not
+            expose hidden states has no such signature.
+        **settings: settings of the task, see `EncoderTask.export_settings`.
 
     Raises:
         UserError: the number or a setting is out of range, or the features are unknown.
@@ -37,8 +37,8 @@ class EncoderSignatures:
         self._predictor, self._task = predictor, predictor.task
         self.max_input_length = self._task.export_length(max_input_length, predictor.max_input_length)
         self._settings = self._task.export_settings(**settings)
-        self._chosen = {"layers": layers, "join": join, "pooling": pooling}
-        self.settings = self._chosen | self._settings
+        self._feature_settings = {"layers": layers, "join": join, "pooling": pooling}
+        self.settings = self._feature_settings | self._settings
         self._features = None
         if has_hidden_states(predictor.model) or [layers, join, pooling] != ["last", None, None]:
             self._features = features_of(predictor.model, layers, join, pooling)
@@ -47,27 +47,29 @@ class EncoderSignatures:
         """Returns {name of a signature: tf.function}, as docs/serving.md lists them."""
         specs = [tf.TensorSpec([None], tf.string, name=name) for name in self._task.inputs]
         functions = [self.predict] + ([self.features] if self._features else [])
-        made = {one.__name__: tf.function(one, input_signature=specs, autograph=False) for one in functions}
-        return {"serving_default": made["predict"], **made}
+        tf_functions = {
+            function.__name__: tf.function(function, input_signature=specs, autograph=False) for function in functions
+        }
+        return {"serving_default": tf_functions["predict"], **tf_functions}
 
     def predict(self, *texts):
-        """Texts, string [batch] each -> {"truncated" bool [batch], and what `EncoderTask.answers` says}.
+        """Texts, string [batch] each -> {"truncated" bool [batch], and the outputs of `EncoderTask.answers`}.
 
-        Unequal numbers of texts give InvalidArgument, since they cannot be paired.
+        Different numbers of texts give InvalidArgument, since they cannot be paired.
         """
         return self._task.answers(self._predictor, self._checked(texts), self.max_input_length, **self._settings)
 
     def features(self, *texts):
         """Texts, string [batch] each -> {"features" float32 [batch, positions, n], "truncated" bool [batch]}.
 
-        Positions are those of `Predictor.features`; "lengths" int32 [batch] are their numbers, and behind them there is
-        0. With pooling features are [batch, n], and there are no lengths.
+        Positions are those of `Predictor.features`; "lengths" int32 [batch] are their numbers, and they are padded with
+        0. With pooling, features are [batch, n], and there are no lengths.
         """
         longest = self._task.features_length(self.max_input_length, self._predictor.max_input_length)
         ids, truncated = self._task.whole_rows(self._checked(texts), longest)
-        found = {"features": self._features(ids), "truncated": truncated}
+        outputs = {"features": self._features(ids), "truncated": truncated}
         lengths = 1 + tf.math.count_nonzero(ids, 1, dtype=tf.int32)
-        return found if self._chosen["pooling"] else {**found, "lengths": lengths}
+        return outputs if self._feature_settings["pooling"] else {**outputs, "lengths": lengths}
 
     def warmup(self):
         """Returns a list of (signature, {name: array})."""
@@ -83,12 +85,14 @@ class EncoderSignatures:
         rows["longest input"] = f"{self.max_input_length} pieces; longer ones are cut"
         table = _TABLE.format(inputs=" and ".join(f"`{name}`" for name in self._task.inputs), outputs=outputs)
         if self._features:
-            shape, lengths = ("n", "") if self._chosen["pooling"] else ("positions, n", ", `lengths` int32 [batch]")
+            shape, lengths = (
+                ("n", "") if self._feature_settings["pooling"] else ("positions, n", ", `lengths` int32 [batch]")
+            )
             table += _FEATURES.format(shape=shape, lengths=lengths)
             settings = [f"{name} {value}" for name, value in self.settings.items() if value is not None]
             rows["features"] = ", ".join(settings)
         return rows, table
 
     def _checked(self, texts):
-        """Returns texts, string [batch] each, after checking in the graph that there are as many of each input."""
+        """Returns texts, string [batch] each, after checking in the graph that all inputs have the same length."""
         return as_many(**dict(zip(self._task.inputs, texts, strict=True)))

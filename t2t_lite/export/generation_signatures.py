@@ -1,7 +1,7 @@
 """The functions of a language model's export, from text to text: stock TensorFlow and tensorflow-text operations only.
 
-They accept any bytes: invalid UTF-8 becomes U+FFFD. Of a long prompt only the end is read, and of a long text that is
-scored the beginning. Rows do not influence one another.
+They accept any bytes: invalid UTF-8 becomes U+FFFD. Only the end of a long prompt is read, and only the beginning of a
+long text that is scored. Rows do not influence one another.
 """
 
 import json
@@ -41,8 +41,8 @@ class GenerationSignatures:
     Args:
         generator: Generator.
         max_input_length: int, longest text in ids; None: see `longest_input`.
-        **search: `SETTINGS` of `SearchOptions`, fixed in the export but for the inputs of `with_options`. extra_length
-            is the most ids of a continuation, its end counted.
+        **search: `SETTINGS` of `SearchOptions`, fixed in the export except for the inputs of `with_options`.
+            extra_length is the maximum length of a continuation in ids with EOS.
 
     Raises:
         UserError: a number is out of range.
@@ -65,7 +65,7 @@ class GenerationSignatures:
         self._model, self._whole_model = generator.searcher.model, generator.model
         self._encoder = generator.encoders["targets"]
         self._stops = stop_table(self._encoder, self._options.stop) if self._options.stop else None
-        # One function, since it has the vocabulary's whole file as a constant.
+        # Shared, since it contains the whole vocabulary file as a constant.
         self._read = encoding(self._encoder)
         ids, lengths, alphas = (tf.TensorSpec([None] * rank, kind) for rank, kind in _SEARCHED)
         self._continued = tf.function(
@@ -88,8 +88,8 @@ class GenerationSignatures:
     def generate(self, inputs):
         """string [batch] -> {"outputs" string, "scores" float32, "truncated" bool}, all [batch].
 
-        Outputs are the continuations alone. A score is the log-probability (nats) / length penalty; of a sample it is
-        the log-probability. A sample depends on the prompt's bytes and the export's seed alone.
+        Outputs are only the continuations. A score is the log-probability (nats) / length penalty; of a sample it is
+        the log-probability. A sample depends only on the prompt's bytes and the export's seed.
         """
         return self._generate(inputs, self._options.alpha, self._options.seed, self._options.extra_length)
 
@@ -110,15 +110,15 @@ class GenerationSignatures:
     def score(self, inputs):
         """string [batch] -> {"scores" float32, "lengths" int32, "truncated" bool}, all [batch].
 
-        A score is the log-probability (nats) of the text's ids, its end not counted; "lengths" are their numbers.
+        A score is the log-probability (nats) of the text's ids without EOS; "lengths" are their numbers.
         "token_scores" float32 [batch, longest length] are the terms of the sums, padded with 0.
         """
         texts, is_cut = beginnings(valid(inputs), self.max_input_length)
         pieces = self._read(texts)
         ids = _dense(pieces[:, : self.max_input_length])
         lengths = tf.cast(pieces.row_lengths(), tf.int32)
-        kept = tf.minimum(lengths, self.max_input_length)
-        return {**scores_of_targets(self._whole_model, None, ids, kept), "truncated": is_cut | (lengths > kept)}
+        num_ids = tf.minimum(lengths, self.max_input_length)
+        return {**scores_of_targets(self._whole_model, None, ids, num_ids), "truncated": is_cut | (lengths > num_ids)}
 
     def warmup(self):
         """Returns a list of (signature, {name: array}), which depends only on the vocabulary."""
@@ -152,18 +152,20 @@ class GenerationSignatures:
         ends, is_cut = beginnings(valid(texts), self.max_input_length, ends=True)
         pieces = self._read(ends)
         lengths = tf.cast(pieces.row_lengths(), tf.int32)
-        kept = tf.minimum(lengths, self.max_input_length)
+        num_ids = tf.minimum(lengths, self.max_input_length)
         prompts = _dense(pieces[:, -self.max_input_length :])
         limit = tf.broadcast_to(extra_length, tf.shape(lengths))
         if self._positions is not None:
-            limit = tf.minimum(limit, self._positions - kept)
+            limit = tf.minimum(limit, self._positions - num_ids)
         seeds = [tf.broadcast_to(seed, tf.shape(lengths)), tf.strings.to_hash_bucket_fast(texts, 2**31 - 1)]
         seeds = tf.stack([tf.cast(column, tf.int32) for column in seeds], 1)
-        found = self._continued(prompts, limit, tf.broadcast_to(alpha, tf.shape(lengths)), seeds)
+        results = self._continued(prompts, limit, tf.broadcast_to(alpha, tf.shape(lengths)), seeds)
         last = _last_texts(prompts)
-        whole, read = (self._encoder.tf_decode(ids) for ids in (tf.concat([last, found["ids"]], 1), last))
-        outputs = _before(_without(read, whole), self._options.stop)
-        return {"outputs": outputs, "scores": found["scores"], "truncated": is_cut | (lengths > kept)}
+        whole_texts, prompt_texts = (
+            self._encoder.tf_decode(ids) for ids in (tf.concat([last, results["ids"]], 1), last)
+        )
+        outputs = _before(_without(prompt_texts, whole_texts), self._options.stop)
+        return {"outputs": outputs, "scores": results["scores"], "truncated": is_cut | (lengths > num_ids)}
 
     def _search(self, prompts, limit, alpha, seeds):
         """Continues prompts int32 [batch, P]; returns {"ids" int32 [batch, T], "scores" float32 [batch]}."""
@@ -178,11 +180,11 @@ class GenerationSignatures:
             rules["continues_inputs"] = True
         if o.sampling:
             settings = {"temperature": o.temperature, "top_k": o.top_k, "top_p": o.top_p if o.top_p < 1 else None}
-            found = sample(self._model, prompts, limit, seeds=seeds, **settings, **rules)
+            results = sample(self._model, prompts, limit, seeds=seeds, **settings, **rules)
         else:
             settings = {name: getattr(o, name) for name in ("beam_size", "length_penalty", "ends")}
-            found = beam_search(self._model, prompts, limit, alpha=alpha, **settings, **rules)
-        return {"ids": found.ids[:, 0], "scores": found.scores[:, 0]}
+            results = beam_search(self._model, prompts, limit, alpha=alpha, **settings, **rules)
+        return {"ids": results.ids[:, 0], "scores": results.scores[:, 0]}
 
 
 _SEARCHED = ((2, tf.int32), (1, tf.int32), (1, tf.float32))
@@ -195,7 +197,7 @@ def _dense(pieces):
 
 
 def _last_texts(prompts):
-    """int32 [batch, P], padded with 0 -> the same with 0 up to the last EOS, behind which a new text begins."""
+    """int32 [batch, P], padded with 0 -> the same with 0 up to the last EOS, after which a new text begins."""
     return tf.where(tf.cumsum(tf.cast(prompts == EOS_ID, tf.int32), axis=1, reverse=True) == 0, prompts, PAD_ID)
 
 
@@ -206,13 +208,11 @@ def _before(texts, stops):
     return tf.strings.regex_replace(texts, f"(?s)(?:{'|'.join(map(re.escape, stops))}).*", "", replace_global=False)
 
 
-def _without(read, whole):
-    """Texts [batch] and what they begin -> the rest, as `decoding.text_model.continuation` has it.
-
-    A character may be split between both: then its first bytes alone are U+FFFD, which is not in the whole.
-    """
-    length = tf.strings.length(read)
-    begins = tf.strings.substr(whole, tf.zeros_like(length), length) == read
-    start = tf.where(begins, length, tf.strings.length(tf.strings.regex_replace(read, r"\x{FFFD}+$", "")))
-    start = tf.minimum(start, tf.strings.length(whole))
-    return tf.strings.substr(whole, start, tf.strings.length(whole) - start)
+def _without(prompts, texts):
+    """Prompts [batch] and texts that begin with them -> the rest, as in `decoding.text_model.continuation`."""
+    # A character may be split between both: then its first bytes alone become U+FFFD, which is not in the whole text.
+    length = tf.strings.length(prompts)
+    begins = tf.strings.substr(texts, tf.zeros_like(length), length) == prompts
+    start = tf.where(begins, length, tf.strings.length(tf.strings.regex_replace(prompts, r"\x{FFFD}+$", "")))
+    start = tf.minimum(start, tf.strings.length(texts))
+    return tf.strings.substr(texts, start, tf.strings.length(texts) - start)

@@ -43,11 +43,11 @@ def model_card(answerer, signatures, *, path, weights_dtype, license="", command
 
     Args:
         answerer: Translator, Generator or Predictor.
-        signatures: of the export, see `t2t_lite.export.by_task`.
+        signatures: the signatures of the export, see `t2t_lite.export.by_task`.
         path: str, the numbered folder.
         weights_dtype: str.
-        license: str, the model's; "": not stated.
-        command: str, that made the export; "": none did.
+        license: str, the model's license; "": not stated.
+        command: str, the command that made the export, or "".
     """
     problem = answerer.problem
     base, version = (os.path.basename(part) for part in (os.path.dirname(os.path.abspath(path)), path))
@@ -82,8 +82,8 @@ def toolkit_card(answerer, *, title, library, rows, body, license="", command=""
         library: str, the toolkit's name there.
         rows: {title: text}, further rows of the table.
         body: str, Markdown: how to call it.
-        license: str, the model's; "": not stated.
-        command: str, that made the export; "": none did.
+        license: str, the model's license; "": not stated.
+        command: str, the command that made the export, or "".
     """
     rows = {**_what_it_is(answerer, license), **rows, "made by": f"t2t_lite {t2t_lite.__version__}"}
     return _card(_head(answerer, library, license), title, rows, command, f"## To call it\n\n{body}")
@@ -92,32 +92,28 @@ def toolkit_card(answerer, *, title, library, rows, body, license="", command=""
 def _card(head, title, rows, command, body):
     cells = {name: str(text).replace("|", r"\|") for name, text in rows.items()}  # a signature of sacreBLEU has bars
     table = "".join(f"| {name} | {text} |\n" for name, text in cells.items())
-    made = [f"Made by:\n\n```bash\n{command}\n```"] if command else []
-    parts = [head, f"# {title}", f"| | |\n|---|---|\n{table}".rstrip(), *made, body.rstrip()]
+    made_by = [f"Made by:\n\n```bash\n{command}\n```"] if command else []
+    parts = [head, f"# {title}", f"| | |\n|---|---|\n{table}".rstrip(), *made_by, body.rstrip()]
     return "\n\n".join(parts) + "\n"
 
 
 def _head(answerer, library, license):
-    """YAML; its texts are written as in JSON, since YAML takes the language `no` for false."""
+    """Returns YAML, with strings as in JSON, since YAML would read the language `no` as false."""
     languages, tag = list(dict.fromkeys(_languages(answerer))), answerer.task.hub_task
-    facts = {
-        "license": _plain(license) or "unknown",
-        **({"language": languages} if languages else {}),
-        "library_name": library,
-        "pipeline_tag": tag,
-        "tags": list(dict.fromkeys([tag, library, "t2t_lite"])),
-    }
+    facts = {"license": _plain(license) or "unknown"}
+    if languages:
+        facts["language"] = languages
+    facts |= {"library_name": library, "pipeline_tag": tag, "tags": list(dict.fromkeys([tag, library, "t2t_lite"]))}
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items()]
     return "\n".join(["---", *lines, "---"])
 
 
 def _what_it_is(answerer, license):
-    return {
-        "languages": " → ".join(_languages(answerer)) or "not stated",
-        "license": _plain(license) or "not stated",
-        **_origin(answerer),
-        **({"BLEU": _bleu(answerer.runs)} if isinstance(answerer, Translator) else {}),
-    }
+    languages = " → ".join(_languages(answerer)) or "not stated"
+    rows = {"languages": languages, "license": _plain(license) or "not stated", **_origin(answerer)}
+    if isinstance(answerer, Translator):
+        rows["BLEU"] = _bleu(answerer.runs)
+    return rows
 
 
 def _languages(answerer):
@@ -129,7 +125,7 @@ def _problem_name(answerer):
 
 
 def _origin(answerer):
-    """Rows that say what the model is."""
+    """Returns the rows that describe the model."""
     kinds = {
         side: f"{type(e).__name__}, {e.vocab_size:,} entries, SHA-256 {e.fingerprint[:12]}…"
         for side, e in answerer.encoders.items()
@@ -156,34 +152,34 @@ def _name_of(checkpoint):
 
 
 def _bleu(runs):
-    """What the run's logs say about just this model."""
+    """Returns the BLEU of this very model from the run's logs."""
     if len(runs) != 1 or export_of(runs[0].path):
         return "not recorded"
-    found = [
+    scores = [
         f"{line['bleu']:.2f} ({line.get('bleu_signature') or 'sacreBLEU, cased, 13a'}) on {what}"
         for what, line in _evaluations(runs[0].path)
     ]
-    return "; ".join(found) or "not recorded"
+    return "; ".join(scores) or "not recorded"
 
 
 def _evaluations(checkpoint):
     """Yields (name of the data, line of the log) for a checkpoint's evaluations with BLEU, one per data set."""
     folder, step = os.path.dirname(checkpoint), checkpoint_step(checkpoint)
-    changed = tf.io.gfile.stat(f"{checkpoint}.index").mtime_nsec // 10**9
-    found = {}
+    saved_at = tf.io.gfile.stat(f"{checkpoint}.index").mtime_nsec // 10**9
+    lines_by_data = {}
     # The copy in best/ is the run's own model of that step; an average is not.
     run = os.path.dirname(folder) if os.path.basename(folder) == BEST else folder
     for line in lineage(read_lines(os.path.join(run, "train.log"))):
         if line["event"] == "evaluation" and _is_of(line, step):
-            found["a sample of the dev set"] = line
+            lines_by_data["a sample of the dev set"] = line
     for line in read_lines(os.path.join(folder, "eval.log")):
-        if not _is_of(line, step) or line.get("checkpoint_time") != changed:
+        if not _is_of(line, step) or line.get("checkpoint_time") != saved_at:
             continue
         if line["event"] == "evaluation" and line.get("split") in ("dev", "test"):
-            found[f"a sample of the {line['split']} set"] = line
+            lines_by_data[f"a sample of the {line['split']} set"] = line
         elif line["event"] == "translation":  # by t2t-translate-all
-            found[_plain(str(line.get("source")))] = line
-    return found.items()
+            lines_by_data[_plain(str(line.get("source")))] = line
+    return lines_by_data.items()
 
 
 def _is_of(line, step):
@@ -191,11 +187,11 @@ def _is_of(line, step):
 
 
 def own_texts(problem):
-    """Returns the names of the conversions of texts, input_text and output_text, that a problem has of its own."""
+    """Returns which of input_text and output_text a problem overrides."""
     kind = type(problem)
     return [n for n in ("input_text", "output_text") if problem and getattr(kind, n) is not getattr(Problem, n)]
 
 
 def _plain(text):
-    """One line, without what a table would take for its own."""
+    """Returns a text as one line, without Markdown's table characters."""
     return " ".join(text.replace("|", "/").split())

@@ -1,4 +1,4 @@
-"""Files that an export holds for this package beside the server's graph; `t2t_lite.runs.exported` reads them."""
+"""Files for this package in an export, beside the server's graph; `t2t_lite.runs.exported` reads them."""
 
 import os
 

@@ -32,10 +32,10 @@ def export_saved_model(
 ) -> str:
     """Writes a SavedModel into the next numbered folder of `export_dir`: 1, 2, 3, …
 
-    Its signatures are those of the model's task, see `t2t_lite.export.by_task`. `serving_default` of a model that
-    translates maps `inputs` string [batch] to `outputs` string [batch], `scores` float32 [batch] (log-probability in
-    nats / length penalty) and `truncated` bool [batch] (the text was truncated to `max_input_length`). So does that of
-    a language model, whose outputs continue the inputs. They accept any bytes without an error, and rows do not
+    Its signatures are those of the model's task, see `t2t_lite.export.by_task`. `serving_default` of a translation
+    model maps `inputs` string [batch] to `outputs` string [batch], `scores` float32 [batch] (log-probability in nats /
+    length penalty) and `truncated` bool [batch] (the text was truncated to `max_input_length`). That of a language
+    model is the same, but its outputs continue the inputs. They accept any bytes without an error, and rows do not
     influence one another.
 
     The export also contains `README.md` (a model card), `assets.extra/tf_serving_warmup_requests` if
@@ -47,11 +47,11 @@ def export_saved_model(
             computes in the same dtypes: see `Translator.load`, compute_dtype.
         export_dir: str, a folder; created if needed.
         max_input_length: int, longest input in ids, EOS included; None: 512, or as long as the model allows.
-        license: str, the model's licence, for its card.
+        license: str, the model's license, for its card.
         command: str, the command that makes this export, for its card.
-        **settings: those of the task: of a Translator beam_size, alpha, extra_length, length_penalty and ends; of a
-            Generator also those of sampling and against repetition: see `SearchOptions`. They are fixed in the export,
-            except those that are inputs of `with_options`.
+        **settings: settings of the task: for a Translator beam_size, alpha, extra_length, length_penalty and ends; for
+            a Generator also those of sampling and against repetition: see `SearchOptions`. They are fixed in the
+            export, except those that are inputs of `with_options`.
 
     Returns:
         The path of the numbered folder, which appears when it is complete.
@@ -86,7 +86,7 @@ def export_saved_model(
 
 
 class _Tracked(tf.Module):
-    """Resources of the functions beside their graph. The model itself is not exported, since it is Python code."""
+    """Resources of the functions. The model itself is not exported, since it is Python code."""
 
     def __init__(self, answerer, models):
         super().__init__()

@@ -48,7 +48,7 @@ class TextSignatures:
     Args:
         translator: Translator.
         max_input_length: int, longest input in ids, EOS included; None: see `longest_input`. If the model
-            `joins_inputs`, targets that are scored have the rest of its positions.
+            `joins_inputs`, scored targets get the rest of its positions.
         **search: `SETTINGS` of `SearchOptions`. Beam size and length penalty are fixed in the export, alpha and
             extra_length are defaults.
 
@@ -64,7 +64,7 @@ class TextSignatures:
         self._options = options = SearchOptions(**search)
         self.settings = {name: getattr(options, name) for name in self.SETTINGS}
         self._joins_inputs, most = translator.searcher.joins_inputs, translator.max_input_length
-        # Of positions that inputs and outputs share, half is for inputs unless the caller says another number.
+        # If inputs and outputs share positions, half of these are for inputs by default.
         longest = longest_input(max_input_length, (most + 1) // 2 if self._joins_inputs else most)
         self.max_input_length = max_input_length = translator.checked_length(longest)
         self._wants_sentences = splits_sentences("auto", translator.problem, translator.run and translator.run.config)
@@ -106,7 +106,7 @@ class TextSignatures:
         """Returns a list of (signature, {name: array}), which depends only on the vocabulary."""
         texts = sample_texts(self._encoders["inputs"], self.max_input_length)
         # Few and short, since the server answers these first. One value per text, since a server with --enable_batching
-        # refuses scalars, and a refused warm-up request stops the loading of the model.
+        # refuses scalars, and a refused warm-up request aborts loading the model.
         options = {"alpha": np.float32([SearchOptions.alpha]), "extra_length": np.int32([0])}
         of_sentences = [(SENTENCES, {"inputs": texts[:1]})] if self._wants_sentences else []
         return [
@@ -132,7 +132,7 @@ class TextSignatures:
     def serving_default(self, inputs):
         """string [batch] -> {"outputs" string, "scores" float32, "truncated" bool}, all [batch].
 
-        A score is the output's log-probability (nats) / length penalty. A blank text gives a blank with score 0.
+        A score is the output's log-probability (nats) / length penalty. A blank text gives a blank output and score 0.
         """
         return self._best(inputs, self._options.alpha, self._options.extra_length)
 
@@ -153,10 +153,12 @@ class TextSignatures:
         Best first. If fewer hypotheses finished, the others are "" with the lowest float32 as score.
         """
         sources = blanked(self._read["inputs"](inputs))
-        found = self._found(sources, self._options.alpha, self._options.extra_length, self._options.beam_size)
-        texts = self._decode(tf.reshape(found["ids"], (-1, tf.shape(found["ids"])[2])))
-        is_there = (found["scores"] != -float("inf")) & ~sources.is_blank[:, None]
-        scores = tf.where(is_there, found["scores"], tf.float32.min)
+        results = self._search_results(
+            sources, self._options.alpha, self._options.extra_length, self._options.beam_size
+        )
+        texts = self._decode(tf.reshape(results["ids"], (-1, tf.shape(results["ids"])[2])))
+        is_there = (results["scores"] != -float("inf")) & ~sources.is_blank[:, None]
+        scores = tf.where(is_there, results["scores"], tf.float32.min)
         is_first = tf.range(self._options.beam_size) == 0
         return {
             "outputs": tf.where(is_there, tf.reshape(texts, tf.shape(scores)), ""),
@@ -167,17 +169,17 @@ class TextSignatures:
     def tokens(self, inputs):
         """As `serving_default`, and "tokens" string and "ids" int32, [batch, length], of the outputs.
 
-        "input_tokens" and "input_ids" are those of the inputs. Rows are padded with "" and 0; EOS is left out.
+        "input_tokens" and "input_ids" are those of the inputs. Rows are padded with "" and 0, without EOS.
         """
         sources = blanked(self._read["inputs"](inputs))
-        found = self._found(sources, self._options.alpha, self._options.extra_length)
-        outputs = tf.where(sources.is_blank[:, None] | (found["ids"][:, 0] == EOS_ID), PAD_ID, found["ids"][:, 0])
+        results = self._search_results(sources, self._options.alpha, self._options.extra_length)
+        outputs = tf.where(sources.is_blank[:, None] | (results["ids"][:, 0] == EOS_ID), PAD_ID, results["ids"][:, 0])
         outputs = outputs[
             :, : tf.reduce_max(tf.concat([tf.math.count_nonzero(outputs, axis=1, dtype=tf.int32), [0]], 0))
         ]
         inputs = tf.where(sources.ids == EOS_ID, PAD_ID, sources.ids)[:, :-1]
         return {
-            **self._answers(sources, found),
+            **self._answers(sources, results),
             "tokens": self._pieces("targets", outputs),
             "ids": outputs,
             "input_tokens": self._pieces("inputs", inputs),
@@ -198,17 +200,17 @@ class TextSignatures:
 
     def _best(self, inputs, alpha, extra_length):
         sources = blanked(self._read["inputs"](inputs))
-        return self._answers(sources, self._found(sources, alpha, extra_length))
+        return self._answers(sources, self._search_results(sources, alpha, extra_length))
 
-    def _answers(self, sources, found):
+    def _answers(self, sources, results):
         return {
-            "outputs": tf.where(sources.is_blank, "", self._decode(found["ids"][:, 0])),
-            "scores": tf.where(sources.is_blank, 0.0, found["scores"][:, 0]),
+            "outputs": tf.where(sources.is_blank, "", self._decode(results["ids"][:, 0])),
+            "scores": tf.where(sources.is_blank, 0.0, results["scores"][:, 0]),
             "truncated": sources.truncated,
         }
 
-    def _found(self, sources, alpha, extra_length, n_best=1):
-        """Searches. alpha and extra_length: numbers, tensors [] or [batch]."""
+    def _search_results(self, sources, alpha, extra_length, n_best=1):
+        """Returns the results of a search; alpha and extra_length are numbers or tensors, [] or [batch]."""
         limit = sources.lengths + 1 + extra_length
         if self._longest_output is not None:
             room = self._longest_output - (sources.lengths + 1 if self._joins_inputs else 0)
@@ -218,7 +220,7 @@ class TextSignatures:
 
     def _search(self, n_best, ids, limit, alpha):
         options = self._options
-        found = beam_search(
+        results = beam_search(
             self._model,
             ids,
             limit,
@@ -228,7 +230,7 @@ class TextSignatures:
             n_best=n_best,
             ends=options.ends,
         )
-        return {"ids": found.ids, "scores": found.scores}
+        return {"ids": results.ids, "scores": results.scores}
 
     def _pieces(self, side, ids):
         """int32 [batch, length] -> string [batch, length], with "" for padding."""

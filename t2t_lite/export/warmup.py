@@ -1,6 +1,6 @@
 """Warm-up requests, which TensorFlow Serving answers while it loads an export, so that the first user does not wait.
 
-Without them the first call of each signature also has to optimize its graph.
+Without them, the first call of each signature also has to optimize its graph.
 """
 
 import logging
