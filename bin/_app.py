@@ -1,4 +1,4 @@
-"""What every command shares: one-line errors, exit statuses, the streams.
+"""The frame of every command: one-line errors, exit statuses, the streams.
 
 A command is a module like this one (its docstring heads `--help`):
 
@@ -13,7 +13,7 @@ A command is a module like this one (its docstring heads `--help`):
     def check(flags):                       # optional: before the user's folder and TensorFlow are imported
         require(flags, "output_dir")
 
-    def run(flags):                         # the command; heavy imports belong in here. Returns None or a status
+    def run(flags):                         # the command, with heavy imports; returns None or an exit status
         print(flags.export_dir)
 
     main = _app.command("t2t-exporter", define_flags, run, check)
@@ -39,7 +39,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 def define_common_flags(flags):
-    """Declares what the trainer, decoder and exporter share. None: not given."""
+    """Declares the flags that the trainer, decoder and exporter share. None: not given."""
     flags.DEFINE_string("problem", None, "Name of the problem, such as translate_ende_phrasebook; _rev swaps sides.")
     flags.DEFINE_string("model", None, "Name of the model, such as transformer.")
     flags.DEFINE_string("hparams_set", None, "Name of the hyperparameter set, such as transformer_base.")
@@ -59,7 +59,7 @@ def define_tf1_flags(flags):
 
 
 def refuse_packed(flags, *names):
-    """Raises `UserError` when one of the flags names an output that readers would unpack: it is written as text."""
+    """Raises `UserError` if one of the flags names an output with the extension of a compressed file."""
     for name in names:
         path = flags[name].value or ""
         if program := PACKERS.get(os.path.splitext(path)[1].lower()):
@@ -73,10 +73,10 @@ def main(command, define_flags, run, argv=None, *, check=None, tensorflow=True):
     """Runs a command and returns its exit status; safe to call many times in one process.
 
     Args:
-        command: its name, which begins its error messages.
-        define_flags: function of `Flags` that declares them.
+        command: its name, the prefix of its error messages.
+        define_flags: function of `Flags` that declares the flags.
         run: function of the parsed absl `FlagValues`; returns None or an exit status.
-        argv: the words after the program's name; None: the process's own.
+        argv: the words after the program's name; None: those of the process.
         check: function of the parsed values, called before anything heavy is imported; raises `UserError`.
         tensorflow: whether `run` uses TensorFlow, which is then imported here, quietly.
     """
@@ -104,12 +104,12 @@ def main(command, define_flags, run, argv=None, *, check=None, tensorflow=True):
 
 
 def command(name, define_flags, run, check=None, *, tensorflow=True):
-    """Returns the function of a command's words that `main` is with these arguments."""
+    """Returns `main` with these arguments, as a function of a command's words."""
     return lambda argv=None: main(name, define_flags, run, argv, check=check, tensorflow=tensorflow)
 
 
 def require_files(flags, *names):
-    """Raises `UserError` when one of the flags names a local file that is not there."""
+    """Raises `UserError` if one of the flags names a local file that does not exist."""
     for name in names:
         path = flags[name].value
         if path and "://" not in path and not os.path.exists(path):
@@ -159,14 +159,14 @@ def _explain(error):
     out_of_memory = type(error).__name__ == "ResourceExhaustedError" and "OOM" in str(error)
     if isinstance(error, MemoryError) or out_of_memory:
         return 1, "out of memory. Use a smaller batch_size, and a smaller max_length where sentences are long."
-    found = error if isinstance(error, UserError | Failure) else file_errors.explain(error)
-    return (2 if isinstance(found, UserError) else 1), str(found) if found else None
+    explanation = error if isinstance(error, UserError | Failure) else file_errors.explain(error)
+    return (2 if isinstance(explanation, UserError) else 1), str(explanation) if explanation else None
 
 
-def _help(command, description, shown):
-    """Returns the text of --help: what the command does, then its flags with their defaults."""
+def _help(command, description, flags):
+    """Returns the text of --help: a description of the command, then its flags with their defaults."""
     lines = [f"{command}: {description.strip()}", "", "Flags (dashes and underscores are alike):"]
-    for flag in shown:
+    for flag in flags:
         lines.append(f"  {flag.usage}")
         lines += textwrap.wrap(flag.description, 112, initial_indent=" " * 6, subsequent_indent=" " * 6)
     return "\n".join(lines)

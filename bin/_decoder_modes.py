@@ -1,4 +1,4 @@
-"""What t2t-decoder can do, and which of its flags go together."""
+"""The modes of t2t-decoder, and the flags of each."""
 
 from t2t_lite import streams
 from t2t_lite.assignments import parse_assignments
@@ -24,9 +24,9 @@ MODES = {
 
 
 def chosen_mode(flags):
-    """Returns the key in `MODES` of what the flags ask for."""
-    if asked := [name for name in MODES if name in flags and flags[name].value]:
-        return "stream" if asked[0] == "decode_from_file" and flags.decode_from_file == "-" else asked[0]
+    """Returns the key in `MODES` of the mode that the flags choose."""
+    if names := [name for name in MODES if name in flags and flags[name].value]:
+        return "stream" if names[0] == "decode_from_file" and flags.decode_from_file == "-" else names[0]
     return "records" if flags.eval_use_test_set or (flags.problem and flags.data_dir) else "stream"
 
 
@@ -61,7 +61,7 @@ def check(flags):
 
 
 def _check_shards(flags, mode):
-    """Refuses parts of what is read once, as it comes, and a part that there is not."""
+    """Refuses parts of an input that can be read only once, and a part that does not exist."""
     if mode in ("stream", "decode_interactive"):
         shards = parse_assignments(flags.decode_hparams, "--decode_hparams").get("shards", "1")
         for name, value in (("--decode_shards", str(flags.decode_shards)), ("--decode_hparams: shards", shards)):

@@ -6,7 +6,7 @@ _OF_LANGUAGE = "that of the target language, such as zh for Chinese; of others 1
 
 
 def define_tokenization(flags, default=_OF_LANGUAGE):
-    """Declares --tokenization; `default` says in --help what it is where the flag is not given."""
+    """Declares --tokenization; `default` describes its default in --help."""
     flags.DEFINE_string(
         "tokenization",
         None,
@@ -15,7 +15,7 @@ def define_tokenization(flags, default=_OF_LANGUAGE):
 
 
 def define_score_flags(flags, default=_OF_LANGUAGE):
-    """Declares the flags of scores by references in files; `default` is that of `define_tokenization`."""
+    """Declares the flags of scores against reference files; `default` is that of `define_tokenization`."""
     flags.DEFINE_paths("reference", None, "File of references, line by line; a,b,…: several translations of each line.")
     flags.DEFINE_list("metrics", "bleu,chrf", "sacreBLEU's scores: bleu, chrf, chrf++, ter (slow on long lines).")
     define_tokenization(flags, default)
@@ -41,7 +41,7 @@ def check_tokenization(flags):
 
 
 def hparams_changes(flags):
-    """Returns --hparams with --tokenization among them, which runs remember as the hyperparameter eval_tokenization."""
+    """Returns --hparams with --tokenization, which runs store as the hyperparameter eval_tokenization."""
     if flags.tokenization is None:
         return flags.hparams
     check_tokenization(flags)
@@ -49,5 +49,5 @@ def hparams_changes(flags):
 
 
 def ter_options(flags):
-    """Returns the options of TER that are given, as `scores.make_metric` takes them."""
+    """Returns the options of TER that are given, as for `scores.make_metric`."""
     return {name: True for name in TER_OPTIONS if flags[f"ter_{name}"].value}

@@ -1,4 +1,4 @@
-"""Flags that are declared with the settings that they set, and those of evaluations."""
+"""Flags that are derived from settings, and those of evaluations."""
 
 import typing
 
@@ -8,10 +8,10 @@ from t2t_lite.ranges import MINUTES, Choices, Range, settings_of
 
 
 def define_settings(flags, settings, prefix="", names=None):
-    """Declares the flags `<prefix><name>` of settings: those that have a meaning, or only `names`.
+    """Declares the flags `<prefix><name>` of settings: those with a meaning, or only `names`.
 
     Args:
-        settings: a class of settings, or {name: Setting}. A list is none by default.
+        settings: a class of settings, or {name: Setting}. A list is empty by default.
     """
     settings = settings if isinstance(settings, dict) else settings_of(settings)
     for declared in settings.values():
@@ -37,7 +37,7 @@ def _define(flags, name, declared, is_path):
 
 
 def read_settings(flags, settings, prefix="", **more):
-    """Returns a class's settings as the flags say."""
+    """Returns the settings of a class with the values of the flags."""
     names = [name for name in settings_of(settings) if f"{prefix}{name}" in flags]
     return settings(**{name: flags[f"{prefix}{name}"].value for name in names} | more)
 

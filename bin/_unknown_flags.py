@@ -1,4 +1,4 @@
-"""Answers for flags that a command does not have: where the same thing is set instead."""
+"""Advice for flags that a command does not have: where the same thing is set instead."""
 
 from t2t_lite import commands, tensor2tensor_names
 from t2t_lite.errors import nearest
@@ -8,7 +8,7 @@ def answer(name, flags):
     """Returns a sentence or two for the user.
 
     Args:
-        name: of the flag, or a word in its place.
+        name: name of the flag, or another word.
         flags: the command's `Flags`.
     """
     name = name.lstrip("-").replace("-", "_")
@@ -17,8 +17,8 @@ def answer(name, flags):
     setting = name.removeprefix("decode_")
     is_decoding = setting in tensor2tensor_names.DECODING and "decode_hparams" in flags
     takes_hparams = name in _hparams() and flags.has_effect("hparams")
-    if found := tensor2tensor_names.flag_answer(name):
-        return found
+    if instead := tensor2tensor_names.flag_answer(name):
+        return instead
     if is_decoding and takes_hparams:
         return (
             f"The search has it in --decode_hparams={name}=VALUE, the model and its training in --hparams={name}=VALUE."
@@ -29,8 +29,8 @@ def answer(name, flags):
         return f"It is a flag of {', '.join(others)}; leave it out here."
     if takes_hparams:
         return f"It is a hyperparameter: --hparams={name}=VALUE."
-    if found := tensor2tensor_names.hparam_answer(name):
-        return found
+    if instead := tensor2tensor_names.hparam_answer(name):
+        return instead
     close = nearest(f"--{name}", [f"--{flag.name}" for flag in flags.shown()])
     return f"{close} All are listed by --help.".lstrip()
 

@@ -68,7 +68,7 @@ def run(flags):
     from t2t_lite.training.distribution import gpus_as_needed
 
     gpus_as_needed()  # a trainer may need the rest of their memory
-    paths = [found.checkpoint for found in _trained.find(flags)]
+    paths = [run_found.checkpoint for run_found in _trained.find(flags)]
     answerer = load(paths if len(paths) > 1 else paths[0], data_dir=flags.data_dir)
     _mode(flags).run(flags, answerer).save(flags.output)
     print(flags.output)
@@ -77,11 +77,11 @@ def run(flags):
 def _sentence(flags, answerer):
     from t2t_lite.visualization.attention_pictures import attend, draw_attention
 
-    found = attend(answerer, flags.text, flags.target)
-    kind = flags.kind or next(iter(found))
-    if kind not in found:
-        raise UserError(f"--kind={kind}: the model has none for this text. Expected one of {', '.join(found)}.")
-    return draw_attention(found[kind], flags.layer, flags.heads, flags.word, flags.view, flags.whole_words)
+    attentions = attend(answerer, flags.text, flags.target)
+    kind = flags.kind or next(iter(attentions))
+    if kind not in attentions:
+        raise UserError(f"--kind={kind}: the model has none for this text. Expected one of {', '.join(attentions)}.")
+    return draw_attention(attentions[kind], flags.layer, flags.heads, flags.word, flags.view, flags.whole_words)
 
 
 def _roles(flags, answerer):

@@ -18,7 +18,7 @@ from t2t_lite.modes import require
 from t2t_lite.ranges import COUNT, MINUTES
 
 _LOGGER = logging.getLogger("t2t_lite")
-_AVERAGES = "averages.json"  # in --output_dir: how many checkpoints make each
+_AVERAGES = "averages.json"  # in --output_dir: the number of checkpoints per average
 
 
 def define_flags(flags):
@@ -39,7 +39,7 @@ def check(flags):
 
 
 def run(flags):
-    """Writes one averaged checkpoint for each from the n-th on."""
+    """Writes one averaged checkpoint for each checkpoint from the n-th on."""
     import tensorflow as tf
 
     from t2t_lite.files import step_files
@@ -48,7 +48,7 @@ def run(flags):
 
     if not tf.io.gfile.isdir(flags.model_dir):
         raise UserError(f"--model_dir={flags.model_dir}: no such folder. Expected the --output_dir of t2t-trainer.")
-    window, seen, written = collections.deque(maxlen=flags.n), 0, 0
+    window, num_seen, num_written = collections.deque(maxlen=flags.n), 0, 0
     for checkpoint in step_files.follow(flags.model_dir, step_files.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
         if window and checkpoint.seconds < window[-1].seconds:
             _LOGGER.warning(
@@ -56,25 +56,25 @@ def run(flags):
                 f"{flags.model_dir}, set --min_steps so that the average is of one."
             )
         window.append(checkpoint)
-        seen += 1
+        num_seen += 1
         if len(window) < flags.n:
             continue
         deleted = [item.step for item in window if not tf.io.gfile.exists(item.path + ".index")]
-        if deleted:  # while this command waited, the trainer dropped its oldest
+        if deleted:  # the trainer deleted its oldest while this command waited
             _LOGGER.warning(f"step {checkpoint.step} is left out: model.ckpt-{deleted[0]} was deleted meanwhile.")
             continue
         averaged = os.path.join(flags.output_dir, f"model.ckpt-{checkpoint.step}")
-        with contextlib.nullcontext() if written else restored_on_failure(flags.output_dir):
-            if not written:
+        with contextlib.nullcontext() if num_written else restored_on_failure(flags.output_dir):
+            if not num_written:
                 _prepare(flags)
             checkpoints.average_checkpoints([item.path for item in window], averaged)
         _keep_time(f"{averaged}.index", checkpoint.seconds)
-        written += 1
+        num_written += 1
         _LOGGER.info(f"averaged {counted(flags.n, 'checkpoint')}, steps {window[0].step} to {checkpoint.step}")
         print(averaged)
-    if not written:
+    if not num_written:
         raise UserError(
-            f"--model_dir={flags.model_dir}: {counted(seen, 'checkpoint')} from step {flags.min_steps} on, "
+            f"--model_dir={flags.model_dir}: {counted(num_seen, 'checkpoint')} from step {flags.min_steps} on, "
             f"expected at least --n={flags.n}. Train longer, save more often (--local_eval_frequency) or set a smaller "
             "--n."
         )
@@ -87,7 +87,7 @@ def _keep_time(path, seconds):
 
 
 def _prepare(flags):
-    """Writes into --output_dir what a model needs besides its checkpoints: settings and vocabulary."""
+    """Writes the settings and the vocabulary into --output_dir, which a model needs besides its checkpoints."""
     import tensorflow as tf
 
     from t2t_lite import registry
@@ -105,13 +105,13 @@ def _prepare(flags):
             f"--output_dir={flags.output_dir}: holds checkpoints of t2t-trainer, which averages would overwrite. "
             "Choose another."
         )
-    before = read_run_config(flags.output_dir) or {}
-    if {**config, **before} != config:  # of an earlier version it may lack what the run has noted since
+    earlier = read_run_config(flags.output_dir) or {}
+    if {**config, **earlier} != config:  # averages of an earlier version may lack newer settings
         raise UserError(
             f"--output_dir={flags.output_dir}: holds averages of another run or other settings. Choose another."
         )
-    noted = os.path.join(flags.output_dir, _AVERAGES)
-    _check_same_n(flags, noted)
+    record_path = os.path.join(flags.output_dir, _AVERAGES)
+    _check_same_n(flags, record_path)
     if not flags.t2t_usr_dir:  # which is imported already
         import_usr_dir(flags.model_dir, config)
     tf.io.gfile.makedirs(flags.output_dir)
@@ -121,20 +121,18 @@ def _prepare(flags):
         tf.io.gfile.copy(source, target, overwrite=True)
         _keep_time(target, tf.io.gfile.stat(source).mtime_nsec / 1e9)
     write_run_config(flags.output_dir, config)
-    write_json(noted, {"n": flags.n})
+    write_json(record_path, {"n": flags.n})
 
 
-def _check_same_n(flags, noted):
-    """Refuses averages of several n in one folder: they have the times of their sources, by which others know them.
-
-    --min_steps does not count: it only says with which step the averages begin.
-    """
+def _check_same_n(flags, record_path):
+    """Refuses averages of several n in one folder, since other commands identify them by the times of their sources."""
+    # --min_steps may differ: it only sets the first step.
     from t2t_lite.files import exists, read_json
 
-    before = read_json(noted, {"n": int})["n"] if exists(noted) else flags.n  # of an earlier version: not known
-    if before != flags.n:
+    window = read_json(record_path, {"n": int})["n"] if exists(record_path) else flags.n  # unknown for earlier versions
+    if window != flags.n:
         raise UserError(
-            f"--n={flags.n}: --output_dir={flags.output_dir} holds averages of {counted(before, 'checkpoint')} each. "
+            f"--n={flags.n}: --output_dir={flags.output_dir} holds averages of {counted(window, 'checkpoint')} each. "
             "Expected the same, or another --output_dir."
         )
 

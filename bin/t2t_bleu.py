@@ -54,8 +54,8 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for flags that are missing or contradict each other."""
     check_mode(flags, _mode(flags), _MODES)
-    given = [flags.translation, *flags.reference, flags.baseline, flags.source]
-    if given.count("-") > 1:
+    inputs = [flags.translation, *flags.reference, flags.baseline, flags.source]
+    if inputs.count("-") > 1:
         raise UserError("standard input (-): can be read once. Expected at most one file of that name.")
 
 
@@ -78,9 +78,9 @@ def run(flags):
 def _score_folder(flags, references, how):
     from t2t_lite.evaluation.score_folder import score_folder
 
-    given = {name: flags[name].value for name in _OF_A_FOLDER}
+    settings = {name: flags[name].value for name in _OF_A_FOLDER}
     for lines in score_folder(
-        flags.translations_dir, flags.reference[0], references, as_json=flags.json, **how, **given
+        flags.translations_dir, flags.reference[0], references, as_json=flags.json, **how, **settings
     ):
         print("\n".join(lines), flush=True)
 
@@ -89,15 +89,19 @@ def _score_file(flags, references, how):
     from t2t_lite.evaluation import score_files, score_report
 
     paths = {name: flags[name].value for name in ("translation", "baseline", "reference")}
-    read = {**paths, "source": flags.source if flags.worst else None, "reference": None}
+    sources = {**paths, "source": flags.source if flags.worst else None, "reference": None}
     texts = {
         name: score_files.read_translation(path, flags.reference[0], len(references[0]))
-        for name, path in read.items()
+        for name, path in sources.items()
         if path
     }
     of_parts = {"by_length": flags.by_length, "worst": flags.worst, "worst_by": flags.worst_by}
-    made = score_report.make_report(paths, references, **texts, **how, **of_parts)
-    print(json.dumps(made, ensure_ascii=False, indent=1) if flags.json else "\n".join(score_report.as_text(made)))
+    scores_report = score_report.make_report(paths, references, **texts, **how, **of_parts)
+    print(
+        json.dumps(scores_report, ensure_ascii=False, indent=1)
+        if flags.json
+        else "\n".join(score_report.as_text(scores_report))
+    )
 
 
 _MODES = {

@@ -17,7 +17,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` when no shell is named."""
+    """Raises `UserError` if no shell is named."""
     require(flags, "shell")
 
 

@@ -71,7 +71,7 @@ def define_flags(flags):
 
 
 def run(flags):
-    """Does what the flags ask for."""
+    """Runs the chosen mode."""
     from t2t_lite.data.problem import DatasetSplit
     from t2t_lite.decoding.jobs import decode_files, decode_records, tuning
 
@@ -103,9 +103,9 @@ def _job(flags, mode):
     from t2t_lite.training.distribution import choose_devices
 
     check_tokenization(flags)
-    found = _trained.find(flags)
-    check_task(found[0], flags.flag_values_dict())
-    settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults, mbr=bool(flags.mbr))
+    runs = _trained.find(flags)
+    check_task(runs[0], flags.flag_values_dict())
+    settings = DecodeHParams.parse(flags.decode_hparams, defaults=runs[0].problem.decode_defaults, mbr=bool(flags.mbr))
     if flags["decode_shards"].present:
         settings.shards, settings.shard_id = flags.decode_shards, flags.worker_id
     records = mode == "records" or (mode == "tune" and not flags.decode_from_file)
@@ -119,7 +119,7 @@ def _job(flags, mode):
         "alignments_file", "keep_timestamp", "compute_dtype",
     ]  # fmt: skip
     return DecodingJob(
-        found,
+        runs,
         settings,
         devices=devices,
         inputs={f"--{name}": flags[name].value for name in _decoder_modes.INPUTS},

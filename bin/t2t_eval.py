@@ -53,7 +53,7 @@ def evaluate(flags, *, once=False, on_train_data=False):
     """Evaluates the newest checkpoint of --output_dir, or each one as it appears, and prints the metrics.
 
     Raises:
-        UserError: no checkpoint, no such records, or a flag that contradicts what the run was trained with.
+        UserError: there is no checkpoint or no such records, or a flag contradicts the run's training.
     """
     from t2t_lite.data.problem import DatasetSplit
     from t2t_lite.decoding.jobs.decode_hparams import evaluation_search

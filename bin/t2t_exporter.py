@@ -21,7 +21,7 @@ from t2t_lite.modes import Mode, check_mode
 from t2t_lite.ranges import COMPUTE_DTYPES, FORMATS, QUANTIZATIONS
 
 _LOGGER = logging.getLogger("t2t_lite")
-_SETTINGS = {("hugging_face", "Translator"): ("beam_size", "alpha")}  # of a SavedModel: as its task says
+_SETTINGS = {("hugging_face", "Translator"): ("beam_size", "alpha")}  # those of a SavedModel depend on its task
 
 
 def define_flags(flags):
@@ -63,70 +63,70 @@ def check(flags):
         raise UserError("--export_as_tfhub: TF-Hub modules are not supported. Leave it out for a SavedModel.")
 
 
-def _check_settings(flags, settings, fixed, kept):
-    """Refuses settings of decoding that no export keeps; warns of those that this format does not keep."""
+def _check_settings(flags, settings, fixed, effective):
+    """Refuses decoding settings that no export keeps; warns of those that this format does not keep."""
     from t2t_lite.assignments import parse_assignments
 
-    given = parse_assignments(flags.decode_hparams, "--decode_hparams")
-    if others := [name for name in settings.changed(given) if name not in fixed]:
+    assigned = parse_assignments(flags.decode_hparams, "--decode_hparams")
+    if others := [name for name in settings.changed(assigned) if name not in fixed]:
         raise UserError(
             f"--decode_hparams: {', '.join(others)}: not kept in an export. Expected {', '.join(fixed)}; "
             "docs/serving.md lists the signatures, such as n_best."
         )
-    if lost := [name for name in given if name in fixed and name not in kept]:
-        _LOGGER.warning(f"--decode_hparams: {', '.join(lost)}: no effect with --format={flags.format}.")
+    if ignored := [name for name in assigned if name in fixed and name not in effective]:
+        _LOGGER.warning(f"--decode_hparams: {', '.join(ignored)}: no effect with --format={flags.format}.")
     settings.check_effect(flags.decode_hparams)
 
 
 def run(flags):
-    """Exports, and prints where to."""
+    """Exports, and prints the path."""
     from t2t_lite import registry
     from t2t_lite.decoding.jobs.decode_hparams import SEARCH_NAMES, DecodeHParams
     from t2t_lite.export import by_task
     from t2t_lite.runs.exported import export_of
 
-    found = _trained.find(flags)
-    by_task.check(found[0].problem, found[0].checkpoint)
-    task = registry.task_of(found[0].problem)
+    runs = _trained.find(flags)
+    by_task.check(runs[0].problem, runs[0].checkpoint)
+    task = registry.task_of(runs[0].problem)
     signatures = by_task.signatures_of(task)
     fixed = [*(SEARCH_NAMES[name] for name in signatures.SETTINGS), "max_input_size"]
     is_saved_model = flags.format == "saved_model"
-    kept = signatures.SETTINGS if is_saved_model else _SETTINGS.get((flags.format, task.answered_by), ())
-    settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults)
-    _check_settings(flags, settings, fixed, fixed if is_saved_model else kept)
+    names = signatures.SETTINGS if is_saved_model else _SETTINGS.get((flags.format, task.answered_by), ())
+    settings = DecodeHParams.parse(flags.decode_hparams, defaults=runs[0].problem.decode_defaults)
+    _check_settings(flags, settings, fixed, fixed if is_saved_model else names)
     features = _trained.features_options(flags)
     if features and not signatures.HAS_FEATURES:
-        name = found[0].problem.full_name
+        name = runs[0].problem.full_name
         raise UserError(f"--features_{next(iter(features))}: a run of {name}, which is no encoder. Leave it out.")
-    # In the dtype that the export is to have, whatever this machine is fast in.
+    # In the dtype of the export, even if it is slow on this machine.
     dtype = "bfloat16" if flags.weights_dtype == "bfloat16" else None
-    answerer = by_task.load(found, flags.data_dir, dtype)
-    made_of = export_of(found[0].checkpoint)  # one export made from another lies beside it
-    folder = os.path.dirname(made_of or found[0].checkpoint)
+    answerer = by_task.load(runs, flags.data_dir, dtype)
+    made_of = export_of(runs[0].checkpoint)  # an export of an export is written beside it
+    folder = os.path.dirname(made_of or runs[0].checkpoint)
     if flags.format == "saved_model":
         folder = os.path.abspath(folder) if made_of else os.path.join(folder, "export")
     else:
         folder = os.path.join(folder, flags.format)
-    given = [f"--{name}={flags[name].value}" for name in flags if flags[name].present]
-    card = {"license": flags.license, "command": shlex.join(["t2t-exporter", *given])}
-    kept = {name: getattr(settings.search, name) for name in kept} | features
+    words = [f"--{name}={flags[name].value}" for name in flags if flags[name].present]
+    card = {"license": flags.license, "command": shlex.join(["t2t-exporter", *words])}
+    names = {name: getattr(settings.search, name) for name in names} | features
     longest = None if settings.max_input_size == -1 else settings.max_input_size
-    print(_MODES[flags.format].run(flags, answerer, flags.export_dir or folder, kept, longest, card))
+    print(_MODES[flags.format].run(flags, answerer, flags.export_dir or folder, names, longest, card))
 
 
-def _saved_model(flags, answerer, folder, kept, longest, card):
+def _saved_model(flags, answerer, folder, settings, longest, card):
     from t2t_lite.export.saved_model import export_saved_model
 
-    return export_saved_model(answerer, folder, **kept, **card, max_input_length=longest)
+    return export_saved_model(answerer, folder, **settings, **card, max_input_length=longest)
 
 
-def _hugging_face(flags, answerer, folder, kept, longest, card):
+def _hugging_face(flags, answerer, folder, settings, longest, card):
     from t2t_lite.interchange.hugging_face import export_hugging_face
 
-    return export_hugging_face(answerer, folder, **kept, **card)
+    return export_hugging_face(answerer, folder, **settings, **card)
 
 
-def _ctranslate2(flags, answerer, folder, kept, longest, card):
+def _ctranslate2(flags, answerer, folder, settings, longest, card):
     from t2t_lite.interchange.ctranslate2 import export_ctranslate2
 
     return export_ctranslate2(answerer, folder, flags.quantization or "float32", **card)

@@ -44,7 +44,7 @@ def run(flags):
         from t2t_lite.visualization.insights.models import Models
 
         gpus_as_needed()  # a trainer may need the rest of their memory
-        _trained.find(flags)  # flags that contradict a model
+        _trained.find(flags)  # refuses flags that contradict a model
         models = Models.load(_trained.paths(flags), flags.data_dir)
         for model in models.list():
             _LOGGER.info(f"Loaded {model['name']}: {model['model']} of {model['problem']}, step {model['step']}")

@@ -22,7 +22,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` for parameter servers, or when no machine is given."""
+    """Raises `UserError` for parameter servers, or if no machine is given."""
     if flags.ps:
         raise UserError(f"--ps={','.join(flags.ps)}: there are no parameter servers. Name these machines in --workers.")
     if flags.workers and flags.masters:
@@ -38,7 +38,7 @@ def run(flags):
     workers = tuple(flags.workers or flags.masters)
     for index in range(len(workers)):
         config = Cluster(workers, index).tf_config()
-        read_cluster(config)  # what the trainer would refuse is refused here
+        read_cluster(config)  # refuses what the trainer would refuse
         print(f"'{config}'")
 
 

@@ -87,8 +87,8 @@ def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
     require(flags, "server", "servable_name")
     _app.refuse_packed(flags, "outputs_file")
-    asked = [name for name in _MODES if name in flags and flags[name].value not in (None, False)]
-    check_mode(flags, _MODES[asked[0] if asked else "stream"], _MODES)
+    modes = [name for name in _MODES if name in flags and flags[name].value not in (None, False)]
+    check_mode(flags, _MODES[modes[0] if modes else "stream"], _MODES)
     _app.require_files(flags, "inputs_file")
 
 

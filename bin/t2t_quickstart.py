@@ -31,7 +31,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` for no folder, and for one in which something else's export would be replaced."""
+    """Raises `UserError` without a folder, or if the export of something else would be replaced."""
     require(flags, "output_dir")
     export, train = (os.path.join(flags.output_dir, name) for name in ("export", "train"))
     if os.path.exists(export) and not os.path.exists(train):
@@ -42,13 +42,13 @@ def check(flags):
 
 
 def run(flags):
-    """Becomes the script, which finds this Python and its commands first."""
+    """Replaces this process by the script, with this Python and its commands first in the PATH."""
     if not (bash := shutil.which("bash")):
         raise Failure("bash: not found in PATH. The quickstart is a script for it; install bash.")
     folders = [os.path.dirname(sys.executable), sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)]
     words = [flags.output_dir, str(flags.train_steps), str(flags.local_eval_frequency)]
     sys.stdout.flush()
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and what is ignored stays so
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, which child processes inherit
     os.execve(bash, [bash, _SCRIPT, *words], {**os.environ, "PATH": os.pathsep.join(folders), "PYTHON": sys.executable})
 
 

@@ -62,8 +62,8 @@ def run(flags):
     baseline = answer_files.read_predictions(flags.baseline, reference) if flags.baseline else None
     answers = [*reference.answers, *predicted, *(baseline or ())]
     names = answer_report.metric_names(flags.task, answers, flags.metrics)
-    made = answer_report.make_report(flags.task, names, reference.answers, predicted, baseline, flags.resamples)
-    print(json.dumps(made, indent=1) if flags.json else "\n".join(answer_report.as_text(made)))
+    report = answer_report.make_report(flags.task, names, reference.answers, predicted, baseline, flags.resamples)
+    print(json.dumps(report, indent=1) if flags.json else "\n".join(answer_report.as_text(report)))
 
 
 main = _app.command("t2t-score", define_flags, run, check)

@@ -85,7 +85,7 @@ def run(flags):
     """Serves until a signal comes."""
     from t2t_lite.serving.http_server import address_of, open_listener, serve
 
-    with open_listener(flags.host, flags.port) as listener:  # a taken port is seen before anything is loaded
+    with open_listener(flags.host, flags.port) as listener:  # a port in use is reported before anything is loaded
         from t2t_lite.serving.model_versions import ModelVersions, watching
         from t2t_lite.serving.request_batching import Batcher
         from t2t_lite.serving.rest_server import RestServer

@@ -56,18 +56,18 @@ def _describe(flags):
     from t2t_lite.runs.directory import model_name
     from t2t_lite.training.distribution import hide_gpus, planned_replicas
 
-    before = earlier_run(flags, flags.output_dir)
-    recall(flags, flags.output_dir, before)
-    model = model_name(flags.model or before.get("model"), flags.problem or before.get("problem"))
-    hparams = hparams_of_flags(flags, before, model, flags.random_seed)
+    earlier = earlier_run(flags, flags.output_dir)
+    recall(flags, flags.output_dir, earlier)
+    model = model_name(flags.model or earlier.get("model"), flags.problem or earlier.get("problem"))
+    hparams = hparams_of_flags(flags, earlier, model, flags.random_seed)
     hide_gpus()  # another run may fill them
     replicas = planned_replicas(flags.worker_gpu, flags.logical_cpus)
-    given = {name: flags[name].value for name in _DESCRIBED} | {"model": model}
-    print(describe_run(hparams, before, replicas=replicas, gpu_memory=flags.gpu_memory, **given))
+    settings = {name: flags[name].value for name in _DESCRIBED} | {"model": model}
+    print(describe_run(hparams, earlier, replicas=replicas, gpu_memory=flags.gpu_memory, **settings))
     if flags.plot:
         from t2t_lite.visualization.hparams_picture import draw_hparams
 
-        draw_hparams(hparams, flags.train_steps, flags.plot, flags.hparams_set or before.get("hparams_set") or "")
+        draw_hparams(hparams, flags.train_steps, flags.plot, flags.hparams_set or earlier.get("hparams_set") or "")
         print(f"plot: {flags.plot}")
 
 

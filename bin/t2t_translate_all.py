@@ -85,9 +85,9 @@ def run(flags):
         path = translations.translate(checkpoint)
         if path and references:
             tokenize = flags.tokenization or translations.tokenization
-            found = scored[checkpoint.step] = _score(flags, path, references, tokenize, is_first=not scored)
-            if "bleu" in found:
-                translations.note(checkpoint, found["bleu"])
+            scores = scored[checkpoint.step] = _score(flags, path, references, tokenize, is_first=not scored)
+            if "bleu" in scores:
+                translations.note(checkpoint, scores["bleu"])
         elif path:
             print(path, flush=True)
     if translations.error and not translations.done:
@@ -102,7 +102,7 @@ def run(flags):
 
 
 def _read(flags):
-    """Returns the lines of the source, and those of the references or None."""
+    """Returns (lines of the source, lines of the references or None)."""
     from t2t_lite.evaluation import score_files
 
     source = score_files.read_lines(flags.source)
@@ -122,13 +122,13 @@ def _score(flags, path, references, tokenize, is_first):
     from t2t_lite.evaluation import score_files, scores
 
     translation = score_files.read_translation(path, flags.reference[0], len(references[0]))
-    if not is_first:  # the first one's warnings are about the references, too
+    if not is_first:  # the warnings for the first concern the references, too
         scores.warn_of_texts(translation, references, {}, path)
     where = path if is_first else None
-    found = scores.corpus_scores(translation, references, flags.metrics, tokenize, ter_options(flags), where)
-    shown = zip(scores.titles(found), found.values(), strict=True)
-    _LOGGER.info(f"{path}: {', '.join(f'{title} = {score.score:.2f}' for title, score in shown)}")
-    return found
+    by_metric = scores.corpus_scores(translation, references, flags.metrics, tokenize, ter_options(flags), where)
+    titled = zip(scores.titles(by_metric), by_metric.values(), strict=True)
+    _LOGGER.info(f"{path}: {', '.join(f'{title} = {score.score:.2f}' for title, score in titled)}")
+    return by_metric
 
 
 def _show(flags, scored, plot):
@@ -140,12 +140,12 @@ def _show(flags, scored, plot):
     scored = dict(sorted(scored.items()))
     first, best = flags.metrics[0], scores.best_of(scored)
     names = scores.titles(flags.metrics)
-    rows = [[str(step), *(f"{score.score:.2f}" for score in found.values())] for step, found in scored.items()]
+    rows = [[str(step), *(f"{score.score:.2f}" for score in by_metric.values())] for step, by_metric in scored.items()]
     print("\n".join([*scores.signature_lines(scored[best]), *table([["step", *names], *rows])]))
     checkpoint = os.path.join(flags.model_dir, f"model.ckpt-{best}")
     print(f"best: step {best}, {names[0]} = {scored[best][first].score:.2f}: {checkpoint}")
     points = {
-        title: [(step, found[name].score) for step, found in scored.items()]
+        title: [(step, by_metric[name].score) for step, by_metric in scored.items()]
         for title, name in zip(names, flags.metrics, strict=True)
     }
     draw_step_scores(points, best, plot, flags.model_dir)

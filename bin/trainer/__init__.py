@@ -1,1 +1,1 @@
-"""What only t2t-trainer needs: its flags, its schedules and what they start."""
+"""The parts of t2t-trainer: its flags, its schedules and what they start."""

@@ -8,9 +8,9 @@ from t2t_lite.assignments import parse_assignments
 from t2t_lite.bin.trainer.training_run import make_trainer, prepare_data, train_run
 from t2t_lite.errors import UserError
 
-_OF_SEARCHES = ("hparams_range", "output_dir", "hparams")  # and --autotune_…; a run of its own has others
+_OF_SEARCHES = ("hparams_range", "output_dir", "hparams")  # and --autotune_…; a single run has others
 
-# What all trials have to have in common, beside the hyperparameters.
+# Flags that all trials must share, beside the hyperparameters.
 _SHARED = (
     "train_steps", "warm_start_from", "worker_gpu", "logical_cpus", "local_eval_frequency", "eval_steps", "eval_stride",
     "eval_throttle_seconds", "decode_hparams", "eval_early_stopping_steps", "eval_early_stopping_metric",
@@ -19,7 +19,7 @@ _SHARED = (
 
 
 def search_hparams(flags, inexact):
-    """Trains the trials of a search and the winner's further seeds, prints what is found, and writes `tuning.json`.
+    """Trains the trials of a search and the winner's further seeds, prints the results, and writes `tuning.json`.
 
     Returns:
         int, the exit status.
@@ -34,7 +34,7 @@ def search_hparams(flags, inexact):
     study, folder = _open_study(flags, base, ranges, objective), flags.output_dir
 
     def train(output_dir, changes, random_seed, stop_when):
-        gc.collect()  # the model of the trial before: this one needs its memory
+        gc.collect()  # frees the memory of the previous trial's model
         return train_run(
             flags, inexact, output_dir, random_seed, changes=changes, metric=objective.metric, stop_when=stop_when
         )
@@ -56,17 +56,13 @@ def search_hparams(flags, inexact):
         if summary is None:
             return 0
         print("\n".join(search_report.spread_text(order, objective, summary)))
-    found = search_report.as_json(trials, objective, study.facts, folder, summary, command)
-    write_json(os.path.join(folder, search_report.REPORT), found)
+    report = search_report.as_json(trials, objective, study.facts, folder, summary, command)
+    write_json(os.path.join(folder, search_report.REPORT), report)
     return 0
 
 
 def _checked(flags, inexact):
-    """Checks names and ranges, and generates the data if that is asked for.
-
-    Returns:
-        (a Trainer with what all trials begin with, RangedHParams, Objective).
-    """
+    """Checks flags, generates data if requested; returns (Trainer common to all trials, RangedHParams, Objective)."""
     from t2t_lite import registry
     from t2t_lite.autotune.journal import import_optuna
     from t2t_lite.autotune.objective import choose_objective
@@ -83,10 +79,10 @@ def _checked(flags, inexact):
     ranges.check(base.hparams, where)
     check_meaning(ranges.ranges, registry.model(base.model), where)
     problem = registry.problem(base.problem)
-    wanted = flags.autotune_objective, flags.autotune_maximize, flags.best_checkpoint_metric
-    objective = choose_objective(problem, base.hparams, *wanted)
+    choice = flags.autotune_objective, flags.autotune_maximize, flags.best_checkpoint_metric
+    objective = choose_objective(problem, base.hparams, *choice)
     prepare_data(flags, base)
-    _ = Records(problem, flags.data_dir, "train").paths  # that there are any
+    _ = Records(problem, flags.data_dir, "train").paths  # raises if there are none
     return base, ranges, objective
 
 
@@ -100,39 +96,39 @@ def _open_study(flags, base, ranges, objective):
     base.check()
     problem = registry.problem(base.problem)
     facts = {
-        **{name: getattr(base, name) for name in ("problem", "model", "hparams_set")},
+        "problem": base.problem,
+        "model": base.model,
+        "hparams_set": base.hparams_set,
         "hparams": base.hparams.values(),
         "hparams_range": flags.hparams_range,
-        "ranges": {name: found.facts() for name, found in ranges.ranges.items()},
+        "ranges": {name: interval.facts() for name, interval in ranges.ranges.items()},
         "objective": objective.metric,
         "translate_all": flags.schedule == "train_eval_and_decode",
         "records_sha256": {split: Records(problem, flags.data_dir, split).fingerprint() for split in ("train", "eval")},
-        **{name: flags[name].value for name in _SHARED},
     }
+    facts |= {name: flags[name].value for name in _SHARED}
     make_folder(flags.output_dir)
     return Study(flags.output_dir, ranges, objective, facts, flags.train_steps, base.hparams.random_seed)
 
 
 def _search_in_parallel(flags):
-    """Trains the trials in several processes, then what remains in one; returns its exit status.
-
-    This process computes nothing, since TensorFlow would keep the memory of GPUs that the trials need.
-    """
+    """Trains the trials in several processes, then the rest in one; returns its exit status."""
+    # This process computes nothing, since TensorFlow would keep the memory of GPUs that the trials need.
     import tensorflow as tf
 
     from t2t_lite.autotune.workers import run_alone, run_workers, shares_of_gpus
     from t2t_lite.files import make_folder
 
     visible = [str(number) for number in range(len(tf.config.list_physical_devices("GPU")))]
-    named = [part for part in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part.strip()]
+    selected = [part for part in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part.strip()]
     gpus_each = 0 if flags.logical_cpus else flags.worker_gpu
-    shares = shares_of_gpus(flags.autotune_parallel_trials, gpus_each, named[: len(visible)] or visible)
-    given = {name: flags[name].value for name in flags if flags[name].present} | {"autotune_parallel_trials": 1}
+    shares = shares_of_gpus(flags.autotune_parallel_trials, gpus_each, selected[: len(visible)] or visible)
+    values = {name: flags[name].value for name in flags if flags[name].present} | {"autotune_parallel_trials": 1}
     make_folder(flags.output_dir)
-    if not run_workers(_command(given | {"autotune_seeds": 0}), shares, flags.output_dir):
+    if not run_workers(_command(values | {"autotune_seeds": 0}), shares, flags.output_dir):
         return 0
     sys.stdout.flush()
-    return run_alone(_command(given))
+    return run_alone(_command(values))
 
 
 def _command(flags):
@@ -142,12 +138,12 @@ def _command(flags):
 def _flags_of_run(flags, trial, metric):
     """Returns {flag: value} of an ordinary run with the hyperparameters of a trial, and its best model."""
     hparams = [flags.hparams, *(f"{name}={value}" for name, value in trial.hparams.items())]
-    given = {
+    values = {
         name: flags[name].value
         for name in flags
         if flags[name].present and name not in _OF_SEARCHES and not name.startswith("autotune_")
     }
     if flags.autotune_objective:
-        given["best_checkpoint_metric"] = metric
+        values["best_checkpoint_metric"] = metric
     folder = os.path.join(flags.output_dir, f"{trial.name}-again")
-    return {**given, "hparams": ",".join(filter(None, hparams)), "output_dir": folder}
+    return {**values, "hparams": ",".join(filter(None, hparams)), "output_dir": folder}

@@ -6,7 +6,7 @@ FLAGS = ("plot", "vocab_size", "target_vocab_size", "gpu_memory")
 
 
 def define_flags(flags):
-    """Declares them."""
+    """Declares the flags."""
     flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs, memory and possible exports, and stop.")
     flags.DEFINE_path("plot", None, "Of --describe: draw the learning rate and the positional encoding into this file.")
     flags.DEFINE_integer("vocab_size", None, "Of --describe: ids; default: the data's, or 37000.", limits=VOCAB_SIZE)

@@ -1,4 +1,4 @@
-"""What t2t-trainer's --schedule means (tensor2tensor: utils/trainer_lib.py)."""
+"""The schedules of t2t-trainer (tensor2tensor: utils/trainer_lib.py)."""
 
 from t2t_lite.errors import UserError, nearest
 
@@ -18,7 +18,7 @@ EVALUATING = {
 _EACH = "for c in {output_dir}/model.ckpt-*.index; do t2t-decoder --checkpoint_path=${{c%.index}} {files}; done"
 _DEV = "t2t-trainer --schedule=train_eval_and_decode translates the dev set at each evaluation; for any text: "
 _FILES = "--decode_from_file={source} --decode_to_file=$c.decodes"
-# What to type instead.
+# Commands to type instead.
 _ELSEWHERE = {
     "decode": "t2t-decoder --output_dir={output_dir} --decode_from_file={source}",
     "continuous_decode": _DEV + _EACH.replace("{files}", _FILES),
@@ -31,22 +31,22 @@ _ELSEWHERE = {
 
 
 def check(flags):
-    """Raises `UserError` for a schedule that is unknown, or belongs to another command: it says what to type."""
+    """Raises `UserError` for an unknown schedule, or one of another command, which it names."""
     name = flags.schedule
     if name in _ELSEWHERE:
         folder, source = flags.output_dir or "OUTPUT_DIR", flags.decode_from_file or "FILE"
         instead = _ELSEWHERE[name].format(output_dir=folder, source=source)
         raise UserError(f"--schedule={name}: not done by t2t-trainer. Type instead: {instead}")
-    known = (*TRAINING, *EVALUATING)
-    if name not in known:
+    available = (*TRAINING, *EVALUATING)
+    if name not in available:
         raise UserError(
-            f"--schedule={name}: not available. {nearest(name, (*known, *_ELSEWHERE), end=' ')}"
-            f"Expected one of {', '.join(known)}."
+            f"--schedule={name}: not available. {nearest(name, (*available, *_ELSEWHERE), end=' ')}"
+            f"Expected one of {', '.join(available)}."
         )
 
 
 def check_early_stopping(flags):
-    """Raises `UserError` for a schedule without the evaluations that may stop training early."""
+    """Raises `UserError` for early stopping in a schedule without evaluations."""
     if flags.schedule == "train" and flags["eval_early_stopping_steps"].present:
         raise UserError(
             "--eval_early_stopping_steps: needs evaluations, and --schedule=train makes none. Leave one of them out."
@@ -54,5 +54,5 @@ def check_early_stopping(flags):
 
 
 def help_string():
-    """Returns all schedules and what they do, for --help."""
+    """Returns a description of all schedules, for --help."""
     return "; ".join(f"{name}: {what}" for name, what in (TRAINING | EVALUATING).items())

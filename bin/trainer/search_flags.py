@@ -1,4 +1,4 @@
-"""The flags of t2t-trainer's search for hyperparameters, and which others they contradict."""
+"""The flags of t2t-trainer's search for hyperparameters, and the flags that contradict them."""
 
 import os
 
@@ -13,7 +13,7 @@ FLAGS = (
 
 
 def define_search_flags(flags):
-    """Declares them."""
+    """Declares the flags."""
     flags.DEFINE_string("hparams_range", None, "Search in these registered ranges, with Optuna: docs/training.md.")
     flags.DEFINE_string("autotune_objective", None, "Of a search: its metric; default: --best_checkpoint_metric's.")
     flags.DEFINE_bool("autotune_maximize", None, "Whether more of it is better; default: the metric's own.")
@@ -24,22 +24,22 @@ def define_search_flags(flags):
     )
 
 
-def check_several_runs(given, flags, is_run):
-    """Raises `UserError` unless the flags are of several runs, of one machine, that are trained and evaluated."""
+def check_several_runs(flag, flags, is_run):
+    """Raises `UserError` unless the flags describe several runs that are trained and evaluated on one machine."""
     if flags.schedule not in schedules.TRAINING or flags.schedule in ("train", "test"):
-        raise UserError(f"{given}: needs runs that are trained and evaluated, not --schedule={flags.schedule}.")
+        raise UserError(f"{flag}: needs runs that are trained and evaluated, not --schedule={flags.schedule}.")
     if os.environ.get("TF_CONFIG"):
-        raise UserError(f"{given}: each run is trained on one machine. Unset TF_CONFIG.")
+        raise UserError(f"{flag}: each run is trained on one machine. Unset TF_CONFIG.")
     if is_run:
-        raise UserError(f"{given}: --output_dir={flags.output_dir} is a run already. Expected a folder for several.")
+        raise UserError(f"{flag}: --output_dir={flags.output_dir} is a run already. Expected a folder for several.")
 
 
 def check_search(flags, is_run):
-    """Raises `UserError` for flags that contradict a search, or make none of it.
+    """Raises `UserError` for flags that contradict a search, or that would put a run into its folder.
 
     Args:
         flags: absl's FlagValues.
-        is_run: bool, whether there is an ordinary run in the output_dir.
+        is_run: bool, whether the output_dir holds an ordinary run.
     """
     folder = flags.output_dir
     if not flags.hparams_range:
@@ -49,10 +49,10 @@ def check_search(flags, is_run):
                 "new folder, or --hparams_range=NAME to continue the search."
             )
         return
-    given = f"--hparams_range={flags.hparams_range}"
-    check_several_runs(given, flags, is_run)
+    flag = f"--hparams_range={flags.hparams_range}"
+    check_several_runs(flag, flags, is_run)
     if folder and is_remote(folder):
         raise UserError(
-            f"{given}: --output_dir={folder}: the processes of a search append to one file, which only local file "
+            f"{flag}: --output_dir={folder}: the processes of a search append to one file, which only local file "
             "systems allow. Expected a local folder."
         )

@@ -1,4 +1,4 @@
-"""The flags of t2t-trainer, the settings that they make, and those that a run remembers."""
+"""The flags of t2t-trainer, the resulting settings, and those that a run remembers."""
 
 import os
 
@@ -19,7 +19,7 @@ from t2t_lite.training.settings import (
     LogSettings,
 )
 
-# What a run was asked to do that is not the Trainer's, but this command's.
+# Remembered settings that belong to this command, not to the Trainer.
 _OF_COMMAND = ("export_saved_model", "inter_op_parallelism_threads", "intra_op_parallelism_threads")
 
 
@@ -61,7 +61,7 @@ def define_flags(flags):
 
 
 def trainer_settings(flags):
-    """Returns the arguments of a `Trainer` that are settings, as the flags say."""
+    """Returns the settings of a `Trainer` with the values of the flags, a dict of arguments."""
     evaluation = read_settings(
         flags,
         EvaluationSettings,
@@ -79,31 +79,31 @@ def trainer_settings(flags):
 
 
 def also_asked(flags):
-    """Returns what the run remembers beside `trainer_settings`, a dict of flags that are not as by default, or None."""
-    found = {name: flags[name] for name in _OF_COMMAND if flags[name].present or flags[name].value}
-    return {name: flag.value for name, flag in found.items()} or None
+    """Returns the flags that a run remembers in addition to `trainer_settings`, a dict, or None if all are defaults."""
+    values = {name: flags[name] for name in _OF_COMMAND if flags[name].present or flags[name].value}
+    return {name: flag.value for name, flag in values.items()} or None
 
 
-def recall(flags, output_dir, before):
-    """Gives flags that were not given the values that the run in output_dir was begun with, or had last.
+def recall(flags, output_dir, earlier):
+    """Sets flags that were not given to the last values of the run in output_dir.
 
     Args:
-        flags: absl's FlagValues, which are changed.
+        flags: absl's FlagValues, modified in place.
         output_dir: str.
-        before: dict, the `hparams.json` of that run, or {}.
+        earlier: dict, the `hparams.json` of that run, or {}.
 
     Raises:
-        UserError: a value that is remembered is no value of its flag, or contradicts those that were given.
+        UserError: a remembered value is invalid for its flag, or contradicts those that were given.
     """
     from t2t_lite.training.plan import UNTOLD, plan_of, warn_of_no_plan
 
-    plan = dict(before.get("plan", {}))
+    plan = dict(earlier.get("plan", {}))
     if not flags["train_steps"].present:
-        warn_of_no_plan(output_dir, before, flags.train_steps)
+        warn_of_no_plan(output_dir, earlier, flags.train_steps)
     if "search" in plan:
         plan["decode_hparams"] = ",".join(f"{name}={value}" for name, value in (plan.pop("search") or {}).items())
     if flags["worker_gpu"].present:
-        plan.pop("logical_cpus", None)  # which would be taken instead of GPUs
+        plan.pop("logical_cpus", None)  # they would replace GPUs
     with located(os.path.join(output_dir or "", "hparams.json")):
         for name in {*plan_of(0, **UNTOLD), "decode_hparams", *_OF_COMMAND} & plan.keys():
             flags[name].recall(plan[name])

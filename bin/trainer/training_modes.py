@@ -1,4 +1,4 @@
-"""What t2t-trainer can do, and which of its flags go together."""
+"""The modes of t2t-trainer, and the flags of each."""
 
 import os
 
@@ -13,7 +13,7 @@ _NOT_OF_SEARCHES = {
     "export_saved_model": "Export the best trial by t2t-exporter afterwards.",
     "allow_hparams_change": "Trials that are compared keep their hyperparameters.",
 }
-MODES = {  # the first two also take what a command line that trains has
+MODES = {  # the first two also accept the flags of training
     "summary": Mode("--summary"),
     "describe": Mode("--describe", describing_flags.FLAGS),
     "search": Mode("--hparams_range", ("random_seed", *search_flags.FLAGS), instead=_NOT_OF_SEARCHES),
@@ -24,10 +24,10 @@ MODES = {  # the first two also take what a command line that trains has
 
 
 def chosen_mode(flags):
-    """Returns the key in `MODES` of what the flags ask for."""
-    asked = {"summary": flags.summary, "describe": flags.describe, "search": flags.hparams_range}
-    asked |= {"seeds": flags.random_seeds, "evaluate": flags.schedule in schedules.EVALUATING, "train": True}
-    return next(mode for mode, is_asked in asked.items() if is_asked)
+    """Returns the key in `MODES` of the mode that the flags choose."""
+    modes = {"summary": flags.summary, "describe": flags.describe, "search": flags.hparams_range}
+    modes |= {"seeds": flags.random_seeds, "evaluate": flags.schedule in schedules.EVALUATING, "train": True}
+    return next(mode for mode, is_asked in modes.items() if is_asked)
 
 
 def check(flags):
@@ -49,7 +49,7 @@ def check(flags):
     check_mode(flags, MODES[chosen_mode(flags)], MODES)
     schedules.check_early_stopping(flags)
     may_train = flags.schedule in schedules.TRAINING and not remembers
-    is_run = bool(flags.output_dir) and os.path.exists(config)  # what there is at an address is not known yet
+    is_run = bool(flags.output_dir) and os.path.exists(config)  # remote files are not checked yet
     search_flags.check_search(flags, is_run)
     if flags.random_seeds:
         _check_seeds(flags, is_run)
@@ -58,10 +58,8 @@ def check(flags):
 
 
 def _check_seeds(flags, is_run):
-    """Raises `UserError` unless --random_seeds are several runs with evaluations."""
-    given = f"--random_seeds={','.join(map(str, flags.random_seeds))}"
+    """Raises `UserError` unless --random_seeds describe several runs with evaluations."""
+    flag = f"--random_seeds={','.join(map(str, flags.random_seeds))}"
     if len(flags.random_seeds) < 2 or len({*flags.random_seeds}) < len(flags.random_seeds):
-        raise UserError(
-            f"{given}: expected two or more different seeds, such as 1,2,3. For one there is --random_seed."
-        )
-    search_flags.check_several_runs(given, flags, is_run)
+        raise UserError(f"{flag}: expected two or more different seeds, such as 1,2,3. For one there is --random_seed.")
+    search_flags.check_several_runs(flag, flags, is_run)

@@ -24,7 +24,7 @@ def train_run(flags, inexact, output_dir, random_seed, **trial):
     trainer.train(newest_step(output_dir) + 1 if flags.schedule == "test" else flags.train_steps)
     if flags.export_saved_model and trainer.ended_by != "signal" and (path := export_best(output_dir)):
         print(path)
-    return "signal" if trainer.was_signalled else trainer.ended_by  # of several runs no further one begins
+    return "signal" if trainer.was_signalled else trainer.ended_by  # so that no further run begins
 
 
 def make_trainer(flags, inexact, output_dir, random_seed, *, changes=None, metric=None, stop_when=None):
@@ -32,8 +32,8 @@ def make_trainer(flags, inexact, output_dir, random_seed, *, changes=None, metri
 
     Args:
         flags, inexact, output_dir, random_seed: see `train_run`.
-        changes: dict of hyperparameters, on top of those of the flags.
-        metric: str, the metric by which the best model is kept; None: as the flags say.
+        changes: dict of hyperparameters that override those of the flags.
+        metric: str, the metric by which the best model is kept; None: that of the flags.
         stop_when: see `Trainer`.
     """
     from t2t_lite.assignments import parse_assignments
@@ -41,11 +41,11 @@ def make_trainer(flags, inexact, output_dir, random_seed, *, changes=None, metri
     from t2t_lite.runs.opening import find_run
     from t2t_lite.training.trainer import Trainer
 
-    before = earlier_run(flags, output_dir)
-    recall(flags, output_dir, before)
-    begins_as = flags.warm_start_from and not (before or flags.hparams_set)  # with the settings of another run
-    settings = find_run(flags.warm_start_from).config if begins_as else before
-    name = flags.problem or before.get("problem")
+    earlier = earlier_run(flags, output_dir)
+    recall(flags, output_dir, earlier)
+    begins_as = flags.warm_start_from and not (earlier or flags.hparams_set)  # with the settings of another run
+    settings = find_run(flags.warm_start_from).config if begins_as else earlier
+    name = flags.problem or earlier.get("problem")
     model = model_name(flags.model or settings.get("model"), name)
     of_run = trainer_settings(flags)
     if metric:
@@ -61,7 +61,7 @@ def make_trainer(flags, inexact, output_dir, random_seed, *, changes=None, metri
         allow_hparams_change=flags.allow_hparams_change,
         keep_batches_a_step="gradient_accumulation_steps" not in parse_assignments(flags.hparams, "--hparams"),
         warm_start_from=flags.warm_start_from or "",
-        usr_dir=flags.t2t_usr_dir or before.get("usr_dir", ""),
+        usr_dir=flags.t2t_usr_dir or earlier.get("usr_dir", ""),
         flags_text="".join(f"--{name}={flags[name].value}\n" for name in flags if flags[name].present),
         also_asked=also_asked(flags),
         remembers=flags.schedule != "test",
@@ -71,7 +71,7 @@ def make_trainer(flags, inexact, output_dir, random_seed, *, changes=None, metri
 
 
 def prepare_data(flags, trainer):
-    """Generates the data with --generate_data; unknown names and what cannot be exported are errors before that."""
+    """Generates the data with --generate_data, after checking names and whether the model can be exported."""
     from t2t_lite import registry
     from t2t_lite.data.named_problems import generate_problems, select_problems
     from t2t_lite.export import by_task
@@ -90,12 +90,12 @@ def earlier_run(flags, output_dir):
     return read_earlier_run(output_dir, imports=not flags.t2t_usr_dir)  # the flag's is imported already
 
 
-def hparams_of_flags(flags, before, model, random_seed):
+def hparams_of_flags(flags, earlier, model, random_seed):
     """Returns the HParams that the flags describe; the arguments are those of `run_hparams`."""
     from t2t_lite.runs.directory import run_hparams
 
     return run_hparams(
-        before,
+        earlier,
         flags.hparams_set,
         hparams_changes(flags),
         model=model,
