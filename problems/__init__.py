@@ -1,1 +1,1 @@
-"""Problems: one module a family; each registers itself."""
+"""Problems: one module per family, which registers itself."""

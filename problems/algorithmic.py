@@ -10,8 +10,8 @@ from t2t_lite.text import vocabulary
 class AlgorithmicProblem(Problem):
     """Random sequences of symbols. Ids are symbol + 2, EOS follows; lengths are uniform in [1, longest].
 
-    tensor2tensor's dev sequences are ten times as long as those trained on (400 against 40), which tests something
-    other than what was learned. Here both have the same lengths, so that the dev accuracy shows whether it was learned.
+    tensor2tensor's dev sequences are ten times as long as those for training (400 against 40), which tests more than
+    what was learned. Here both have the same lengths, so that the dev accuracy shows whether the task was learned.
     """
 
     num_symbols = 10
@@ -25,7 +25,7 @@ class AlgorithmicProblem(Problem):
         raise NotImplementedError(f"{type(self).__name__}: write targets_of.")
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": ids, "targets": ids} ending in 1; each split is sampled from a generator of its own."""
+        """Yields {"inputs": ids, "targets": ids} ending in 1; each split has its own random generator."""
         is_train = dataset_split == DatasetSplit.TRAIN
         longest, size = (self.train_length, self.train_size) if is_train else (self.dev_length, self.dev_size)
         generator = random.Random(f"{self.random_seed} {dataset_split}")

@@ -37,15 +37,17 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
         return self.read_config(data_dir)["class_labels"]
 
     def check_corpus(self, data_dir, tmp_dir):
-        """Finds the classes, and warns of those that other files have no example of; see `OwnCorpus.check_corpus`."""
+        """Finds the classes, and warns of those that other files lack; see `OwnCorpus.check_corpus`."""
         counts = {
             split: collections.Counter(cells[0] for cells, _ in self.rows(split)) for split in self.config["files"]
         }
         self._check_first_lines(counts[DatasetSplit.TRAIN])
-        found = {split: {*labels} for split, labels in counts.items()}
-        self.config["class_labels"] = self.enough_labels(found[DatasetSplit.TRAIN], "label in the first column")
-        for split, labels in found.items():
-            if missing := found[DatasetSplit.TRAIN] - labels:
+        labels_by_split = {split: {*labels} for split, labels in counts.items()}
+        self.config["class_labels"] = self.enough_labels(
+            labels_by_split[DatasetSplit.TRAIN], "label in the first column"
+        )
+        for split, labels in labels_by_split.items():
+            if missing := labels_by_split[DatasetSplit.TRAIN] - labels:
                 _LOGGER.warning(
                     f"--{FLAGS[split]}: {self.paths_of(split)}: no example of {shown(', '.join(sorted(missing)))}, so "
                     "that evaluations say nothing of it."
@@ -53,7 +55,7 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
         super().check_corpus(data_dir, tmp_dir)
 
     def _check_first_lines(self, counts):
-        """Refuses a first line whose label no other line has, where all others have several, if it may be a header."""
+        """Refuses a first line that may be a header: only its label is unique."""
         if self.layout.has_header is not None:
             return
         paths = [facts["path"] for facts in self.files_of(DatasetSplit.TRAIN)]
@@ -65,7 +67,7 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
                 raise UserError(tables.header_question(where, cells, self.layout))
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": str or for pairs a list of str, "label": int}; blank lines are left out."""
+        """Yields {"inputs": str or for pairs a list of str, "label": int}; skips blank lines."""
         numbers = {label: number for number, label in enumerate(self.class_labels(data_dir))}
         for (label, *texts), where in self.rows(dataset_split):
             if label not in numbers:

@@ -37,7 +37,7 @@ class PublishedText(PublishedFiles, Text2SelfProblem):
 
 
 class PublishedWords(PublishedText):
-    """As `PublishedText`, by the words of the training set, which has `<unk>` for rare ones.
+    """As `PublishedText`, with the words of the training set as vocabulary; rare ones are `<unk>` there.
 
     Attributes:
         most_words: int, size of the vocabulary, without padding and end; None: all words.
@@ -48,7 +48,7 @@ class PublishedWords(PublishedText):
     most_words = None
 
     def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
-        """Returns the encoder; first writes the words, most frequent first, if there is no file of them."""
+        """Returns the encoder; first writes the file of words, most frequent first, if it does not exist."""
         path = os.path.join(data_dir, self.vocab_filename)
         if self.vocab_type == VocabType.TOKEN and not force_get and not files.exists(path):
             reserved = ("<pad>", "<EOS>", self.oov_token)
@@ -80,14 +80,14 @@ class LanguagemodelPtb10k(PublishedWords):
 
 @register_problem
 class LanguagemodelPtbCharacters(PublishedText):
-    """PTB by characters, whose files have a space between all of them and `_` for a space."""
+    """PTB by characters, which are separated by spaces in the files, with `_` for a space."""
 
     url = _PTB
     text_files = files_of_splits("simple-examples/data/ptb.char.{}.txt", "train", "valid", "test")
     vocab_type = VocabType.CHARACTER
 
     def text_of_line(self, line):
-        """Returns the text that is spelled."""
+        """Returns the text without the spaces between characters."""
         return "".join(line.split()).replace("_", " ").strip()
 
 
@@ -96,7 +96,7 @@ class LanguagemodelPtbCharacters(PublishedText):
 
 @register_problem
 class LanguagemodelLm1b32k(PublishedText):
-    """Sentences of news, with UNK for words that are not among the benchmark's 793,471."""
+    """Sentences of news, with UNK for words outside the benchmark's 793,471."""
 
     url = _LM1B
     text_files = files_of_splits(
@@ -114,10 +114,10 @@ class LanguagemodelLm1b32k(PublishedText):
         """Yields {"targets": a sentence}."""
         ((url, name),) = self.further_files.items()
         (path,) = source_files.find_texts(tmp_dir, name, url)
-        known = {line.strip() for line in plain_text.read_lines(path, self.on_bad_line) if line}
+        vocabulary = {line.strip() for line in plain_text.read_lines(path, self.on_bad_line) if line}
         for sample in super().generate_samples(data_dir, tmp_dir, dataset_split):
             words = sample["targets"].split(" ")
-            yield {"targets": " ".join(word if word in known else "UNK" for word in words)}
+            yield {"targets": " ".join(word if word in vocabulary else "UNK" for word in words)}
 
 
 @register_problem
@@ -184,8 +184,8 @@ class Enwik8L65k(PublishedText):
 
     Attributes:
         sequence_length: int, bytes in a row.
-        held_out_bytes: int, the size of the dev set, and of the test set behind it.
-        overlap: int, in how many rows of training each byte is, at different places.
+        held_out_bytes: int, the size of the dev set, and of the test set after it.
+        overlap: int, number of training rows that contain each byte, at different places.
     """
 
     url = _ENWIK8
@@ -198,7 +198,7 @@ class Enwik8L65k(PublishedText):
     overlap = 4
 
     def max_length(self, model_hparams):
-        """Returns `sequence_length`, whatever the hyperparameters say."""
+        """Returns `sequence_length`, regardless of the hyperparameters."""
         return self.sequence_length
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):

@@ -18,7 +18,7 @@ from t2t_lite.text.published.byte_level_learning import END_TOKEN
 
 @registry.register_problem
 class LanguagemodelOwn(OwnCorpus, ChoppedTextProblem):
-    """Text files given to `configure`, by the pieces of a vocabulary."""
+    """Text files given to `configure`, in the pieces of a vocabulary."""
 
     settings = own_settings(
         "problem", "sequence_length", "vocab_size", "vocab_type", "vocab_from", "max_samples_for_vocab", "files",
@@ -52,7 +52,7 @@ class LanguagemodelOwnCharacters(LanguagemodelOwn):
 
 
 def _with_borders(parts):
-    """Yields (whether it is a border between documents, part) of the lines of a text; a long line comes in parts."""
+    """Yields (whether it is a border between documents, part) for the lines of a text; long lines come in parts."""
     begins_a_line = True
     for part in parts:
         yield begins_a_line and part.strip() == END_TOKEN, part

@@ -1,9 +1,9 @@
-"""`masked_lm_own`: encoders that learn from the user's own text files to guess what is masked (BERT's first task).
+"""`masked_lm_own`: encoders that learn to predict masked words from the user's own text files (BERT's first task).
 
     t2t-datagen --problem=masked_lm_own --train_files=a.txt --dev_files=b.txt --vocab_size=8000 --data_dir=D
 
-The files, the rows and the vocabulary are as those of `languagemodel_own`; what is masked is drawn anew whenever a
-batch is read, so that each epoch has other masks (RoBERTa's dynamic masking).
+The files, the rows and the vocabulary are those of `languagemodel_own`; masks are sampled whenever a batch is read, so
+that each epoch has different masks (RoBERTa's dynamic masking).
 """
 
 import hashlib
@@ -24,12 +24,12 @@ _MASK = "[MASK]"
 
 @registry.register_problem
 class MaskedLmOwn(LanguagemodelOwn):
-    """Text files given to `configure`, of which a model sees a part and guesses the rest."""
+    """Text files given to `configure`, of which a model sees a part and predicts the rest."""
 
     task = "masked_language_model"
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     record_features = ("targets",)
-    # Of BERT's 512 positions the first one is the model's own.
+    # The first of BERT's 512 positions is reserved by the model.
     settings = own_settings(
         *LanguagemodelOwn.settings, "mask_rate", "mask_unit", "phrases",
         sequence_length=511, vocab_type=VocabType.SUBWORD.value,
@@ -50,9 +50,9 @@ class MaskedLmOwn(LanguagemodelOwn):
                 mask_of(vocabulary_files.open_encoder(path))
         unit, phrase_file = values["mask_unit"], values["phrase_file"]
         if (unit == "phrase") != bool(phrase_file):
-            found = f"and --phrase_file={phrase_file}" if phrase_file else "without --phrase_file"
+            flag = f"and --phrase_file={phrase_file}" if phrase_file else "without --phrase_file"
             raise UserError(
-                f"--mask_unit={unit} {found}: expected --mask_unit=phrase --phrase_file=FILE, with a phrase per line, "
+                f"--mask_unit={unit} {flag}: expected --mask_unit=phrase --phrase_file=FILE, with a phrase per line, "
                 "or neither."
             )
         if phrase_file:
@@ -62,18 +62,18 @@ class MaskedLmOwn(LanguagemodelOwn):
                 raise UserError(f"--phrase_file={phrase_file}: all its lines are blank. Expected a phrase per line.")
 
     def generation_settings(self):
-        """See `OwnCorpus.generation_settings`; of the phrases their hash."""
+        """See `OwnCorpus.generation_settings`; phrases are represented by their hash."""
         phrases = "\n".join(self.config.get("phrases") or ())
         sha256 = {"sha256": hashlib.sha256(phrases.encode()).hexdigest()} if phrases else None
         return {**super().generation_settings(), "phrases": sha256}
 
     @property
     def additional_reserved_tokens(self):
-        """The mask, in a vocabulary that is learned."""
+        """The mask, which is part of a learned vocabulary."""
         return () if self.existing_vocabularies else (_MASK,)
 
     def feature_encoders(self, data_dir):
-        """See `Problem.feature_encoders`; inputs and targets have one vocabulary."""
+        """See `Problem.feature_encoders`; inputs and targets share one vocabulary."""
         from t2t_lite.data.masking import masking_of
 
         encoder = super().feature_encoders(data_dir)["targets"]
@@ -82,7 +82,7 @@ class MaskedLmOwn(LanguagemodelOwn):
         return {"inputs": encoder, "targets": encoder}
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields the samples; then says how many masks stand in the text itself, if the vocabulary reads them so."""
+        """Yields the samples; then logs the number of masks in the text itself, if the vocabulary encodes them."""
         from t2t_lite.text.mask_piece import mask_of
 
         encoder = self.feature_encoders(data_dir)["targets"]
@@ -99,6 +99,6 @@ class MaskedLmOwn(LanguagemodelOwn):
             )
 
     def corrupt(self, batch, seeds):
-        """Returns the masked ids as inputs, and what is to be guessed as targets."""
+        """Returns the masked ids as inputs, and the ids to predict as targets."""
         inputs, targets = self.masking(batch["targets"], seeds)
         return {"inputs": inputs, "targets": targets}

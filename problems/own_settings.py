@@ -12,7 +12,7 @@ from t2t_lite.data.splits import VocabType
 from t2t_lite.ranges import Choices, Range, Setting, typed_value
 
 VOCAB_TYPES = (VocabType.SUBWORD.value, VocabType.BYTE_LEVEL_BPE.value)  # that can be learned
-# What --vocab_from decides, so that neither is given with it.
+# Settings that --vocab_from determines and that must not be combined with it.
 VOCABULARY = ("vocab_size", "target_vocab_size", "vocab_type", "user_defined_symbols", "max_samples_for_vocab")
 TABLES = ("columns", "header")
 # Keys of all problems of labelled texts.
@@ -22,14 +22,14 @@ WEIGHT = Range(most=1000, above=0)
 
 @dataclasses.dataclass(frozen=True)
 class OwnSetting(Setting):
-    """A setting of problems on the user's own files. `fixed`: finished data refuse another value.
+    """A setting of problems on the user's own files. `fixed`: it cannot change once data exist.
 
     Attributes:
-        key: str, under which the data folder stores it; "": its name.
+        key: str, its key in the data folder; "": its name.
         is_path: bool, whether it is a path, or a list of paths.
         is_required: bool, whether the data folder always has a value.
-        is_newer: bool, whether manifests leave it out where it has no value, as those of earlier versions do.
-        fits: function of a JSON value that says whether it may stand in the data folder; None: by kind and limits.
+        is_newer: bool, whether manifests omit it if it has no value, like those of earlier versions.
+        fits: function of a JSON value that returns whether it is valid in the data folder; None: by kind and limits.
     """
 
     key: str = ""
@@ -39,13 +39,13 @@ class OwnSetting(Setting):
     fits: Callable | None = None
 
     def typed(self, value):
-        """Returns a value as `typed_value` does; of an empty list None. Raises `UserError`."""
+        """Returns `typed_value` of a value, or None for an empty list. Raises `UserError`."""
         if value is None:
             return None
         return [*value] or None if self.kind is list else typed_value(f"--{self.name}", value, self.kind, self.limits)
 
     def is_kept(self, value):
-        """Returns whether a JSON value can be that of the key in a data folder."""
+        """Returns whether a JSON value is valid for the key in a data folder."""
         if value is None:
             return not self.is_required
         if self.fits:
@@ -60,7 +60,7 @@ def _are_strings(value):
 
 
 def listed(described):
-    """Returns the files of a split as a list: of parsing_english_own, the JSON value is one dict."""
+    """Returns the files of a split as a list; for parsing_english_own, the JSON value is a single dict."""
     return [described] if isinstance(described, dict) else described
 
 
@@ -82,12 +82,12 @@ def _are_weights(weights):
     return isinstance(weights, list) and all(type(weight) in (int, float) and weight in WEIGHT for weight in weights)
 
 
-def _are_filters(wanted):
+def _are_filters(thresholds):
     from t2t_lite.corpora.filters import ORDER
 
-    return isinstance(wanted, dict) and all(
-        name in ORDER and (number is True or (type(number) in (int, float) and number >= 1))
-        for name, number in wanted.items()
+    return isinstance(thresholds, dict) and all(
+        name in ORDER and (threshold is True or (type(threshold) in (int, float) and threshold >= 1))
+        for name, threshold in thresholds.items()
     )
 
 
@@ -210,12 +210,12 @@ SETTINGS = {
         OwnSetting("label_range", list, None, fits=_are_numbers),
     )
 }  # fmt: skip
-# Their defaults are the problems' own.
+# The problems set their defaults.
 OWN_FLAGS = {name: dataclasses.replace(setting, default=None) for name, setting in SETTINGS.items() if setting.meaning}
 
 
 def own_settings(*keys, **defaults):
-    """Returns {key: OwnSetting} of what a problem keeps in its data folder, in this order, with its own defaults."""
+    """Returns {key: OwnSetting} that a problem stores in its data folder, in this order, with its own defaults."""
     return {
         key: dataclasses.replace(SETTINGS[key], default=defaults[key]) if key in defaults else SETTINGS[key]
         for key in keys

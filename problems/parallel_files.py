@@ -1,4 +1,4 @@
-"""Which files of `translate_own` go together, and what languages they are in."""
+"""Groups the files of `translate_own` into corpora, and checks their languages."""
 
 import logging
 import os
@@ -33,12 +33,12 @@ def _holds_both(path):
 
 
 def kind(path):
-    """Returns the ending of a file in small letters, without that of its packing."""
+    """Returns the extension of a file in lower case, without that of its compression."""
     return os.path.splitext(plain_text.without_packing(path))[1].lower()
 
 
 def check_sides(files, languages):
-    """Raises `UserError` for two files of a corpus that are one file, or named the other way round than the languages.
+    """Raises `UserError` if two files of a corpus are the same, or if their names have the languages in reverse order.
 
     Args:
         files: {split: list of paths}.
@@ -63,7 +63,7 @@ def warn_of_other_languages(files, languages):
     """Warns of files that are named after a third language; the arguments are those of `check_sides`."""
     for split, paths in files.items():
         for group in group_files(split, paths):
-            for path, language in zip(group, languages, strict=False):  # a table is alone
+            for path, language in zip(group, languages, strict=False):  # a table is a group of one
                 end = kind(path)[1:]
                 if is_language(end) and end not in _words(language):
                     flag = f"--{FLAGS[split]}"
@@ -71,29 +71,31 @@ def warn_of_other_languages(files, languages):
 
 
 def _names(paths, languages):
-    """Returns whether two paths have, where their words differ, those of one language and of the other."""
+    """Returns whether two paths differ in words of the first and of the second language."""
     first, second = ({*_words(language)} for language in languages)
     differing = [pair for pair in zip(*(_words(path)[::-1] for path in paths), strict=False) if pair[0] != pair[1]]
-    return any(one in first - second and other in second - first for one, other in differing)
+    return any(first_word in first - second and second_word in second - first for first_word, second_word in differing)
 
 
 def _words(name):
     return re.split(r"[\W_]+", plain_text.without_packing(name).casefold())
 
 
-def check_languages(given, train_files):
-    """Returns [language of inputs, of targets], from the files' endings where not given. Raises `UserError`."""
+def check_languages(languages, train_files):
+    """Returns [language of inputs, of targets], by default from the files' extensions. Raises `UserError`."""
     flag = f"--train_files={','.join(train_files)}"
     pairs = [paths for paths in group_files(DatasetSplit.TRAIN, train_files) if len(paths) == 2]
     endings = [[os.path.splitext(plain_text.without_packing(path))[1][1:] for path in paths] for paths in pairs]
-    for paths, found in zip(pairs, endings, strict=True):
-        if _are_languages(endings[0]) and found == endings[0][::-1]:
+    for paths, codes in zip(pairs, endings, strict=True):
+        if _are_languages(endings[0]) and codes == endings[0][::-1]:
             raise UserError(f"{flag}: {','.join(paths)} go the other way than {','.join(pairs[0])}. Swap the two.")
-    if given:
-        if _are_languages(given):
-            return list(given)
-        raise UserError(f"--languages={','.join(given)}: expected two different codes, inputs first, such as en,de.")
-    if endings and _are_languages(endings[0]) and all(found == endings[0] for found in endings):
+    if languages:
+        if _are_languages(languages):
+            return list(languages)
+        raise UserError(
+            f"--languages={','.join(languages)}: expected two different codes, inputs first, such as en,de."
+        )
+    if endings and _are_languages(endings[0]) and all(codes == endings[0] for codes in endings):
         return endings[0]
     raise UserError(f"{flag}: the endings do not name two languages. Add --languages=en,de (inputs first).")
 

@@ -22,7 +22,7 @@ from t2t_lite.problems.own_settings import own_settings
 from t2t_lite.text import subwords, vocabulary
 
 _UNKNOWN_TOKEN = "<unk>"
-# The WSJ sections as they have been split since Collins (1997).
+# The usual split of the WSJ sections since Collins (1997).
 _WSJ_SECTIONS = {DatasetSplit.TRAIN: range(2, 22), DatasetSplit.EVAL: (22,), DatasetSplit.TEST: (23,)}
 _WSJ_FOLDERS = ("", "wsj", "parsed/mrg/wsj", "treebank_3/parsed/mrg/wsj", "combined/wsj")
 
@@ -76,7 +76,7 @@ class ParsingProblem(Text2TextProblem):
 
     def feature_encoders(self, data_dir):
         """Returns the encoders of words and of tokens. Raises `UserError` where a file, or nltk, is missing."""
-        trees.import_nltk()  # evaluation and decoding will need it; whoever lacks it should be told now
+        trees.import_nltk()  # evaluation and decoding will need it; fail early
         model, table, tags = self._paths(data_dir)
         for path in (model, table, tags):
             if not files.exists(path):
@@ -110,11 +110,11 @@ class ParsingProblem(Text2TextProblem):
 
     @property
     def eval_decode_metric(self):
-        """Labelled bracketing F1; for `_rev` and `_copy` the share of outputs that are right."""
+        """Labelled bracketing F1; for `_rev` and `_copy` the share of correct outputs."""
         return "bracketing_f1" if self._is_to_trees else "exact_sequence_accuracy"
 
     def input_text(self, text):
-        """Returns the sentence as the treebank has it: one space between words, brackets as -LRB- and -RRB-."""
+        """Returns the sentence in treebank form: one space between words, brackets as -LRB- and -RRB-."""
         return " ".join(trees.escape_words(text)) if self._is_to_trees else text
 
     def output_text(self, inputs, outputs, encoders):
@@ -126,13 +126,13 @@ class ParsingProblem(Text2TextProblem):
 
     @property
     def chooses_output(self):
-        """Whether outputs are reranked: where trees are written. `_rev` and `_copy` take the best-scored output."""
+        """Whether outputs are reranked: if they are trees. `_rev` and `_copy` use the output with the best score."""
         return self._is_to_trees
 
     def choose_output(self, inputs, outputs, encoders):
-        """Returns the index of the output whose tags fit the words best (`trees.misfit`), the first one of equals.
+        """Returns the index of the output whose tags fit the words best (`trees.misfit`), the first of equal ones.
 
-        A model that was trained on few trees leaves words out, and the beam holds outputs that leave out fewer.
+        A model that was trained on few trees omits words, and the beam contains outputs that omit fewer.
         """
         words, phrases = trees.escape_words(inputs), _phrases(encoders)
         misfits = [trees.misfit(_tokens(output), words, phrases, self._known_tags) for output in outputs]
@@ -160,16 +160,16 @@ class ParsingEnglishOwn(OwnCorpus, ParsingProblem):
 
     def check_files(self, paths):
         """See `OwnCorpus.check_files`; a split has one file."""
-        for split, named in paths.items():
+        for split, split_paths in paths.items():
             flag = f"--{FLAGS[split]}"
-            if not named and split != DatasetSplit.TEST:
+            if not split_paths and split != DatasetSplit.TEST:
                 raise UserError(
                     f"{self.name}: missing {flag}. Expected a file of bracketed trees, such as "
                     f"{flag}={FILE_TAGS[split]}.mrg"
                 )
-            if len(named) > 1:
+            if len(split_paths) > 1:
                 raise UserError(
-                    f"{flag}={','.join(named)}: found {counted(len(named), 'file')}. Expected one file of "
+                    f"{flag}={','.join(split_paths)}: found {counted(len(split_paths), 'file')}. Expected one file of "
                     "bracketed trees."
                 )
 
@@ -190,7 +190,7 @@ class ParsingEnglishOwn(OwnCorpus, ParsingProblem):
 
 
 class _WallStreetJournal(ParsingProblem):
-    """The Penn Treebank's WSJ part: sections 02-21 to learn from, 22 dev, 23 test; from the user's licensed copy."""
+    """The Penn Treebank's WSJ part: sections 02-21 for training, 22 dev, 23 test; from the user's licensed copy."""
 
     @property
     def dataset_splits(self):
@@ -206,10 +206,10 @@ class _WallStreetJournal(ParsingProblem):
 
 
 def _section_files(tmp_dir, section):
-    """Returns the sorted `.mrg` files of one section. Raises `UserError` that names the layout."""
+    """Returns the sorted `.mrg` files of one section. Raises `UserError` that describes the expected layout."""
     for folder in _WSJ_FOLDERS:
-        if found := files.list_files(os.path.join(tmp_dir, folder, f"{section:02d}"), r"(?i).*\.mrg(\.gz)?"):
-            return found
+        if paths := files.list_files(os.path.join(tmp_dir, folder, f"{section:02d}"), r"(?i).*\.mrg(\.gz)?"):
+            return paths
     raise UserError(
         f"--tmp_dir={tmp_dir}: no .mrg files of WSJ section {section:02d}. Expected your licensed copy of the Penn "
         f"Treebank (LDC99T42), which is not shipped: {os.path.join(tmp_dir, 'wsj', '02', 'wsj_0200.mrg')} and so on, "

@@ -1,11 +1,11 @@
-"""Problems whose files are published: an archive in `tmp_dir`, also unpacked, or downloaded there."""
+"""Problems with published files: an archive in `tmp_dir`, packed or unpacked, or downloaded there."""
 
 from t2t_lite.corpora import downloads, source_files
 from t2t_lite.data.problem import DatasetSplit
 
 
 def files_of_splits(pattern, train, dev, test=None):
-    """Returns {split: name of its file}, with what differs between the splits at the {} of a pattern; None: no file."""
+    """Returns {split: file name}, where {} of a pattern is replaced by the split's argument; None: no file."""
     names = {DatasetSplit.TRAIN: train, DatasetSplit.EVAL: dev, DatasetSplit.TEST: test}
     return {split: pattern.format(name) for split, name in names.items() if name}
 
@@ -14,9 +14,9 @@ class PublishedFiles:
     """Mixin, to be listed before the problem's base class.
 
     Attributes:
-        url: str, of the archive.
+        url: str, URL of the archive.
         text_files: {split: name or pattern of the files in the archive}.
-        further_files: {url: name} of what else is needed.
+        further_files: {url: name} of other files.
         train_shards: int.
     """
 
@@ -28,7 +28,7 @@ class PublishedFiles:
 
     @property
     def dataset_splits(self):
-        """The splits that have files; the training set alone has several shards."""
+        """The splits that have files; only the training set has several shards."""
         return [
             {"split": split, "shards": self.train_shards if split == DatasetSplit.TRAIN else 1}
             for split in self.text_files
@@ -36,10 +36,10 @@ class PublishedFiles:
 
     def prepare_generation(self, data_dir, tmp_dir):
         """Finds or downloads the files; then makes the vocabulary."""
-        named = [[self.url, ("text", name)] for name in self.text_files.values()]
-        downloads.provide(named + [[url, ("text", name)] for url, name in self.further_files.items()], tmp_dir)
+        sources = [[self.url, ("text", name)] for name in self.text_files.values()]
+        downloads.provide(sources + [[url, ("text", name)] for url, name in self.further_files.items()], tmp_dir)
         super().prepare_generation(data_dir, tmp_dir)
 
     def sources(self, tmp_dir, dataset_split):
-        """Returns the files of a split, as `plain_text` reads them."""
+        """Returns the files of a split, as sources for `plain_text`."""
         return source_files.find_texts(tmp_dir, self.text_files[dataset_split], self.url)

@@ -1,7 +1,7 @@
 """Classes, pairs and answers of published texts, under tensor2tensor's names: IMDb, GLUE, SNLI and SQuAD.
 
-docs/encoders.md says what is in them. The archives are looked for in `--tmp_dir`, also unpacked, or downloaded there.
-GLUE's are not looked for where tensor2tensor did, but at dl.fbaipublicfiles.com.
+docs/encoders.md describes them. The archives are looked for in `--tmp_dir`, packed or unpacked, or downloaded there.
+GLUE's come from dl.fbaipublicfiles.com, not from tensor2tensor's addresses.
 """
 
 import os
@@ -21,10 +21,10 @@ _NLI = {"contradiction": "contradiction", "entailment": "entailment", "neutral":
 
 
 class PublishedTable(PublishedFiles):
-    """Mixin, to be listed before `Text2ClassProblem`: lines of columns divided by tabs, without quotes.
+    """Mixin, to be listed before `Text2ClassProblem`: lines of tab-separated columns, without quotes.
 
     Attributes:
-        labels: {what a file has for a class: the name of the class}, in the order of the classes.
+        labels: {label in a file: name of the class}, in the order of the classes.
         label_column: int, from 0, or from the last one, -1.
         text_columns: tuple of int, from 0.
         has_header: bool, whether the first line names the columns.
@@ -45,17 +45,17 @@ class PublishedTable(PublishedFiles):
         return list(self.labels.values())
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": str or for pairs a list of str, "label": int}; lines without a label (-) are left out."""
+        """Yields {"inputs": str or for pairs a list of str, "label": int}; skips lines without a label (-)."""
         numbers = {label: number for number, label in enumerate(self.labels)}
-        needed = 1 + max(self.label_column, *self.text_columns) + (self.label_column < 0)
+        least = 1 + max(self.label_column, *self.text_columns) + (self.label_column < 0)
         for source in self.sources(tmp_dir, dataset_split):
             for line_number, line in enumerate(plain_text.read_lines(source, self.on_bad_line), 1):
                 if line is None or not line.strip() or (self.has_header and line_number == 1):
                     continue
                 cells = [plain_text.clean(cell) for cell in line.split("\t")]
-                if len(cells) < needed:
+                if len(cells) < least:
                     raise UserError(
-                        f"{source}, line {line_number}: found {counted(len(cells), 'column')}. Expected {needed} at "
+                        f"{source}, line {line_number}: found {counted(len(cells), 'column')}. Expected {least} at "
                         "least, divided by a tab."
                     )
                 label, texts = cells[self.label_column], [cells[column] for column in self.text_columns]
@@ -71,7 +71,7 @@ class PublishedTable(PublishedFiles):
 
 @register_problem
 class SentimentIMDB(PublishedFiles, Text2ClassProblem):
-    """Reviews of films: 25,000 to train on, and 25,000 others to evaluate on."""
+    """Film reviews: 25,000 for training and 25,000 for evaluation."""
 
     url = _IMDB
     text_files = files_of_splits("aclImdb/{}/pos/*.txt", "train", "test")
@@ -94,7 +94,7 @@ class SentimentIMDB(PublishedFiles, Text2ClassProblem):
 
 @register_problem
 class SentimentSSTBinary(PublishedTable, Text2ClassProblem):
-    """The Stanford Sentiment Treebank, phrases of reviews of films, as in GLUE (SST-2)."""
+    """The Stanford Sentiment Treebank, phrases of film reviews, as in GLUE (SST-2)."""
 
     url = f"{_GLUE}/SST-2.zip"
     text_files = files_of_splits("SST-2/{}.tsv", "train", "dev")
@@ -113,7 +113,7 @@ class Cola(PublishedTable, Text2ClassProblem):
     approx_vocab_size = 2**13
 
     def eval_metrics(self):
-        """Returns also `mcc`, by which the corpus is scored."""
+        """Adds `mcc`, the usual metric of the corpus."""
         return [*super().eval_metrics(), "mcc"]
 
 

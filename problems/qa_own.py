@@ -1,4 +1,4 @@
-"""`qa_own`: questions on the user's own texts, which a part of the text answers.
+"""`qa_own`: questions on the user's own texts, answered by a span of the text.
 
     t2t-datagen --problem=qa_own --train_files=train.json --dev_files=dev.json --vocab_size=8000 --data_dir=D
 
@@ -27,12 +27,12 @@ class QaOwn(OwnCorpus, SpanProblem):
 
     @property
     def sequence_length(self):
-        """The most ids of a row."""
+        """The maximum length of a row in ids."""
         return self.config["sequence_length"]
 
     @property
     def doc_stride(self):
-        """Ids of a context from the start of a window to that of the next one."""
+        """The number of ids from the start of a window to that of the next one."""
         return self.config["doc_stride"]
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):

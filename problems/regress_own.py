@@ -1,4 +1,4 @@
-"""`regress_own` and `regress_pair_own`: numbers of the user's own texts, or pairs of texts, such as their similarity.
+"""`regress_own` and `regress_pair_own`: numbers for the user's own texts, or pairs of texts, such as similarities.
 
     t2t-datagen --problem=regress_pair_own --train_files=train.tsv --dev_files=dev.tsv --vocab_size=8000 --data_dir=D
 
@@ -40,20 +40,20 @@ class RegressOwn(OwnCorpus, Text2RealProblem):
                 f"{self.paths_of(DatasetSplit.TRAIN)}: all numbers are {lowest:g}. Expected different ones to learn."
             )
         encode = RealEncoder(lowest, highest).encode
-        kept = len({encode(number)[0] for number in numbers})
-        if kept < min(len(numbers), 100) / 2:
+        steps = len({encode(number)[0] for number in numbers})
+        if steps < min(len(numbers), 100) / 2:
             far = max(lowest, highest, key=lambda end: abs(end - statistics.median(numbers)))
             where = next(where for _, number, where in self._all_numbered() if number == far)
             raise UserError(
                 f"{where}: {far:.15g} is so far from the other numbers that {len(numbers):,} different ones become "
-                f"{kept}: {RealEncoder.STEPS:,} steps are between {lowest:.15g} and {highest:.15g}. Expected numbers "
+                f"{steps}: {RealEncoder.STEPS:,} steps are between {lowest:.15g} and {highest:.15g}. Expected numbers "
                 "of one scale: leave out what is no measurement, or give their logarithms."
             )
         self.config["label_range"] = [lowest, highest]
         super().check_corpus(data_dir, tmp_dir)
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": str or for pairs a list of str, "targets": float}; blank lines are left out."""
+        """Yields {"inputs": str or for pairs a list of str, "targets": float}; skips blank lines."""
         for texts, number, _ in self._numbered(dataset_split):
             yield {"inputs": texts if self.num_texts > 1 else texts[0], "targets": number}
 

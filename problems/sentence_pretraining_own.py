@@ -1,10 +1,10 @@
-"""`next_sentence_own`, `sentence_order_own`: masked words, and how two texts of a row belong together (BERT, ALBERT).
+"""`next_sentence_own`, `sentence_order_own`: masked words, and the relation of the two texts of a row (BERT, ALBERT).
 
     t2t-datagen --problem=next_sentence_own --train_files=a.txt --dev_files=b.txt --vocab_size=8000 --data_dir=D
 
 A line of a file is a sentence, or any part of a text that stays whole; a blank line ends a document. A record is a row
-of two texts, `targets`, and the row that it may be exchanged for, `other`; which of the two a model sees is drawn anew
-whenever a batch is read. `sentence` tells them apart: 1 is the text as it was written, 2 the other row.
+of two texts, `targets`, and an alternative row, `other`; one of the two is sampled whenever a batch is read. `sentence`
+distinguishes them: 1 is the original text, 2 the other row.
 """
 
 import functools
@@ -18,21 +18,21 @@ from t2t_lite.errors import UserError
 from t2t_lite.problems.masked_lm_own import MaskedLmOwn
 from t2t_lite.text.vocabulary import EOS_ID
 
-_SHORTER = 0.1  # share of the rows that are of any length, as in BERT's and ALBERT's programs
+_SHORTER = 0.1  # share of the rows with a random length, as in BERT's and ALBERT's programs
 _SHORTEST_ROW = 4  # two texts of one id, each with its end
 
 
 class _SentencePretrainingOwn(MaskedLmOwn):
-    """Documents of sentences given to `configure`. A subclass says what `others` are."""
+    """Documents of sentences given to `configure`. Subclasses write `others`."""
 
     features = types.MappingProxyType({"inputs": 2, "targets": 2, "sentence": 1})
     smallest_corpus = "documents of two sentences or more: a line for each sentence, a blank line between documents"
     record_features = ("targets", "other")
-    keeps_pieces = True  # most rows are full: the one that has room for more pieces would be told by them
+    keeps_pieces = True  # most rows are full: resegmenting would reveal the row that has room for more pieces
     rows_are_windows = False
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Checks that a row has room for two texts; then as other problems of text files."""
+        """Checks that a row has room for two texts; see `OwnCorpus.prepare_generation`."""
         if self.sequence_length < _SHORTEST_ROW:
             raise UserError(
                 f"--sequence_length={self.sequence_length}: too few ids for two texts. Expected {_SHORTEST_ROW} or "
@@ -41,7 +41,7 @@ class _SentencePretrainingOwn(MaskedLmOwn):
         super().prepare_generation(data_dir, tmp_dir)
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"targets": a line, "begins": whether a document begins there}."""
+        """Yields {"targets": a line, "begins": whether it begins a document}."""
         for file in self.generate_documents(data_dir, tmp_dir, dataset_split):
             begins = True
             for line in file:
@@ -54,7 +54,7 @@ class _SentencePretrainingOwn(MaskedLmOwn):
         return super(ChoppedTextProblem, self).nonblank_samples(data_dir, tmp_dir, dataset_split)
 
     def sample_encoder(self, data_dir):
-        """Returns the function of samples that follow each other that returns their rows."""
+        """Returns the function that turns consecutive samples into rows."""
         encoder = self.feature_encoders(data_dir)["targets"]
         return functools.partial(_records, encoder, self.sequence_length, type(self).others)
 
@@ -68,7 +68,7 @@ class _SentencePretrainingOwn(MaskedLmOwn):
         return [*super().eval_metrics(), "sentence_accuracy"]
 
     def corrupt(self, batch, seeds):
-        """Returns one of the two rows, masked, and which one it is."""
+        """Returns one of the two rows, masked, and its number as `sentence`."""
         from t2t_lite.data.masking import one_of
 
         rows, number = one_of(batch["targets"], batch["other"], seeds)
@@ -92,13 +92,13 @@ class NextSentenceOwn(_SentencePretrainingOwn):
 
     @staticmethod
     def others(documents, number, place, room, draw):
-        """Returns the texts of the other row; None for the second one if there is nothing else to take.
+        """Returns the texts of the other row; the second one is None if there is no other text.
 
         Args:
             documents: list of documents, each a list of sentences, each a list of ids.
             number: int, the row's document.
-            place: (start, border, end), where the first text begins, the second one begins, and ends.
-            room: int, ids of both texts together.
+            place: (start, border, end): where the first text begins, and where the second one begins and ends.
+            room: int, number of ids of both texts together.
             draw: random.Random.
         """
         start, border, end = place
@@ -111,17 +111,17 @@ class NextSentenceOwn(_SentencePretrainingOwn):
         else:
             sentences = documents[number]
             places = [at for at in range(len(sentences)) if not start <= at <= end]
-        whole = [at for at in places if len(sentences[at]) <= room]
+        fitting = [at for at in places if len(sentences[at]) <= room]
         if not places:
             return first, None
-        at = draw.choice(whole or places)
+        at = draw.choice(fitting or places)
         is_before = sentences is documents[number] and at < start
         return first, _fitting(sentences[at : start if is_before else None], room)
 
 
 def _records(encoder, length, others, samples):
-    """Returns {"targets", "other"} of every row; a sentence that is left over at the end of a document is left out."""
-    documents, longest, found = [], length // 2 - 1, []  # so that any two sentences fit
+    """Returns {"targets", "other"} of every row; drops a remaining sentence at the end of a document."""
+    documents, longest, records = [], length // 2 - 1, []  # so that any two sentences fit
     for sample in samples:
         if sample["begins"] or not documents:
             documents.append([])
@@ -134,12 +134,12 @@ def _records(encoder, length, others, samples):
             start, border, end = place
             other = others(documents, number, place, room, draw)
             if other[1] is not None:
-                found.append({"targets": _row(document[start:border], document[border:end]), "other": _row(*other)})
-    return found
+                records.append({"targets": _row(document[start:border], document[border:end]), "other": _row(*other)})
+    return records
 
 
 def _places(sentences, longest, draw):
-    """Yields ((start, border, end), room) of rows: two sentences or more each, of at most `room` ids if possible."""
+    """Yields ((start, border, end), room) of rows with at least two sentences, of at most `room` ids if possible."""
     start, size, room = 0, 0, _room(longest, draw)
     for end, sentence in enumerate([*sentences, None]):
         if end - start >= 2 and (sentence is None or size + len(sentence) > room):
@@ -153,13 +153,13 @@ def _room(longest, draw):
 
 
 def _fitting(sentences, room):
-    """Returns the sentences at the beginning that fit into so many ids; of the first one at least a part."""
-    found = [sentences[0][:room]]
+    """Returns the first sentences that fit into `room` ids, and at least a part of the first one."""
+    fitting = [sentences[0][:room]]
     for sentence in sentences[1:]:
-        if sum(map(len, found)) + len(sentence) > room:
+        if sum(map(len, fitting)) + len(sentence) > room:
             break
-        found.append(sentence)
-    return found
+        fitting.append(sentence)
+    return fitting
 
 
 def _row(first, second):

@@ -1,4 +1,4 @@
-"""Reads the tables that problems keep beside their modules as `.tsv` files."""
+"""Reads the `.tsv` tables beside the modules of problems."""
 
 import collections
 import csv
@@ -6,9 +6,9 @@ import importlib.resources
 
 
 def read_table(package, name, **convert):
-    """Returns the rows of `<name>.tsv` in a package as named tuples of its columns, which its first line names.
+    """Returns the rows of `<name>.tsv` in a package as named tuples of its columns, named by its first line.
 
-    Columns hold strings, "" where a line ends before them; `convert` gives other types: {column: function of a string}.
+    Columns are strings, "" if a line is too short; `convert` gives other types: {column: function of a string}.
     """
     text = (importlib.resources.files(package) / f"{name}.tsv").read_text(encoding="utf-8")
     reader = csv.DictReader(text.splitlines(), delimiter="\t", restval="")

@@ -1,4 +1,4 @@
-"""`tag_own`: tags of the words of the user's own sentences, such as parts of speech or names.
+"""`tag_own`: tags for the words of the user's own sentences, such as parts of speech or names.
 
     t2t-datagen --problem=tag_own --train_files=train.conll --dev_files=dev.conll --vocab_size=8000 --data_dir=D
 
@@ -31,25 +31,25 @@ class TagOwn(OwnCorpus, Text2TagProblem):
         return self.read_config(data_dir)["tags"]
 
     def eval_metrics(self):
-        """Returns those of all tags, and entity_f1 of tags such as B-PER and O."""
+        """Returns the metrics of tags, and entity_f1 for tags such as B-PER and O."""
         tags = (self._config or {}).get("tags")
         return [*super().eval_metrics(), *(["entity_f1"] if tags and are_of_entities(tags) else [])]
 
     def check_corpus(self, data_dir, tmp_dir):
         """Finds the tags; see `OwnCorpus.check_corpus`."""
-        found = {tag for sentence in self._sentences(DatasetSplit.TRAIN) for tag in sentence.tags}
-        self.config["tags"] = self.enough_labels(found, "tag in the last column")
+        tags = {tag for sentence in self._sentences(DatasetSplit.TRAIN) for tag in sentence.tags}
+        self.config["tags"] = self.enough_labels(tags, "tag in the last column")
         super().check_corpus(data_dir, tmp_dir)
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": words, "targets": tags}."""
-        known = set(self.tags(data_dir))
+        tags = set(self.tags(data_dir))
         for sentence in self._sentences(dataset_split):
             for word, tag in zip(sentence.words, sentence.tags, strict=True):
-                if tag not in known:
+                if tag not in tags:
                     raise UserError(
                         f"{sentence.place}: the tag {shown(tag)} of {shown(word)} is in no training file. Expected one "
-                        f"of {shown(', '.join(sorted(known)))}."
+                        f"of {shown(', '.join(sorted(tags)))}."
                     )
             yield {"inputs": sentence.words, "targets": sentence.tags}
 

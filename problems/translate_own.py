@@ -30,7 +30,7 @@ _DEFAULT_HELD_OUT = 1000
 
 @registry.register_problem
 class TranslateOwn(OwnCorpus, TranslateProblem):
-    """Parallel corpora given to `configure`. Once generated, everything is read from the data folder."""
+    """Parallel corpora given to `configure`. After generation, everything is read from the data folder."""
 
     config_filename = "problem.json"
     settings = own_settings(
@@ -43,14 +43,14 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
     sample_unit = "pairs"
 
     def check_files(self, paths):
-        """See `OwnCorpus.check_files`; without files to evaluate on, pairs are held out."""
+        """See `OwnCorpus.check_files`; without files for evaluation, pairs are held out."""
         if not paths[DatasetSplit.TRAIN]:
             raise UserError(
                 "translate_own: missing --train_files. Expected the corpus to learn from: --train_files=a.en,a.de or "
                 "--train_files=a.tsv."
             )
-        for split, named in paths.items():
-            parallel_files.group_files(split, named)
+        for split, split_paths in paths.items():
+            parallel_files.group_files(split, split_paths)
 
     def check_settings(self, values, paths):
         """See `OwnCorpus.check_settings`."""
@@ -64,7 +64,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         num_corpora = len(parallel_files.group_files(DatasetSplit.TRAIN, train_files))
         values["corpus_weights"] = _check_weights(values["corpus_weights"] or (), num_corpora)
         values["filters"] = parse_filters(values["filters"] or ()) or None
-        # It raises where the scripts of a language are unknown.
+        # Raises if the scripts of a language are unknown.
         PairFilter(values["filters"] or {}, values["languages"], collections.Counter())
         if dev_files and values["held_out"] is not None:
             raise UserError(
@@ -79,13 +79,13 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         """Writes vocabularies into a folder without corpora, for a model that was trained elsewhere.
 
         Args:
-            folder: str, which exists.
+            folder: str, an existing folder.
             languages: (of inputs, of targets).
-            vocabularies: {"inputs": bytes, "targets": bytes}: the contents of files; equal: one vocabulary for both.
-            ending: str, of these files: ".model" or ".subwords".
+            vocabularies: {"inputs": bytes, "targets": bytes}: the contents of files; if equal, both sides share one.
+            ending: str, extension of these files: ".model" or ".subwords".
 
         Raises:
-            UserError: not such a vocabulary, or not two languages.
+            UserError: these are not such vocabularies, or not two languages.
         """
         import tensorflow as tf
 
@@ -99,20 +99,20 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         for path in set(sources.values()):
             tf.io.gfile.remove(path)
 
-    # What is remembered. Format 1 of problem.json has only languages, vocab_size and files.
+    # The stored configuration. Format 1 of problem.json has only languages, vocab_size and files.
 
     def _recall(self, key):
         return self.config.get(key) or None
 
     @property
     def language_pair(self):
-        """The languages, once the data folder has been read; None before."""
+        """The languages, or None before the data folder has been read."""
         languages = (self._config or {}).get("languages")
         return tuple(languages) if languages else None
 
     @property
     def approx_target_vocab_size(self):
-        """The size of the targets' own vocabulary; None: both sides share one."""
+        """The size of the targets' own vocabulary, or None if both sides share one."""
         return self._recall("target_vocab_size")
 
     @property
@@ -122,14 +122,14 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
 
     @property
     def dataset_splits(self):
-        """The splits that have files, and one shard of what is held out; see `OwnCorpus.dataset_splits`."""
+        """The splits that have files, and one shard of held-out pairs; see `OwnCorpus.dataset_splits`."""
         splits = super().dataset_splits
         if self._recall("held_out"):
             splits.insert(1, {"split": DatasetSplit.EVAL, "shards": 1})
         return splits
 
     def bytes_of(self, split):
-        """Returns the size of a split's text; in training, each corpus counts as often as it is read."""
+        """Returns the size of a split's text; in training, each corpus counts by its weight."""
         if split != DatasetSplit.TRAIN:
             return super().bytes_of(split)
         sizes = {facts["path"]: facts["bytes"] for facts in self.files_of(split)}
@@ -143,26 +143,26 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
     # Generation.
 
     def check_corpus(self, data_dir, tmp_dir):
-        """See `OwnCorpus.check_corpus`; also decides which pairs are held out."""
+        """See `OwnCorpus.check_corpus`; also chooses the held-out pairs."""
         self._warn_of_equal_sides()
         super().check_corpus(data_dir, tmp_dir)
 
     def check_split(self, split, watch, data_dir, tmp_dir):
-        """See `OwnCorpus.check_split`; all pairs are read, whatever the weights."""
+        """See `OwnCorpus.check_split`; all pairs are read, regardless of the weights."""
         if split == DatasetSplit.TRAIN and self._recall("held_out"):
-            self._draw_held_out(watch(self._training_pairs()))
+            self._choose_held_out(watch(self._training_pairs()))
         else:
             for _ in watch(self._read_files(split)):
                 pass
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Returns an iterator of a split's pairs: those of its files, or those that are held out."""
+        """Returns an iterator of a split's pairs: those of its files, or the held-out ones."""
         self.read_config(data_dir)
         is_drawn = dataset_split == DatasetSplit.EVAL and self._recall("held_out")
         if dataset_split != DatasetSplit.TRAIN and not is_drawn:
             return self._read_files(dataset_split)
         if self._recall("held_out") and "held_out_below" not in self.config:
-            self._draw_held_out(self._training_pairs())
+            self._choose_held_out(self._training_pairs())
         return self._training_pairs(dataset_split)
 
     def _warn_of_equal_sides(self):
@@ -187,7 +187,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         return itertools.chain.from_iterable(map(self._read_corpus, self._corpora(split)))
 
     def _read_corpus(self, paths, counts=True):
-        """Yields the pairs of a corpus; what it leaves out is counted, unless that is done for another split."""
+        """Yields the pairs of a corpus; counts omissions unless another split does."""
         removed = self.removed if counts else None
         on_bad_line = self.on_bad_line if counts or not self.skip_bad_lines else _ignore
         match parallel_files.kind(paths[0]) if len(paths) == 1 else "":
@@ -200,10 +200,10 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
     def _training_pairs(self, part=None):
         """Yields the pairs that pass the filters: for training, held out (EVAL), or, by default, all of them once."""
         bound = self.config["held_out_below"] if part and self._recall("held_out") else 0
-        wanted = self._recall("filters") or {}
+        thresholds = self._recall("filters") or {}
         if part == DatasetSplit.EVAL:
-            wanted = {**wanted, "duplicate": True}
-        stays = PairFilter(wanted, self.language_pair, self.removed)
+            thresholds = {**thresholds, "duplicate": True}
+        stays = PairFilter(thresholds, self.language_pair, self.removed)
         for number, (paths, weight) in enumerate(self._weighted_corpora()):
             purpose = f"weight {self.random_seed} {number}"
             pairs = self._read_corpus(paths, counts=part != DatasetSplit.EVAL)
@@ -214,10 +214,10 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
             pairs = stays(pairs)
             yield from _repeated(pairs, weight, purpose) if weight > 1 and part == DatasetSplit.TRAIN else pairs
 
-    def _draw_held_out(self, pairs):
-        """Decides which pairs are held out. Raises `UserError` if none would be left to train on."""
-        asked = self._recall("held_out")
-        bound, count = find_bound(pairs, asked, self.random_seed)
+    def _choose_held_out(self, pairs):
+        """Chooses the pairs that are held out. Raises `UserError` if none would be left for training."""
+        most = self._recall("held_out")
+        bound, count = find_bound(pairs, most, self.random_seed)
         if bound == 2**64:
             raise UserError(
                 f"{self.name}: no pair would be left to train on, with some held out: {count:,} different ones are "
@@ -225,22 +225,22 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
             )
         self.config["held_out_below"] = bound
         _LOGGER.info(
-            f"{self.name}: {count:,} pairs of the training corpora are held out for evaluation (--held_out={asked}, at "
+            f"{self.name}: {count:,} pairs of the training corpora are held out for evaluation (--held_out={most}, at "
             "most a tenth); no pair with the same inputs is trained on"
         )
 
 
-def _check_weights(given, num_corpora):
-    """Returns one float per training corpus, or None where all are 1. Raises `UserError`."""
-    flag = f"--corpus_weights={','.join(map(str, given))}"
-    if given and len(given) != num_corpora:
-        raise UserError(f"{flag}: found {len(given)} for {num_corpora} training corpora. Expected one for each.")
-    weights = [typed_value("--corpus_weights: weight", word, float, WEIGHT) for word in given]
+def _check_weights(words, num_corpora):
+    """Returns one float per training corpus, or None if all are 1. Raises `UserError`."""
+    flag = f"--corpus_weights={','.join(map(str, words))}"
+    if words and len(words) != num_corpora:
+        raise UserError(f"{flag}: found {len(words)} for {num_corpora} training corpora. Expected one for each.")
+    weights = [typed_value("--corpus_weights: weight", word, float, WEIGHT) for word in words]
     return weights if set(weights) - {1.0} else None
 
 
 def _repeated(pairs, weight, purpose):
-    """Yields each pair `weight` times; for the fraction, the pair's hash decides."""
+    """Yields each pair `weight` times; the pair's hash decides about the fraction."""
     times = int(weight)
     below = (weight - times) * 2**64
     for pair in pairs:
@@ -248,7 +248,7 @@ def _repeated(pairs, weight, purpose):
 
 
 def _ignore(message):
-    """Leaves a line out that another split counts."""
+    """Skips a line that another split counts."""
 
 
 def _on_side(pairs, side, bound, seed):

@@ -9,7 +9,7 @@ from t2t_lite.data.problem import VocabType
 from t2t_lite.problems.tables import words
 from t2t_lite.problems.wmt_corpora import CorporaProblem
 
-# The end of a problem's name: what it says of the vocabulary, which both languages share.
+# Suffixes of problem names: settings of the vocabulary, which both languages share.
 _VOCABULARIES = {
     "37k": {"approx_vocab_size": 37_000},  # the paper's for English-German
     "32k": {"approx_vocab_size": 2**15},
@@ -35,8 +35,10 @@ def _register(names, vocabularies, **settings):
     for ending in vocabularies.split():
         name = names + ending
         class_name = "".join(part.capitalize() for part in name.split("_"))
-        made = type(class_name, (CorporaProblem,), {"__module__": __name__, **_VOCABULARIES[ending], **settings})
-        globals()[class_name] = registry.register_problem(name)(made)  # importable, as in tensor2tensor
+        problem_class = type(
+            class_name, (CorporaProblem,), {"__module__": __name__, **_VOCABULARIES[ending], **settings}
+        )
+        globals()[class_name] = registry.register_problem(name)(problem_class)  # importable, as in tensor2tensor
 
 
 # WMT14, 4.5 million pairs: the paper's (section 5.1), and under tensor2tensor's names.
@@ -63,7 +65,7 @@ _register(
     test_corpora="newstest2014",
     prepared_dataset="wmt14_translate/fr-en",
 )
-# A million pairs of WMT14, and dev pairs of their own, as OpenNMT has drawn them.
+# A million pairs of WMT14, and separate dev pairs, as sampled by OpenNMT.
 _register(
     "translate_enfr_wmt_small",
     "32k 8k _characters",

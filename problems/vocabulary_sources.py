@@ -8,14 +8,15 @@ from t2t_lite.text import vocabulary_files
 
 
 def find_vocabularies(paths, languages):
-    """Returns {"inputs": path, "targets": path} of vocabulary files; equal where both sides share one.
+    """Returns {"inputs": path, "targets": path} of vocabulary files; equal if both sides share one.
 
     Args:
         paths: [model], [model of the inputs, model of the targets], [data_dir] or [output_dir].
-        languages: (of inputs, of targets). A folder whose problem goes the other way gives its vocabularies swapped.
+        languages: (of inputs, of targets). If a folder's problem is in the other direction, its vocabularies are
+            swapped.
 
     Raises:
-        UserError: none is there, or several, or one of another kind.
+        UserError: there is no vocabulary, several, or one of another kind.
     """
     import tensorflow as tf
 
@@ -28,12 +29,12 @@ def find_vocabularies(paths, languages):
     folders = [path for path in paths if tf.io.gfile.isdir(path)]
     if folders and len(paths) > 1:
         raise UserError(f"{flag}: {folders[0]} is a folder. Expected two .model files, or one folder alone.")
-    found = _in_folder(flag, folders[0], languages) if folders else {"inputs": paths[0], "targets": paths[-1]}
-    return {side: path if "://" in path else os.path.abspath(path) for side, path in found.items()}
+    vocabularies = _in_folder(flag, folders[0], languages) if folders else {"inputs": paths[0], "targets": paths[-1]}
+    return {side: path if "://" in path else os.path.abspath(path) for side, path in vocabularies.items()}
 
 
 def count_pieces(path):
-    """Returns the number of pieces of a vocabulary file. Raises `UserError` if it is none."""
+    """Returns the number of pieces of a vocabulary file. Raises `UserError` for another file."""
     import sentencepiece
 
     if vocabulary_files.ending_of(path) != vocabulary_files.SENTENCEPIECE:
@@ -52,7 +53,7 @@ def _in_folder(flag, folder, languages):
     problem = registry.problem(_problem_name(flag, folder))
     encoders = problem.get_feature_encoders(folder)
     texts = [name for name in ("inputs", "targets") if name in getattr(problem, "text_features", encoders)]
-    encoders = {"inputs": encoders[texts[0]], "targets": encoders[texts[-1]]}  # of one text the same
+    encoders = {"inputs": encoders[texts[0]], "targets": encoders[texts[-1]]}  # the same if there is only one text
     for encoder in encoders.values():
         if not isinstance(encoder, vocabulary_files.OF_PIECES):
             raise UserError(f"{flag}: the vocabulary of {problem.full_name} has no pieces. Expected one of pieces.")
@@ -63,7 +64,7 @@ def _in_folder(flag, folder, languages):
 
 
 def _problem_name(flag, folder):
-    """Returns the name of the problem that a data_dir or an output_dir is of."""
+    """Returns the name of the problem of a data_dir or an output_dir."""
     from t2t_lite.runs.run_config import read_run_config
 
     if run := read_run_config(folder):

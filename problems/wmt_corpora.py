@@ -39,8 +39,8 @@ class CorporaProblem(TranslateProblem):
         language_pair: ("en", the other language).
         train_corpora: names of rows, in the order in which they are read.
         dev_corpora: likewise.
-        test_corpora: likewise; none: there is no test set.
-        differs_from_tensor2tensor: what is not as in tensor2tensor's problem of this name; said when data are made.
+        test_corpora: likewise; empty if there is no test set.
+        differs_from_tensor2tensor: differences from tensor2tensor's problem of this name, logged by generation.
     """
 
     language_pair = None
@@ -52,7 +52,7 @@ class CorporaProblem(TranslateProblem):
 
     @property
     def dataset_splits(self):
-        """100 training shards as in tensor2tensor, one of each other set."""
+        """100 training shards as in tensor2tensor, one for each other set."""
         shards = {DatasetSplit.TRAIN: 100, DatasetSplit.EVAL: 1, DatasetSplit.TEST: 1}
         return [{"split": split, "shards": count} for split, count in shards.items() if self.source_data_files(split)]
 
@@ -66,7 +66,7 @@ class CorporaProblem(TranslateProblem):
         return [source(name, self.language_pair[1]) for name in names[dataset_split]]
 
     def generation_settings(self):
-        """Returns also the archives, whose change is refused over finished data."""
+        """Adds the archives, which cannot change once data exist."""
         archives = {
             FILE_TAGS[part["split"]]: [
                 source_files.archive_name(url) for url, _ in self.source_data_files(part["split"])
@@ -76,7 +76,7 @@ class CorporaProblem(TranslateProblem):
         return {**super().generation_settings(), "archives": archives}
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Says how the corpora differ from tensor2tensor's, then see `TranslateProblem.prepare_generation`."""
+        """Logs differences from tensor2tensor's corpora; see `TranslateProblem.prepare_generation`."""
         if self.differs_from_tensor2tensor:
             _LOGGER.info(f"{self.name}: {self.differs_from_tensor2tensor}")
         super().prepare_generation(data_dir, tmp_dir)

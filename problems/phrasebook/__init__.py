@@ -1,9 +1,9 @@
-"""`translate_ende_phrasebook`: English-German sentence pairs from a grammar, the data that needs no download.
+"""`translate_ende_phrasebook`: English-German sentence pairs from a grammar, data that need no download.
 
-A random meaning (`sentences.py`) is said in both languages (`grammar.py`) with the words of the `.tsv` files. Some
-combinations, such as a verb with an object or a noun with an adjective, are held out: training never shows them, and
-every dev and test sentence has at least one. So the score says whether a model has learned the grammar; it says nothing
-about news.
+A random meaning (`sentences.py`) is expressed in both languages (`grammar.py`) with the words of the `.tsv` files. Some
+combinations, such as a verb with an object or a noun with an adjective, are held out: they never occur in training, and
+every dev and test sentence has at least one. So the score shows whether a model has learned the grammar; it says
+nothing about news.
 """
 
 import functools
@@ -38,19 +38,19 @@ class TranslateEndePhrasebook(TranslateProblem):
 
 def generate_sentences(seed, count, split):
     """Yields `count` `Sentence`s of a split ("train", "eval", "test"), no English sentence twice."""
-    phrasebook, seen = Phrasebook(random.Random(f"{seed} {split}")), set()
-    own = {split} - {DatasetSplit.TRAIN}
-    while len(seen) < count:
+    phrasebook, inputs = Phrasebook(random.Random(f"{seed} {split}")), set()
+    required = {split} - {DatasetSplit.TRAIN}
+    while len(inputs) < count:
         sentence = phrasebook.sentence()
         held_out = {home_of(combination) for combination in sentence.combinations} - {DatasetSplit.TRAIN}
-        if held_out == own and sentence.inputs not in seen:
-            seen.add(sentence.inputs)
+        if held_out == required and sentence.inputs not in inputs:
+            inputs.add(sentence.inputs)
             yield sentence
 
 
 @functools.cache
 def home_of(combination):
-    """Returns the split that a combination such as "kaufen + apple" is held out for; "train" may occur in all."""
+    """Returns the split for which a combination such as "kaufen + apple" is held out; "train": it may occur in all."""
     bucket = zlib.crc32(combination.encode()) % 100  # Python's hash() differs from run to run
     if bucket >= 2 * HELD_OUT_PERCENT:
         return DatasetSplit.TRAIN

@@ -1,4 +1,4 @@
-"""Noun phrases and clauses in English and German: a `Clause` is one meaning, which `english` and `german` say."""
+"""Noun phrases and clauses in English and German: a `Clause` is one meaning, which `english` and `german` express."""
 
 import re
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class NounPhrase(NamedTuple):
 
     @property
     def is_definite(self):
-        """Whether the German object stands before nicht, nie and oft."""
+        """Whether the German object precedes nicht, nie and oft."""
         return DETERMINERS[self.determiner].inflection != "" and self.determiner not in ("a", "any", "every")
 
     def english(self, case="nom"):
@@ -62,19 +62,19 @@ class NounPhrase(NamedTuple):
         return " ".join(filter(None, words))
 
     def german_after(self, preposition, case):
-        """Returns preposition and words, contracted where German must: im, ins, am, zum, zur."""
+        """Returns preposition and words, with the contractions that German requires: im, ins, am, zum, zur."""
         words = f"{preposition} {self.german(case)}"
         return re.sub(r"^\w+ \w+", lambda start: _CONTRACTIONS.get(start[0], start[0]), words)
 
 
-# Places in the German middle field, in order. Definite objects stand before nicht and oft, others behind.
+# Places in the German middle field, in order. Definite objects precede nicht and oft, others follow.
 PRONOUN, TIME, DATIVE, DEFINITE, ADVERB, INDEFINITE, PLACE = range(7)
 
 
 class Phrase(NamedTuple):
     """A part of a clause in both languages: an object, a place, a time, a predicate.
 
-    `role` says what a question may ask for; `filler` is the word that, joined to the verb, may be held out of training.
+    `role` is what a question may ask for; `filler` is the word whose combination with the verb may be held out.
     """
 
     en: str
@@ -93,11 +93,11 @@ class Clause:
         subject: a `NounPhrase` or `Pronoun`.
         verb: a row of the lexicon.
         tense: "present", "perfect" or a modal of `MODALS`.
-        aspect: what English makes of it: "" for the simple form and the present perfect, "progressive", "past".
+        aspect: the English aspect: "" for the simple form and the present perfect, "progressive", "past".
         phrases: objects, places and predicates in English order.
         time: a `Phrase`; it comes first when `is_fronted`, otherwise last in English.
         adverb: (English, German) such as ("often", "oft").
-        is_negated: said by nicht, or by kein where an object has the determiner "any".
+        is_negated: expressed by nicht, or by kein if an object has the determiner "any".
     """
 
     subject: NounPhrase | Pronoun
@@ -123,7 +123,7 @@ def object_phrase(thing, case="acc"):
 
 
 def place_phrase(place, is_goal=False):
-    """Returns where something happens, or where somebody goes, with the prepositions of the place."""
+    """Returns a place where something happens, or where somebody goes, with its prepositions."""
     noun = place.noun
     if not is_goal:
         return Phrase(f"{noun.at} {place.english()}", place.german_after(noun.wo, "dat"), PLACE, "place", noun.en)
@@ -133,7 +133,7 @@ def place_phrase(place, is_goal=False):
 
 
 def _english_verbs(clause, needs_operator):
-    """Returns the finite verb, the other verbs, and whether the finite one is an operator."""
+    """Returns (finite verb, the other verbs, whether the finite one is an operator)."""
     verb, person = clause.verb, clause.subject.person
     chain, is_operator = [verb.en], verb.en == "be"
     if clause.tense in MODALS:
@@ -163,7 +163,7 @@ def english(clause, question_word=None):
     Args:
         clause: what to say.
         question_word: None for a statement or a question about the subject, "" for a yes/no question, otherwise the
-            words that the question begins with.
+            first words of the question.
     """
     is_question = question_word is not None
     finite, verbs, is_operator = _english_verbs(clause, clause.is_negated or is_question)
@@ -184,7 +184,7 @@ def english(clause, question_word=None):
 
 
 def _german_verbs(clause):
-    """Returns the finite verb and what stands at the clause's end."""
+    """Returns (finite verb, the words at the end of the clause)."""
     verb, person = clause.verb, clause.subject.person
     if clause.tense in MODALS:
         return MODALS[clause.tense].present[person], verb.de
@@ -198,8 +198,8 @@ def german(clause, order="second", first=""):
 
     Args:
         clause: what to say.
-        order: where the finite verb stands: "second", "first" (yes/no question, or behind a subordinate clause) or
-            "last" (subordinate clause).
+        order: place of the finite verb: "second", "first" (yes/no question, or after a subordinate clause) or "last"
+            (subordinate clause).
         first: words before the finite verb, or before the subject for "last"; by default a fronted time.
     """
     finite, end = _german_verbs(clause)

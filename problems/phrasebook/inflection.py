@@ -1,12 +1,12 @@
-"""How German determiners, adjectives and nouns change, and the pronouns of both languages."""
+"""The inflection of German determiners, adjectives and nouns, and the pronouns of both languages."""
 
 import functools
 from typing import NamedTuple
 
 from t2t_lite.problems.phrasebook.lexicon import DETERMINERS
 
-# Endings by case for masculine, feminine, neuter, plural. An adjective is strong where no determiner before it has an
-# ending, and weak otherwise: after ein-words that makes the mixed declension.
+# Endings by case for masculine, feminine, neuter, plural. An adjective is strong if no determiner before it has an
+# ending, and weak otherwise: after ein-words this gives the mixed declension.
 _ARTICLE = {"nom": "der die das die", "acc": "den die das die", "dat": "dem der dem den", "gen": "des der des der"}
 _DETERMINER = {"nom": "er e es e", "acc": "en e es e", "dat": "em er em en", "gen": "es er es er"}
 _STRONG = {"nom": "er e es e", "acc": "en e es e", "dat": "em er em en", "gen": "en er en er"}
@@ -56,7 +56,7 @@ def _ending(table, gender, case):
 
 @functools.cache
 def determiner_form(name, gender, case):
-    """Returns a German determiner's form, "" for none, and whether it has an ending. `gender` is p for any plural."""
+    """Returns (form of a German determiner or "", whether it has an ending). `gender` is p for any plural."""
     stem, inflection = DETERMINERS[name].stem, DETERMINERS[name].inflection
     if not inflection or (inflection == "ein" and gender + case in ("mnom", "nnom", "nacc")):
         return stem, False
@@ -65,7 +65,7 @@ def determiner_form(name, gender, case):
 
 @functools.cache
 def adjective_form(stem, is_weak, gender, case):
-    """Returns an adjective with its ending: weak behind a determiner that has an ending, otherwise strong."""
+    """Returns an adjective with its ending: weak after a determiner that has an ending, otherwise strong."""
     return stem + _ending(_WEAK if is_weak else _STRONG, gender, case)
 
 

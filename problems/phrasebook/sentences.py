@@ -1,4 +1,4 @@
-"""What the phrasebook says: random sentences that make sense (people buy cars, soup is hot)."""
+"""Random sentences of the phrasebook that make sense (people buy cars, soup is hot)."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from t2t_lite.problems.phrasebook.lexicon import ADJECTIVES, MODALS, NOUNS, TIME
 
 
 class Sentence(NamedTuple):
-    """A pair, and what hold-outs are made of: "kaufen + apple", "question, perfect + kaufen"."""
+    """A pair, and its combinations that may be held out: "kaufen + apple", "question, perfect + kaufen"."""
 
     inputs: str
     targets: str
@@ -26,11 +26,11 @@ class Sentence(NamedTuple):
 
 
 def _weighted(weights):
-    """Returns the names, each as often as its weight says."""
+    """Returns the names, each repeated by its weight."""
     return tuple(name for name, weight in weights.items() for _ in range(weight))
 
 
-# Groups of verbs: actions, which take every tense and time, and the others, whose perfect or progressive differs.
+# Groups of verbs: actions, which allow every tense and time, and the others, whose perfect or progressive differs.
 _ACTIONS = _weighted({"transitive": 45, "dative": 9, "ditransitive": 10, "activity": 11, "motion": 12, "mishap": 2})
 _CLAUSES = _ACTIONS + _weighted({"state": 10, "quality": 10, "feeling": 4})
 _FRAMES = _weighted({"statement": 30, "question": 11, "wh_question": 16, "report": 14, "reason": 10, "motive": 6})
@@ -76,7 +76,7 @@ _QUESTION_WORDS = {
 class Phrasebook:
     """Samples sentences; `generator` is a `random.Random`.
 
-    Each frame's method returns its clauses, the English, the German and the mark at the end, or None where the
+    Each frame's method returns its clauses, the English, the German and the final punctuation mark, or None if the
     sampled clause does not fit.
     """
 
@@ -85,11 +85,11 @@ class Phrasebook:
 
     def sentence(self):
         """Returns a random `Sentence`."""
-        said = None
-        while said is None:
+        parts = None
+        while parts is None:
             frame = self._choose(_FRAMES)
-            said = getattr(self, "_" + frame)()
-        clauses, inputs, targets, mark = said
+            parts = getattr(self, "_" + frame)()
+        clauses, inputs, targets, mark = parts
         combinations = (name for clause in clauses for name in _combinations(frame, clause))
         inputs, targets = (text[0].upper() + text[1:] + mark for text in (inputs, targets))
         return Sentence(inputs, targets, tuple(combinations))
@@ -139,7 +139,7 @@ class Phrasebook:
         return [clause], inputs, targets, "?" if is_question else "."
 
     def _reason(self):
-        """Somebody does not do something because, or does it although, he is tired."""
+        """Somebody does not do something because he is tired, or does it although he is."""
         conjunction = self._choose((("because", "weil"), ("although", "obwohl")))
         groups = ("transitive", "transitive", "activity", "motion")
         main = self._clause(groups, ("present", "can", "want to"), conjunction[0] == "because", timed=0)
@@ -172,18 +172,14 @@ class Phrasebook:
         return [main, clause], inputs, f"{german(main)}, {german(clause, 'last', de)}", "."
 
     def _ask(self, clause):
-        """Removes from the clause what is asked for.
-
-        Returns ("" for a question about the subject) the English and the German question words; None where the
-        sampled part cannot be asked for.
-        """
-        asked = self._choose(["why", "who", "when", *(phrase.role for phrase in clause.phrases)])
+        """Turns the clause into a question; returns its English and German words, "" for the subject, or None."""
+        part = self._choose(["why", "who", "when", *(phrase.role for phrase in clause.phrases)])
         if (
-            not asked
-            or (clause.is_negated and asked != "why")
-            or (asked == "who" and not is_person(clause.subject))
-            or (asked == "when" and (clause.time or clause.verb.group not in _ACTIONS))
-            or (asked != "who" and _is_odd_question(clause))
+            not part
+            or (clause.is_negated and part != "why")
+            or (part == "who" and not is_person(clause.subject))
+            or (part == "when" and (clause.time or clause.verb.group not in _ACTIONS))
+            or (part != "who" and _is_odd_question(clause))
         ):
             return None
         clause.adverb = ()
@@ -191,36 +187,27 @@ class Phrasebook:
             clause.aspect = "past"
         elif clause.time is None and clause.tense == "present" and clause.verb.ing:
             clause.aspect = "progressive"
-        if asked == "who":
+        if part == "who":
             clause.subject = WHO
             return "", ""
-        index = next((i for i, phrase in enumerate(clause.phrases) if phrase.role == asked), None)
+        index = next((i for i, phrase in enumerate(clause.phrases) if phrase.role == part), None)
         if index is not None:
             phrase = clause.phrases[index]
             clause.phrases[index] = phrase._replace(en="", de="", noun_phrase=None)
-        if asked in _QUESTION_WORDS:
-            return _QUESTION_WORDS[asked]
+        if part in _QUESTION_WORDS:
+            return _QUESTION_WORDS[part]
         thing = phrase.noun_phrase
         if "kin" in thing.noun.kinds or thing.owner or self._happens(0.6):
             clause.phrases[index] = clause.phrases[index]._replace(filler="")
             thing = WHO if is_person(thing) else WHAT
         else:
             thing = thing._replace(determiner="which")
-        return thing.english("acc"), thing.german("dat" if asked == "recipient" else "acc")
+        return thing.english("acc"), thing.german("dat" if part == "recipient" else "acc")
 
     # Clauses.
 
     def _clause(self, groups=_CLAUSES, tenses=_TENSES, negated=0.15, fronted=0.0, timed=0.45, verb=None):
-        """Returns a `Clause`.
-
-        Args:
-            groups: groups of verbs to choose from.
-            tenses: tenses to choose from, where the group has more than one.
-            negated: probability of a negation.
-            fronted: probability that an expression of time comes first.
-            timed: probability of an expression of time.
-            verb: the `Verb`, instead of one of `groups`.
-        """
+        """Returns a `Clause`; `negated`, `fronted` and `timed` are probabilities, `verb` replaces `groups`."""
         group = verb.group if verb else self._choose(groups)
         is_negated = self._happens(negated)
         if group in ("quality", "feeling"):
@@ -305,12 +292,12 @@ class Phrasebook:
 
 
 def is_person(subject):
-    """Whether a pronoun or noun phrase is a person or persons."""
+    """Returns whether a pronoun or noun phrase is a person or persons."""
     return not isinstance(subject, NounPhrase) or subject.noun in _PEOPLE
 
 
 def pronoun_of(subject):
-    """Returns the pronoun that takes up a noun phrase, or None for das Kind and das Mädchen (English: he or she)."""
+    """Returns the pronoun for a noun phrase, or None for das Kind and das Mädchen (English: he or she)."""
     if not isinstance(subject, NounPhrase):
         return subject
     return ({"m": HE, "f": SHE, "p": THEY} if is_person(subject) else IT).get(subject.gender)
@@ -331,15 +318,15 @@ def _is_noun(subject, noun):
 
 
 def _is_odd_question(clause):
-    """Said of "Am I reading a book?" (but "Can I …?") and "Does every student …?"."""
+    """Returns whether a question is odd: "Am I reading a book?" (but not "Can I …?") or "Does every student …?"."""
     if isinstance(clause.subject, NounPhrase):
         return clause.subject.determiner in ("every", "many", "two", "a")
     return clause.subject is I and clause.tense not in ("can", "should", "have to", "be allowed to")
 
 
 def _possessives(subject):
-    """Returns possessives to choose from: mostly the one that points back to the subject."""
-    own = pronoun_of(subject) if subject and is_person(subject) else None
-    if own:
-        return (own.possessive,) * 9 + _POSSESSIVES
+    """Returns possessives to choose from: mostly the one that refers to the subject."""
+    pronoun = pronoun_of(subject) if subject and is_person(subject) else None
+    if pronoun:
+        return (pronoun.possessive,) * 9 + _POSSESSIVES
     return ("my", "your", "our") if subject else _POSSESSIVES  # das Kind: English has his and her

@@ -95,7 +95,7 @@ def open_run(path: str | os.PathLike, data_dir: str | None = None) -> Run:
         UserError: there is no checkpoint, it is damaged, of another model or of an ensemble's export, or the vocabulary
             does not match.
     """
-    checkpoint = path.checkpoint if isinstance(path, Found) else find_checkpoint(path)
+    checkpoint = path.checkpoint if isinstance(path, LocatedRun) else find_checkpoint(path)
     exported.check_is_one(checkpoint, path)  # before loading any model
     (run,) = open_runs(path, data_dir)
     return run
