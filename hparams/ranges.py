@@ -7,8 +7,8 @@ from t2t_lite.registry import register_ranged_hparams
 def transformer_base_range(rhp):
     """tensor2tensor's range for `transformer_base`.
 
-    There the first range is of `learning_rate`, which the schedule of its `transformer_base` does not read. Here the
-    same numbers are those of `learning_rate_constant`, of which the paper has 1 and tensor2tensor's set 2.
+    tensor2tensor's first range is of `learning_rate`, which the schedule of its `transformer_base` does not read. Here
+    the same numbers apply to `learning_rate_constant`, which is 1 in the paper and 2 in tensor2tensor's set.
     """
     rhp.set_float("learning_rate_constant", 0.3, 3.0, scale=rhp.LOG_SCALE)
     rhp.set_discrete("learning_rate_warmup_steps", [1000, 2000, 4000, 8000, 16000])
@@ -20,7 +20,7 @@ def transformer_base_range(rhp):
 
 @register_ranged_hparams
 def transformer_regularization_range(rhp):
-    """What keeps a Transformer from learning a small corpus by heart; this package's own range."""
+    """Regularization of a Transformer for small corpora; this package's own range."""
     rhp.set_float("layer_prepostprocess_dropout", 0.0, 0.5)
     rhp.set_float("attention_dropout", 0.0, 0.3)
     rhp.set_float("relu_dropout", 0.0, 0.3)
@@ -29,5 +29,5 @@ def transformer_regularization_range(rhp):
 
 @register_ranged_hparams
 def encoder_fine_tuning_range(rhp):
-    """Learning rates of a classifier that goes on from an encoder (BERT, appendix A.3; RoBERTa, table 10)."""
+    """Learning rates for fine-tuning an encoder as a classifier (BERT, appendix A.3; RoBERTa, table 10)."""
     rhp.set_discrete("learning_rate_constant", [1e-5, 2e-5, 3e-5, 5e-5])

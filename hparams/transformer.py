@@ -2,7 +2,7 @@
 
 Three families: the paper's models; the rows of its table 3, each one change to `transformer_base_v1`; tensor2tensor's
 later sets, with its values. docs/hparams_sets.md lists all of them with their sizes;
-docs/coming_from_tensor2tensor.md says what of tensor2tensor's has no meaning here.
+docs/coming_from_tensor2tensor.md lists tensor2tensor's hyperparameters that have no meaning here.
 """
 
 from t2t_lite.config import HParams
@@ -38,7 +38,7 @@ def transformer_big_enfr_v1():
 
 @register_hparams
 def transformer_parsing_v1():
-    """The paper's parser (section 6.3): 4 layers, d_model 1024, all else as base.
+    """The paper's parser (section 6.3): 4 layers, d_model 1024, otherwise as base.
 
     The paper chose "dropout, both attention and residual" on its development set without naming the rates: 0.2 and
     0.2 are tensor2tensor's, in transformer_parsing_base.
@@ -159,9 +159,9 @@ def transformer_base_single_gpu():
 
 @register_hparams
 def transformer_base_multistep8():
-    """tensor2tensor's base model, 8 batches an update (there optimizer "multistep_adam").
+    """tensor2tensor's base model with 8 batches per update (there optimizer "multistep_adam").
 
-    A step is an update here; there each batch is one, so train_steps is an eighth of tensor2tensor's.
+    A step is an update here, but a batch there, so train_steps is an eighth of tensor2tensor's.
     """
     return _changed(transformer_base(), gradient_accumulation_steps=8)
 
@@ -180,7 +180,7 @@ def transformer_small():
 
 @register_hparams
 def transformer_l10():
-    """tensor2tensor's base model with 10 layers a side. Not of table 3, so the parent is tensor2tensor's."""
+    """tensor2tensor's base model with 10 layers per side. It is not in table 3, so the parent is tensor2tensor's."""
     return _changed(transformer_base(), num_hidden_layers=10)
 
 
@@ -225,5 +225,5 @@ def transformer_parsing_big():
 
 @register_hparams
 def transformer_quickstart():
-    """For `make quickstart`: learns the phrasebook in minutes on two CPU cores."""
+    """The set of `make quickstart`: learns the phrasebook in minutes on two CPU cores."""
     return _changed(transformer_tiny(), batch_size=2048, learning_rate_warmup_steps=500, eval_decode_examples=100)

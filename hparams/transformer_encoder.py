@@ -122,7 +122,7 @@ def albert_xxlarge():
 
 @register_hparams
 def ernie_base():
-    """ERNIE 2.0 base: BERT base with a table of task types; its rows are to be masked by phrases (`--mask_unit`)."""
+    """ERNIE 2.0 base: BERT base with a table of task types; its rows should be masked by phrases (`--mask_unit`)."""
     hparams = bert_base()
     hparams.add_hparam("num_task_types", 3)
     return hparams

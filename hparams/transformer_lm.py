@@ -1,8 +1,8 @@
 """Sets of language models for `--hparams_set`: GPT and GPT-2, tensor2tensor's, and this package's own.
 
 GPT's sizes and dropout are those of its published models, optimizer and learning rate those of Radford et al. 2018,
-section 4.1; GPT-2's authors did not publish theirs. All matrices begin as N(0, 0.02), those of
-GPT-2 whose products are added to the residual stream as N(0, 0.02/√(2N)). tensor2tensor's are those of its
+section 4.1; GPT-2's authors did not publish theirs. All matrices are initialized as N(0, 0.02), those of GPT-2 whose
+products are added to the residual stream as N(0, 0.02/√(2N)). tensor2tensor's are those of its
 models/research/attention_lm.py and models/transformer.py.
 """
 
@@ -124,7 +124,7 @@ def transformer_tall():
 
 @register_hparams
 def transformer_tall_pretrain_lm():
-    """tensor2tensor's pretraining of it: AdamW, whose rate falls by a cosine."""
+    """tensor2tensor's pretraining of `transformer_tall`: AdamW with cosine decay."""
     return _changed(
         transformer_tall(),
         optimizer="adam_w",
