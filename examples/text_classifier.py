@@ -1,4 +1,4 @@
-"""The encoder in a functional Keras model, which tells whether the agent of a sentence is a person or an animal.
+"""The encoder in a functional Keras model, which classifies the agent of a sentence as a person or an animal.
 
     python examples/text_classifier.py
 
@@ -22,18 +22,18 @@ VERBS = {"sees": "seen", "follows": "followed", "likes": "liked", "finds": "foun
 
 def sentences(count, seed):
     """Yields `count` different pairs (sentence, label); the label is 0 if the agent is a person, 1 if an animal."""
-    draw, seen = random.Random(seed), set()
+    draw, texts = random.Random(seed), set()
 
     def phrase(nouns):
         return " ".join([draw.choice(("the", "a")), *draw.sample(ADJECTIVES, draw.randint(0, 2)), draw.choice(nouns)])
 
-    while len(seen) < count:
+    while len(texts) < count:
         label = draw.randint(0, 1)
         doer, other = map(phrase, (ANIMALS, PERSONS) if label else (PERSONS, ANIMALS))
         active, participle = draw.choice(list(VERBS.items()))
         text = draw.choice((f"{doer} {active} {other}", f"{other} is {participle} by {doer}"))
-        if text not in seen:
-            seen.add(text)
+        if text not in texts:
+            texts.add(text)
             yield text, label
 
 

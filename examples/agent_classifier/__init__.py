@@ -1,4 +1,4 @@
-"""Your own classifier, trained by the commands: is it a person or an animal who does what a sentence says?
+"""Your own classifier, trained by the commands: is the agent of a sentence a person or an animal?
 
 The problem, the model with a cost of its own, and the metric below are all that is needed; the folder is a
 `--t2t_usr_dir`:
@@ -76,7 +76,7 @@ def matthews_correlation(logits, labels):
 
 @registry.register_model
 class AgentClassifier(keras.Model):
-    """Encoder layers, and one attention that reads the whole sentence."""
+    """Encoder layers, and an attention that reads the whole sentence."""
 
     @classmethod
     def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):

@@ -1,7 +1,8 @@
 """A task of your own: how many stars does a review give, as a number between the stars?
 
-The task says what is learned, what the model's output means, and how it is answered, compared, written and exported.
-With a problem, a model with a head for ordered classes, and a metric, it is a `--t2t_usr_dir`, which all commands know:
+The task defines what is learned, what the model's output means, and how answers are made, compared, written and
+exported. With a problem, a model with a head for ordered classes, and a metric, it is a `--t2t_usr_dir`, which all
+commands accept:
 
     t2t-datagen --t2t_usr_dir=examples/star_reviews --problem=star_reviews --data_dir=data
     t2t-trainer --t2t_usr_dir=examples/star_reviews --problem=star_reviews --hparams_set=transformer_tiny \
@@ -35,7 +36,7 @@ STARS = 5
 
 @dataclasses.dataclass(frozen=True)
 class Review:
-    """The stars of a review, a number from 1 to 5; and whether its end was not read."""
+    """The stars of a review, a number from 1 to 5, and whether the review was truncated."""
 
     stars: float
     truncated: bool = False
@@ -58,7 +59,7 @@ class StarsTask(EncoderTask):
     as_label = staticmethod(as_number)
 
     def scores(self, logits):
-        """The mean of 1 to 5 stars by their probabilities; id 0 is padding."""
+        """Returns the mean of 1 to 5 stars by their probabilities; id 0 is padding."""
         return tf.linalg.matvec(tf.nn.softmax(logits[:, 1:]), tf.range(1.0, STARS + 1))
 
     def answer(self, reading, scores, n_best):
@@ -67,7 +68,7 @@ class StarsTask(EncoderTask):
         return Review(float(stars), reading.truncated)
 
     def choose(self, logits, inputs):
-        """Of an evaluation: the same."""
+        """Returns the same for an evaluation."""
         return self.scores(logits)
 
     def compared(self, inputs, targets, chosen):
@@ -90,7 +91,7 @@ class StarsTask(EncoderTask):
 
 @registry.register_problem
 class StarReviews(Text2ClassProblem):
-    """Random reviews, whose words say how many stars they give."""
+    """Random reviews, whose words determine their stars."""
 
     task = "stars"
     is_generate_per_split = False
@@ -111,7 +112,7 @@ class StarReviews(Text2ClassProblem):
 
 
 class OrderedHead(keras.layers.Layer):
-    """Logits of ordered classes 1 to C (McCullagh 1980): one score, and a step of it between any two neighbours."""
+    """Logits of ordered classes 1 to C (McCullagh 1980): one score, and thresholds between adjacent classes."""
 
     def build(self, shape):
         """Creates the weights."""
@@ -129,7 +130,7 @@ class OrderedHead(keras.layers.Layer):
 
 @registry.register_model
 class OrderedClasses(keras.Model):
-    """Encoder layers, whose sum over a text goes into an `OrderedHead`."""
+    """Encoder layers, whose sum over a text is the input of an `OrderedHead`."""
 
     @classmethod
     def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):

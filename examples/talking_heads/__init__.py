@@ -30,7 +30,7 @@ class TalkingHeadsAttention(MultiHeadAttention):
         self.mix_weights = self.add_weight(name="mix_weights", shape=square, initializer="identity")
 
     def attend(self, query, key, value, mask, training):
-        """As in the base class, with a mixing over heads on each side of the softmax."""
+        """As in the base class, with mixing over heads before and after the softmax."""
         scores = ops.matmul(query * self.query_size**-0.5, ops.swapaxes(key, -1, -2))
         weights = masked_softmax(ops.einsum("bhts,hg->bgts", scores, self.mix_scores), mask)
         weights = ops.einsum("bhts,hg->bgts", weights, self.mix_weights)
