@@ -5,8 +5,8 @@ python -m benchmarks all                   # these and some that have no peers
 python -m benchmarks decoding training     # these: make bench BENCH="decoding training"
 python -m benchmarks --quick               # small sizes, into bench/results: make bench BENCH_FLAGS=--quick
 
-What follows the names goes to each benchmark: `python -m benchmarks.NAME --help` lists its flags. A benchmark that
-fails does not stop the others; the exit status is then 1.
+Flags after the names are passed on to each benchmark: `python -m benchmarks.NAME --help` lists its flags. A benchmark
+that fails does not stop the others; the exit status is then 1.
 """
 
 import argparse
@@ -49,8 +49,8 @@ def main(argv=None):
     published = flags.out is None and "--quick" not in others
     out = os.path.abspath(flags.out or (record.RESULTS if published else record.REPOSITORY / "bench" / "results"))
     os.makedirs(out, exist_ok=True)
-    asked = BENCHMARKS if "all" in flags.names else flags.names or USUAL
-    names, failed = [name for name in BENCHMARKS if name in asked], []
+    names_asked = BENCHMARKS if "all" in flags.names else flags.names or USUAL
+    names, failed = [name for name in BENCHMARKS if name in names_asked], []
     print(f"{len(names)} benchmarks, about {sum(BENCHMARKS[name] for name in names)} minutes on two cores", flush=True)
     load = os.getloadavg()[0]
     if load > 0.5:
@@ -58,8 +58,8 @@ def main(argv=None):
             f"warning: load {load:.1f}: other programs are running, and figures will be worse for it", file=sys.stderr
         )
     for name in names:
-        started, given = time.monotonic(), os.path.relpath(out, record.REPOSITORY)
-        command = [sys.executable, "-m", f"benchmarks.{name}", f"--out={given}", *others]
+        started, out_path = time.monotonic(), os.path.relpath(out, record.REPOSITORY)
+        command = [sys.executable, "-m", f"benchmarks.{name}", f"--out={out_path}", *others]
         status = subprocess.run(command, cwd=record.REPOSITORY).returncode
         print(f"{name}: {'done' if status == 0 else 'FAILED'}, {time.monotonic() - started:.0f} s", flush=True)
         if status:

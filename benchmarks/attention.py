@@ -118,16 +118,16 @@ def measure(result, flags):
     for first, second, batch, length in PAIRS[4:] if flags.quick else PAIRS:
         if {first, second} <= set(flags.sides):
             print(f"attention: {first} and {second}, length {length}", file=sys.stderr)
-            found = alone(this, first, other=second, batch=batch, length=length, rounds=rounds)
-            result.add(f"{batch} x {length} ids", "seconds", found)
+            figures = alone(this, first, other=second, batch=batch, length=length, rounds=rounds)
+            result.add(f"{batch} x {length} ids", "seconds", figures)
     length = 256 if flags.quick else 4096
     memory = [name for name in ("restricted", "full", "keras") if name in flags.sides]
     peaks = {name: [alone(this, name, batch=1, length=length)["peak_mb"]] for name in memory}
     result.add(f"one step, 1 x {length} ids, above the process itself", "peak_mb", peaks)
     if "restricted" in flags.sides:
         lengths = [128, 256] if flags.quick else [1024, 2048, 4096, 8192, 16384]
-        found = alone(this, "restricted", lengths=lengths, rounds=rounds)
-        result.add(f"{lengths[0]} to {lengths[-1]} ids", "exponent", {"restricted": [found["exponent"]]})
+        figures = alone(this, "restricted", lengths=lengths, rounds=rounds)
+        result.add(f"{lengths[0]} to {lengths[-1]} ids", "exponent", {"restricted": [figures["exponent"]]})
 
 
 def side(name, batch=1, length=None, other=None, rounds=None, lengths=None):
@@ -143,9 +143,9 @@ def side(name, batch=1, length=None, other=None, rounds=None, lengths=None):
     else:
         make_step(name, 1, 64)()  # TensorFlow itself, its thread pools and oneDNN's buffers
         step = make_step(name, batch, length)
-        before = peak_mb()
+        resident = peak_mb()
         step(), step()
-        print(json.dumps({"peak_mb": peak_mb() - before}))
+        print(json.dumps({"peak_mb": peak_mb() - resident}))
 
 
 if __name__ == "__main__":

@@ -3,11 +3,10 @@
 python -m benchmarks.datagen
 python -m benchmarks.datagen --seed_files=a.en.gz,a.de.gz --pairs=5000000 --vocab_size=32000
 
-The corpus has the lengths of the seed's sentences (by default those of `work.py`) and its words; beyond them words are
-put together of two, so that new ones keep coming as in real text. Their frequencies follow Zipf's law with two
-exponents, as those of real text do. The command then runs in a process of its own; ten times a second the resident
-memory of it and of its workers is looked at: the largest of each, and the largest sum, in which pages that they share
-count once (PSS).
+The corpus has the words of the seed's sentences (by default those of `work.py`) and their lengths; further words join
+two of them, so that new ones keep coming as in real text. Frequencies follow Zipf's law with two exponents, as those of
+real text do. The command then runs in a process of its own. Its resident memory and that of its workers are read ten
+times a second: the largest of each, and the largest sum, in which shared pages count once (PSS).
 """
 
 import contextlib
@@ -59,22 +58,22 @@ def write_side(path, seed_file, pairs, seed):
 
 def children(pid):
     """Returns the ids of a process and all its descendants."""
-    found = [pid]
+    pids = [pid]
     for task in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{task}/children") as file:
             for child in file.read().split():
-                found += children(int(child))
-    return found
+                pids += children(int(child))
+    return pids
 
 
 def memory(pid):
     """Returns (resident bytes, bytes with shared pages counted in part) of one process."""
-    found = dict.fromkeys(("Rss", "Pss"), 0)
+    sizes = dict.fromkeys(("Rss", "Pss"), 0)
     with open(f"/proc/{pid}/smaps_rollup") as file:
         for line in file:
-            if line.split(":")[0] in found:
-                found[line.split(":")[0]] = int(line.split()[1]) * 1024
-    return found["Rss"], found["Pss"]
+            if line.split(":")[0] in sizes:
+                sizes[line.split(":")[0]] = int(line.split()[1]) * 1024
+    return sizes["Rss"], sizes["Pss"]
 
 
 def run(command, log):
@@ -113,8 +112,8 @@ def add_flags(parser):
 
 def measure(result, flags):
     """Writes the corpus where it is missing, and runs the command."""
-    pairs, given = 5_000 if flags.quick else flags.pairs, work.texts(flags.bench_dir)
-    seeds = flags.seed_files.split(",") if flags.seed_files else [given["train.en"], given["train.de"]]
+    pairs, paths_by_name = 5_000 if flags.quick else flags.pairs, work.texts(flags.bench_dir)
+    seeds = flags.seed_files.split(",") if flags.seed_files else [paths_by_name["train.en"], paths_by_name["train.de"]]
     folder = os.path.join(flags.bench_dir, "datagen")
     os.makedirs(folder, exist_ok=True)
     paths = [os.path.join(folder, f"{pairs}.{language}") for language in ("en", "de")]
@@ -127,7 +126,7 @@ def measure(result, flags):
         os.path.join(os.path.dirname(sys.executable), "t2t-datagen"),
         "--problem=translate_own",
         f"--train_files={','.join(paths)}",
-        f"--dev_files={given['dev.en']},{given['dev.de']}",
+        f"--dev_files={paths_by_name['dev.en']},{paths_by_name['dev.de']}",
         f"--vocab_size={flags.vocab_size}",
         f"--data_dir={data_dir}",
         *flags.datagen_flags.split(),

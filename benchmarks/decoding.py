@@ -135,7 +135,7 @@ def our_search(folder, side):
         options = SearchOptions(
             beam_size=BEAM, alpha=0.0, extra_length=EXTRA, batch_size=batch_size, ends="top", compile=compiled
         )
-        return [found[0].ids for found in searcher.search(sources, options)]
+        return [hypotheses[0].ids for hypotheses in searcher.search(sources, options)]
 
     return search
 
@@ -152,7 +152,7 @@ def hf_search(folder, side):
         stack.embed_positions.weight.data = torch.from_numpy(table)[: len(stack.embed_positions.weight)].clone()
 
     def search(sources, batch_size):
-        found = [None] * len(sources)
+        outputs = [None] * len(sources)
         for batch in batches_of(sources, batch_size):
             width = len(sources[batch[0]])
             ids = torch.zeros((len(batch), width), dtype=torch.long)
@@ -165,8 +165,8 @@ def hf_search(folder, side):
             with torch.inference_mode():
                 rows = model.generate(input_ids=ids, attention_mask=(ids != 0).long(), generation_config=settings)
             for at, row in zip(batch, rows.tolist(), strict=True):
-                found[at] = row[1 : row.index(1)] if 1 in row else row[1:]
-        return found
+                outputs[at] = row[1 : row.index(1)] if 1 in row else row[1:]
+        return outputs
 
     return search
 
@@ -186,7 +186,7 @@ def ct2_search(folder, side):
     ids = {name: i for i, name in enumerate(names)}
 
     def search(sources, batch_size):
-        found, pending = [None] * len(sources), []
+        outputs, pending = [None] * len(sources), []
         for batch in batches_of(sources, batch_size):
             # without EOS, which the folder's configuration says to add
             results = translator.translate_batch(
@@ -197,8 +197,8 @@ def ct2_search(folder, side):
             pending.extend(zip(batch, results, strict=True))
         for at, result in pending:
             result = result.result() if at_once > 1 else result
-            found[at] = [ids[name] for name in result.hypotheses[0]]
-        return found
+            outputs[at] = [ids[name] for name in result.hypotheses[0]]
+        return outputs
 
     return search
 
@@ -233,7 +233,7 @@ def measure(result, flags):
     compare(this, result, flags, f"{size}, one sentence after the other", latency, rounds=2, folder=folder, count=count)
     outputs = {name: read_outputs(folder, name) for name in flags.sides}
     first = next(iter(outputs))
-    same = {name: [100 * sum(map(str.__eq__, outputs[first], found)) / pairs[-1][1]] for name, found in outputs.items()}
+    same = {name: [100 * sum(map(str.__eq__, outputs[first], lines)) / pairs[-1][1]] for name, lines in outputs.items()}
     result.add(f"{size}, batch {pairs[-1][0]}, {pairs[-1][1]} sentences", "same_outputs", same)
 
 
@@ -255,10 +255,10 @@ def side(name, folder, batch_size=None, count=None, **making):
             search([source], 1)
         answer_turns(lambda: latencies(search, sources))
         return
-    found = search(sources, batch_size)
+    outputs = search(sources, batch_size)
     with open(os.path.join(folder, f"{name}.out"), "w") as file:
-        file.writelines(" ".join(map(str, ids)) + "\n" for ids in found)
-    tokens = sum(map(len, found))
+        file.writelines(" ".join(map(str, ids)) + "\n" for ids in outputs)
+    tokens = sum(map(len, outputs))
     answer_turns(lambda: search(sources, batch_size) and tokens)
 
 

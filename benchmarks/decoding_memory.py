@@ -45,8 +45,8 @@ def search(sizes, rows, length, compiled):
 
     run = tf.function(run, input_signature=specs, jit_compile=compiled, autograph=False)
     started = time.perf_counter()
-    found = run(tf.constant(ids), tf.fill([rows], length)).ids.numpy()
-    assert (found != 0).sum() == rows * BEAM * length
+    output_ids = run(tf.constant(ids), tf.fill([rows], length)).ids.numpy()
+    assert (output_ids != 0).sum() == rows * BEAM * length
     return model, time.perf_counter() - started
 
 
@@ -59,11 +59,11 @@ def add_flags(parser):
 def measure(result, flags):
     """Starts a process for each turn of each side."""
     rows, length = (2, 16) if flags.quick else (flags.rows, flags.length)
-    found = {
+    turns = {
         name: [alone(sys.modules[__name__], name, rows=rows, length=length) for _ in range(rounds_of(flags, 1))]
         for name in flags.sides
     }
-    result.add_turns(f"{rows} sources of {length} ids", found)
+    result.add_turns(f"{rows} sources of {length} ids", turns)
 
 
 def side(name, rows, length):

@@ -91,10 +91,10 @@ def their_step(flags, masked_only):
 
     def train(ids, targets):
         optimizer.zero_grad(set_to_none=True)
-        found = loss(torch.tensor(ids).long(), torch.tensor(targets).long())
-        found.backward()
+        value = loss(torch.tensor(ids).long(), torch.tensor(targets).long())
+        value.backward()
         optimizer.step()
-        return float(found)
+        return float(value)
 
     return train
 

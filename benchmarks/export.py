@@ -54,9 +54,9 @@ def measure(result, flags):
         case, settings = f"{size}, batch {batch_size}", {"folder": folder, "count": count, "weights_dtype": dtype}
         compare(this, result, flags, case, rounds=2, batch_size=batch_size, **settings)
     if "saved" in flags.sides:
-        found = [alone(this, "first", folder=folder, weights_dtype=dtype) for _ in range(rounds_of(flags, 1))]
-        for name in found[0]:
-            result.add(name.replace("_", " "), "seconds", {"saved": [one[name] for one in found]})
+        answers = [alone(this, "first", folder=folder, weights_dtype=dtype) for _ in range(rounds_of(flags, 1))]
+        for name in answers[0]:
+            result.add(name.replace("_", " "), "seconds", {"saved": [answer[name] for answer in answers]})
 
 
 def side(name, folder, weights_dtype=None, batch_size=None, count=None, **making):
@@ -82,11 +82,15 @@ def make(folder, run, text, size, lines):
     from t2t_lite.runs.run_config import build_model, write_run_config
     from t2t_lite.runs.weights import named_weights, trackable_weights
 
-    opened = open_run(run)
-    wide = widened(opened.model, **SIZES[size])
+    trained = open_run(run)
+    wide = widened(trained.model, **SIZES[size])
     sizes = {name: wide.config[name] for name in ("hidden_size", "filter_size", "num_heads")}
     depth = {"num_hidden_layers": wide.config["num_encoder_layers"], "pos": "emb", "norm_epsilon": 1e-5}
-    config = {**opened.config, "vocab_size": wide.vocab_size, "hparams": {**opened.config["hparams"], **sizes, **depth}}
+    config = {
+        **trained.config,
+        "vocab_size": wide.vocab_size,
+        "hparams": {**trained.config["hparams"], **sizes, **depth},
+    }
     model = build_model(config)
     values = {name: weight.numpy() for name, weight in named_weights(wide).items()}
     for name, weight in named_weights(model).items():
@@ -94,7 +98,7 @@ def make(folder, run, text, size, lines):
     assert not values
     os.makedirs(os.path.join(folder, "run"))
     write_run_config(os.path.join(folder, "run"), config)
-    copy_files(opened.encoder_files, os.path.join(folder, "run"))
+    copy_files(trained.encoder_files, os.path.join(folder, "run"))
     tf.train.Checkpoint(model=trackable_weights(model)).write(os.path.join(folder, "run", "model.ckpt-1"))
     with open(text, encoding="utf-8", newline="\n") as file:
         sentences = file.read().split("\n")[:-1][:lines]
@@ -107,9 +111,9 @@ def write(folder, weights_dtype):
     command = [sys.executable, "-m", "t2t_lite.bin.t2t_exporter", f"--output_dir={folder}/run"]
     command += [f"--export_dir={folder}/{weights_dtype}", f"--weights_dtype={weights_dtype}"]
     started = time.perf_counter()
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    process = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     seconds = time.perf_counter() - started
-    files = [os.path.join(path, name) for path, _, names in os.walk(done.stdout.strip()) for name in names]
+    files = [os.path.join(path, name) for path, _, names in os.walk(process.stdout.strip()) for name in names]
     return {"seconds": round(seconds, 1), "disk_mb": sum(map(os.path.getsize, files)) / 1e6}
 
 
@@ -152,15 +156,15 @@ def translation_of(folder, side, weights_dtype):
     call, _ = load_export(folder, weights_dtype)
 
     def translate(texts, size):
-        found = [None] * len(texts)
+        translations = [None] * len(texts)
         batches = plan_batches([len(encode(text)) + 1 for text in texts], size)
         inputs = [{"inputs": [texts[at].encode() for at in batch]} for batch in batches]
         with concurrent.futures.ThreadPoolExecutor(2) as callers:
             answers = list(callers.map(functools.partial(call, "serving_default"), inputs))
         for batch, answer in zip(batches, answers, strict=True):
             for at, output in zip(batch, answer["outputs"], strict=True):
-                found[at] = output.decode()
-        return found
+                translations[at] = output.decode()
+        return translations
 
     return translate
 
@@ -172,7 +176,7 @@ def first(folder, weights_dtype):
     from tensorflow_serving.apis import prediction_log_pb2
 
     sentences = sorted(load_sentences(folder), key=len)
-    one, several = (
+    single, several = (
         [sentences[len(sentences) // 2].encode()],
         [text.encode() for text in sentences[:: len(sentences) // 8]],
     )
@@ -186,7 +190,7 @@ def first(folder, weights_dtype):
         values = {name: tf.make_ndarray(proto) for name, proto in request.inputs.items()}
         call(request.model_spec.signature_name, values)
     figures["warm_up"] = time.perf_counter() - started
-    for name, texts in (("one sentence", one), ("eight sentences", several)):
+    for name, texts in (("one sentence", single), ("eight sentences", several)):
         times = []
         for _ in range(12):
             started = time.perf_counter()

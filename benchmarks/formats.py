@@ -72,9 +72,9 @@ def measure(result, flags):
 def make_exports(flags, folder, sides, count):
     """Exports the model to a new folder in a process of its own; returns what `make` does."""
     run, text, reference = work.model_and_texts(flags, "post")
-    given = {"run": run, "text": text, "reference": reference, "sides": sides, "count": count}
+    settings = {"run": run, "text": text, "reference": reference, "sides": sides, "count": count}
     shutil.rmtree(folder, ignore_errors=True)
-    return alone(sys.modules[__name__], "make", folder=folder, **given)
+    return alone(sys.modules[__name__], "make", folder=folder, **settings)
 
 
 def side(name, folder, batch=None, **making):
@@ -89,15 +89,15 @@ def side(name, folder, batch=None, **making):
     translate = load(os.path.join(folder, name), batch)
 
     def turn():
-        found = [None] * len(texts)
+        translations = [None] * len(texts)
         for places in batches:
             for at, text in zip(places, translate([texts[at] for at in places]), strict=True):
-                found[at] = text
-        return found
+                translations[at] = text
+        return translations
 
-    found = turn()
+    translations = turn()
     with open(os.path.join(folder, f"{name}.out"), "w", encoding="utf-8") as file:
-        file.writelines(f"{text}\n" for text in found)
+        file.writelines(f"{text}\n" for text in translations)
     answer_turns(lambda: len(turn()), "sentences")
 
 
@@ -160,7 +160,7 @@ def load_translator(path, batch):
 
     translator = Translator.load(path)
     options = {"batch_size": batch, "split_sentences": "never", **SEARCH}
-    return lambda texts: [found.text for found in translator.translate(texts, **options)]
+    return lambda texts: [translation.text for translation in translator.translate(texts, **options)]
 
 
 def load_saved_model(path, batch):
@@ -184,10 +184,10 @@ def load_ctranslate2(path, batch):
     def translate(texts):
         pieces = [source.encode(text, out_type=str) for text in texts]
         longest = max(map(len, pieces)) + 1 + EXTRA
-        found = translator.translate_batch(
+        results = translator.translate_batch(
             pieces, beam_size=BEAM, length_penalty=0, max_decoding_length=longest, max_batch_size=0
         )
-        return [target.decode(result.hypotheses[0]) for result in found]
+        return [target.decode(result.hypotheses[0]) for result in results]
 
     return translate
 

@@ -98,24 +98,24 @@ class Card:
         pair = self.new_pair(TF_CPP_MIN_LOG_LEVEL="0")  # its log says why a card cannot be used
         for side in pair.values():
             side.ask("hello")
-        found = {name: side.answer(_WARM) for name, side in pair.items()}
+        hellos = {name: side.answer(_WARM) for name, side in pair.items()}
         self.end([pair])
-        if "error" in found["ours"]:
-            print(f"gpu: t2t_lite does not start: {found['ours']['error']}", file=sys.stderr)
+        if "error" in hellos["ours"]:
+            print(f"gpu: t2t_lite does not start: {hellos['ours']['error']}", file=sys.stderr)
             return False
-        if found["ours"]["card"] is None and not self.flags.cpu:
+        if hellos["ours"]["card"] is None and not self.flags.cpu:
             reason = pages.first_match(pair["ours"].log, "dlopen|cuInit|cuda drivers") or "it does not say why"
             print(
                 f"gpu: TensorFlow sees no GPU: {reason.rstrip('.')}. Expected a card that nvidia-smi lists, and "
                 "pip install '.[cuda]'; --cpu tries every section on the CPU.", file=sys.stderr,
             )  # fmt: skip
             return False
-        if "error" in found["peer"]:
-            self.page.leave_out("peers", found["peer"]["error"])
+        if "error" in hellos["peer"]:
+            self.page.leave_out("peers", hellos["peer"]["error"])
             self.has_peer = False
-        self.card = found["ours"]["card"] or "CPU"
-        self.page.describe(self.card, found, driver())
-        self.say(json.dumps(found))
+        self.card = hellos["ours"]["card"] or "CPU"
+        self.page.describe(self.card, hellos, driver())
+        self.say(json.dumps(hellos))
         return True
 
     def new_pair(self, **environment):
@@ -155,11 +155,11 @@ class Card:
                 side.ask(name, **arguments, **toy)
         for side, lane in zip(sides, lanes, strict=True):
             for name, arguments in lane:
-                found = side.answer(self.patience(_WARM))
-                for check, one in ({name: found} if name != "run" else pages.two_checks(found)).items():
+                answer = side.answer(self.patience(_WARM))
+                for check, outcome in ({name: answer} if name != "run" else pages.two_checks(answer)).items():
                     title = " ".join([check, *(str(v) for v in arguments.values())])
-                    self.page.check(title.replace("True", "XLA").replace("False", "without XLA"), one)
-                    self.say(f"{title}: {one.get('says') or one.get('error')}")
+                    self.page.check(title.replace("True", "XLA").replace("False", "without XLA"), outcome)
+                    self.say(f"{title}: {outcome.get('says') or outcome.get('error')}")
             side.end()
 
     @property
@@ -178,52 +178,54 @@ class Card:
                 continue
             else:
                 _, pairs = self.warmed(wave)
-            said = [{n: side.answer(self.patience(_WARM)) for n, side in pair.items()} for pair in pairs]
+            warm_answers = [{n: side.answer(self.patience(_WARM)) for n, side in pair.items()} for pair in pairs]
             for at, case in enumerate(wave):
-                self.take_turns(case, pairs[at], said[at])
-                if case == cases.waves("train", self.flags.cpu)[0][0] and "error" not in said[at]["ours"]:
+                self.take_turns(case, pairs[at], warm_answers[at])
+                if case == cases.waves("train", self.flags.cpu)[0][0] and "error" not in warm_answers[at]["ours"]:
                     self.look_inside(pairs[at]["ours"], case)
             self.end(pairs)
             self.page.write(time.monotonic() - self.started)
 
-    def take_turns(self, case, pair, said, prefix=""):
-        """Measures one case; `said` is what each side said when it was warm."""
-        self.say(f"{prefix}{case.title}: {json.dumps(said)}")
-        for name, one in said.items():
-            if "error" in one:
-                self.page.leave_out(f"{prefix}{case.title}, {name}", one["error"] + self.what_fits(case, one))
-        turns = {name: [] for name, one in said.items() if "error" not in one}
+    def take_turns(self, case, pair, warm_answers, prefix=""):
+        """Measures one case; `warm_answers` is what each side said when it was warm."""
+        self.say(f"{prefix}{case.title}: {json.dumps(warm_answers)}")
+        for name, answer in warm_answers.items():
+            if "error" in answer:
+                self.page.leave_out(f"{prefix}{case.title}, {name}", answer["error"] + self.what_fits(case, answer))
+        turns = {name: [] for name, answer in warm_answers.items() if "error" not in answer}
         for _ in range(_ROUNDS):
             for name in [*turns]:
                 pair[name].ask("turn")
-                found = pair[name].answer(_TURN)
-                if "error" in found:
-                    self.page.leave_out(f"{prefix}{case.title}, {name}", found["error"])
+                answer = pair[name].answer(_TURN)
+                if "error" in answer:
+                    self.page.leave_out(f"{prefix}{case.title}, {name}", answer["error"])
                     del turns[name]
                 else:
-                    turns[name].append(found)
+                    turns[name].append(answer)
         if turns:
-            self.page.add_case(case, turns, said, cases.peak_flops(self.card, case.dtype), prefix)
-            medians = {name: statistics.median(one["seconds"] for one in found) for name, found in turns.items()}
+            self.page.add_case(case, turns, warm_answers, cases.peak_flops(self.card, case.dtype), prefix)
+            medians = {
+                name: statistics.median(answer["seconds"] for answer in answers) for name, answers in turns.items()
+            }
             self.say(f"{case.title}: seconds per turn {json.dumps(medians)}")
 
-    def what_fits(self, case, said):
+    def what_fits(self, case, answer):
         """Returns the size that would fit, where a side said how much memory a case needs; or ""."""
-        if "needs_gb" not in said:
+        if "needs_gb" not in answer:
             return ""
         memory = re.search(r"(\d+) MiB", self.page.result.machine["driver"])
         has = int(memory[1]) * 2**20 / 1e9 if memory else 0.0
-        rows = int(case.rows * max(0.0, has - said["fixed_gb"]) / max(said["needs_gb"] - said["fixed_gb"], 1e-9))
+        rows = int(case.rows * max(0.0, has - answer["fixed_gb"]) / max(answer["needs_gb"] - answer["fixed_gb"], 1e-9))
         fits = f"{rows:,} rows would fit" if 0 < rows < case.rows else "it may fit where nothing else uses the card"
-        return f"; it needs about {said['needs_gb']:.1f} GB, and this card has {has:.1f}: {fits}"
+        return f"; it needs about {answer['needs_gb']:.1f} GB, and this card has {has:.1f}: {fits}"
 
     def look_inside(self, side, case):
         """Asks for the kernels of a warm case, and where its operations ran."""
         for what in ("placement", "kernels"):
             side.ask(what)
-            found = side.answer(_TURN)
-            self.page.add_profile(what, case.title, found)
-            self.say(f"{what}: {json.dumps(found)[:1500]}")
+            profile = side.answer(_TURN)
+            self.page.add_profile(what, case.title, profile)
+            self.say(f"{what}: {json.dumps(profile)[:1500]}")
 
     def variants(self):
         """The first case of training in other ways."""
@@ -238,9 +240,9 @@ class Card:
         for name, side in sides.items():
             side.ask("hello")
             side.ask("warm", case=cases.to_json(case), xla_compile=name != "uncompiled")
-        said = {n: side.answer(_WARM) and side.answer(self.patience(_WARM)) for n, side in sides.items()}
-        self.take_turns(case, sides, said, "variants: ")
-        if "error" not in said["deterministic"]:
+        warm_answers = {n: side.answer(_WARM) and side.answer(self.patience(_WARM)) for n, side in sides.items()}
+        self.take_turns(case, sides, warm_answers, "variants: ")
+        if "error" not in warm_answers["deterministic"]:
             sides["deterministic"].ask("kernels")
             self.page.add_profile("kernels", f"{case.title}, deterministic", sides["deterministic"].answer(_TURN))
         self.end([sides])
@@ -251,12 +253,12 @@ class Card:
         side = self.side("jax", "benchmarks.card.jax_step", KERAS_BACKEND="jax", JAX_PLATFORMS=where)
         side.ask("hello")
         side.ask("warm", case=cases.to_json(case))
-        hello, said = side.answer(_WARM), side.answer(self.patience(_WARM))
+        hello, warm_answer = side.answer(_WARM), side.answer(self.patience(_WARM))
         if "error" in hello:
             self.page.leave_out("jax", hello["error"])
         else:
             self.page.result.versions["jax"] = hello.get("jax", "")
-            self.take_turns(case, {"jax": side}, {"jax": said}, "jax: ")
+            self.take_turns(case, {"jax": side}, {"jax": warm_answer}, "jax: ")
         side.end()
 
 

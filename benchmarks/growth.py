@@ -42,23 +42,23 @@ def measure(result, flags):
     pattern = os.path.join(work.data_dir(flags.bench_dir), "*-train-*")
     path = os.path.join(flags.bench_dir, f"batches_growth_{train_steps}.npz")
     training.make(path, pattern, BATCH_SIZE, train_steps, MAX_LENGTH)
-    found = {
+    windows_by_side = {
         name: alone(this, name, batches=pattern if name == "ours" else path, steps=train_steps) for name in flags.sides
     }
-    follow(result, "training of a tiny model", "steps", found, "cpu_ms_per_token")
+    follow(result, "training of a tiny model", "steps", windows_by_side, "cpu_ms_per_token")
     folder = os.path.join(flags.bench_dir, "growth")
     exports = formats.make_exports(flags, folder, ["hugging_face"] if "peer" in flags.sides else [], 1000)
     if "hugging_face" in exports["refused"]:
         result.notes.append(f"Hugging Face cannot hold this model: {exports['refused']['hugging_face']}")
         flags.sides.remove("peer")
-    found = {name: alone(this, name, folder=folder, requests=requests) for name in flags.sides}
-    follow(result, f"translation, {SENTENCES} sentences a request", "requests", found, "milliseconds")
+    windows_by_side = {name: alone(this, name, folder=folder, requests=requests) for name in flags.sides}
+    follow(result, f"translation, {SENTENCES} sentences a request", "requests", windows_by_side, "milliseconds")
 
 
-def follow(result, case, x, found, time_figure):
+def follow(result, case, x, windows_by_side, time_figure):
     """Adds memory and time of all sides."""
     for figure in ("resident_mb", time_figure):
-        result.add_growth(case, figure, x, {name: one[figure] for name, one in found.items()})
+        result.add_growth(case, figure, x, {name: figures[figure] for name, figures in windows_by_side.items()})
 
 
 def side(name, batches=None, steps=None, folder=None, requests=None):
@@ -81,8 +81,11 @@ def training_calls(name, batches, steps):
         step = training.new_step(registry.hparams("transformer_tiny").override_from_dict(TINY))
         stream = training.stream(batches, BATCH_SIZE, MAX_LENGTH).take(steps)
         for number, batch in enumerate(stream, start=1):
-            taken = StepBatches([batch], number)
-            yield (lambda taken=taken: float(step(step.place(taken))["objective"]["targets"])), taken.counts["targets"]
+            step_batch = StepBatches([batch], number)
+            yield (
+                (lambda step_batch=step_batch: float(step(step.place(step_batch))["objective"]["targets"])),
+                step_batch.counts["targets"],
+            )
     else:
         step = training.peer_step("torch", TINY)
         for pair in training.load(batches):
@@ -101,16 +104,16 @@ def request_calls(name, folder, requests):
 
 def windows(calls, count, figure, clock):
     """Makes all calls; returns {figure: [[calls so far, median milliseconds per unit]], "resident_mb": …}."""
-    size, times, found = max(1, count // POINTS), [], {figure: [], "resident_mb": []}
+    size, times, points = max(1, count // POINTS), [], {figure: [], "resident_mb": []}
     for number, (call, units) in enumerate(calls, start=1):
         started = clock()
         call()
         times.append(1000 * (clock() - started) / units)
         if number % size == 0:
-            found[figure].append([number, round(statistics.median(times), 4)])
-            found["resident_mb"].append([number, round(resident_mb(), 1)])
+            points[figure].append([number, round(statistics.median(times), 4)])
+            points["resident_mb"].append([number, round(resident_mb(), 1)])
             times = []
-    return found
+    return points
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def command(folder, output_dir, steps, replicas):
 
 
 class Run:
-    """An output_dir as it looks from outside."""
+    """An output_dir, seen from another process."""
 
     def __init__(self, output_dir):
         self.output_dir = output_dir
@@ -68,7 +68,7 @@ class Run:
         return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("}\n")]
 
     def unlisted(self, since):
-        """Returns steps of which there are files of after `since` (s), though the list of checkpoints has them not."""
+        """Returns steps with files newer than `since` (s) that are not in the list of checkpoints."""
         steps = set()
         for entry in os.scandir(self.output_dir) if self.output_dir.exists() else []:
             match = re.match(r"model\.ckpt-(\d+)[._]", entry.name)
@@ -84,8 +84,10 @@ class Run:
         import tensorflow as tf
 
         reader = tf.train.load_checkpoint(str(self.output_dir / f"model.ckpt-{step}"))
-        kept = ("model/", "trained/", "optimizer/", "step/", "batches_read/")
-        return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map() if name.startswith(kept)}
+        prefixes = ("model/", "trained/", "optimizer/", "step/", "batches_read/")
+        return {
+            name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map() if name.startswith(prefixes)
+        }
 
 
 def is_due(run, moment, step, begun, since):
@@ -99,7 +101,7 @@ def is_due(run, moment, step, begun, since):
 
 
 def start_and_kill(words, log, run, moment, step, draw):
-    """Starts the trainer, waits for the moment, kills it. Returns what it did then; None where it had ended before."""
+    """Starts the trainer, waits for the moment, kills it. Returns what it was doing; None if it had ended before."""
     begun, since = len(run.events()), time.time()
     process = train(words, log)
     if moment == "at the start":
@@ -155,10 +157,10 @@ def measure(result, flags):
     datagen = pathlib.Path(sys.executable).with_name("t2t-datagen")
     words = [datagen, "--problem=translate_ende_phrasebook", "--max_cases=2000", f"--data_dir={folder}/data"]
     subprocess.run(words, check=True, stderr=subprocess.DEVNULL)
-    whole, killed = Run(folder / "whole"), Run(folder / "killed")
+    reference, killed = Run(folder / "whole"), Run(folder / "killed")
     begin = time.monotonic()
     with open(folder / "stderr.log", "a") as log:
-        if train(command(folder, whole.output_dir, steps, flags.replicas), log).wait():
+        if train(command(folder, reference.output_dir, steps, flags.replicas), log).wait():
             raise RuntimeError(f"the run without kills failed: see {log.name}")
         seconds = time.monotonic() - begin
         moments = [MOMENTS[number % len(MOMENTS)] for number in range(kills)]
@@ -175,25 +177,25 @@ def measure(result, flags):
         if train(words, log).wait():
             raise RuntimeError(f"the killed run failed: see {log.name}")
     seconds = {"whole": [seconds], "killed": [time.monotonic() - begin - seconds]}
-    report(result, f"{steps} steps, {flags.replicas} replicas", whole, killed, steps, states, seconds)
+    report(result, f"{steps} steps, {flags.replicas} replicas", reference, killed, steps, states, seconds)
 
 
-def report(result, case, whole, killed, steps, states, seconds):
+def report(result, case, reference, killed, steps, states, seconds):
     """Adds the comparison."""
     import numpy as np
 
-    one, other = whole.state(steps), killed.state(steps)
-    differ = [name for name in sorted({*one, *other}) if not np.array_equal(one.get(name), other.get(name))]
-    first, second = evaluations(whole), evaluations(killed)
+    expected, actual = reference.state(steps), killed.state(steps)
+    differ = [name for name in sorted({*expected, *actual}) if not np.array_equal(expected.get(name), actual.get(name))]
+    first, second = evaluations(reference), evaluations(killed)
     evaluated = [step for step in {*first, *second} if first.get(step) != second.get(step)]
     result.add(case, "kills", {"whole": [0], "killed": [states.total()]})
     result.add(case, "differing_variables", {"killed": [len(differ)]})
     result.add(case, "differing_evaluations", {"killed": [len(evaluated)]})
     result.add(case, "seconds", seconds)
-    numbers = sum(np.size(value) for value in one.values())
+    numbers = sum(np.size(value) for value in expected.values())
     moments = ", ".join(f"{was} {count}" for was, count in states.items())
     result.notes.append(
-        f"Killed: {moments}. Compared: {len(one)} variables with {numbers:,} numbers, {len(first)} evaluations."
+        f"Killed: {moments}. Compared: {len(expected)} variables with {numbers:,} numbers, {len(first)} evaluations."
     )
 
 

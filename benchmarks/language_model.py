@@ -47,8 +47,8 @@ def our_generation(flags):
     )  # fmt: skip
 
     def generate(prompts):
-        found = searcher.search(prompts.tolist(), options)
-        return sum(len(result.ids) for results in found for result in results)
+        outputs = searcher.search(prompts.tolist(), options)
+        return sum(len(result.ids) for hypotheses in outputs for result in hypotheses)
 
     return generate
 
@@ -121,10 +121,10 @@ def their_step(flags):
 
     def train(rows):
         optimizer.zero_grad(set_to_none=True)
-        found = loss(rows)
-        found.backward()
+        value = loss(rows)
+        value.backward()
         optimizer.step()
-        return float(found) and rows.size
+        return float(value) and rows.size
 
     def evaluate(rows):
         with torch.inference_mode():

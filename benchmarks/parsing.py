@@ -1,4 +1,4 @@
-"""For measuring a parser: sentences and phrases of a treebank, new trees of them, what is written, and F1 by length.
+"""For measuring a parser: sentences and phrases of a treebank, recombined trees, invalid outputs, and F1 by length.
 
 python benchmarks/parsing.py words trees.test.gz > test.words
 python benchmarks/parsing.py phrases trees.train.gz > phrases.mrg
@@ -17,20 +17,20 @@ _LENGTHS = (10, 20, 30, 40, 10**6)
 
 
 def words(path):
-    """Prints the words of every tree, one sentence a line."""
+    """Prints the words of every tree, one sentence per line."""
     for tree, _ in trees.read_trees(path):
         print(" ".join(trees.linearize(tree)[0]))
 
 
 def phrases(path, shortest=3, longest=20):
     """Prints every tree, and after it each phrase of 3 to 20 words in it, once, as a tree of its own."""
-    seen = set()
+    lines = set()
     for tree, _ in trees.read_trees(path):
         print(trees.to_line(tree))
         for node in tree.subtrees(lambda node: node.label() != trees.TOP and len(node) > 1):
             count, line = len(node.leaves()), f"({trees.TOP} {trees.to_line(node)})"
-            if shortest <= count <= longest and count < len(tree.leaves()) and line not in seen:
-                seen.add(line)
+            if shortest <= count <= longest and count < len(tree.leaves()) and line not in lines:
+                lines.add(line)
                 print(line)
 
 
@@ -40,28 +40,28 @@ def recombined(path, count=60_000, share=0.25, longest=50, longest_phrase=20):
     The sentences mean nothing, but their brackets are right (as SUB2 does for treebanks, Shi et al. 2020).
     """
     draw = random.Random(1)
-    known = [tree for tree, _ in trees.read_trees(path)]
-    others, seen = collections.defaultdict(list), set()
+    treebank = [tree for tree, _ in trees.read_trees(path)]
+    others, lines = collections.defaultdict(list), set()
 
     def may_change(node):
         return not trees.is_word(node) and len(node.leaves()) <= longest_phrase
 
-    for tree in known:
+    for tree in treebank:
         for node in tree.subtrees(lambda node: node.label() != trees.TOP and may_change(node)):
             others[node.label()].append(node)
 
-    def changed(node, is_sentence=False):
+    def recombine(node, is_sentence=False):
         if trees.is_word(node):
             return node
         if not is_sentence and may_change(node) and draw.random() < share:
             return draw.choice(others[node.label()])
-        return type(node)(node.label(), [changed(child, node.label() == trees.TOP) for child in node])
+        return type(node)(node.label(), [recombine(child, node.label() == trees.TOP) for child in node])
 
-    while len(seen) < int(count):
-        tree = changed(draw.choice(known), is_sentence=True)
+    while len(lines) < int(count):
+        tree = recombine(draw.choice(treebank), is_sentence=True)
         line = trees.to_line(tree)
-        if len(tree.leaves()) <= longest and line not in seen:
-            seen.add(line)
+        if len(tree.leaves()) <= longest and line not in lines:
+            lines.add(line)
             print(line)
 
 
@@ -79,13 +79,13 @@ def errors(model, path, output=None, settings=""):
     table = translator.encoders["targets"]
     labels = {entry[1:] for entry in table.pieces(range(table.vocab_size)) if entry.startswith("/")}
     every = vars(options) | {"n_best": options.beam_size}
-    found = translator.translate([" ".join(tree.leaves()) for tree in gold], **every)
+    translations = translator.translate([" ".join(tree.leaves()) for tree in gold], **every)
     if output:
         with open(output, "w", encoding="utf-8") as file:
-            file.writelines(translation.text + "\n" for translation in found)
+            file.writelines(translation.text + "\n" for translation in translations)
     kinds = {name: collections.Counter() for name in ("scored best", "chosen")}
     sums, by_length = collections.defaultdict(Result), collections.defaultdict(Result)
-    for tree, translation in zip(gold, found, strict=True):
+    for tree, translation in zip(gold, translations, strict=True):
         count, hypotheses = len(tree.leaves()), translation.hypotheses
         results = [score_tree(tree, trees.parse_tree(hypothesis.text))[0] for hypothesis in hypotheses]
         first = max(range(len(hypotheses)), key=lambda at: hypotheses[at].score)
@@ -101,9 +101,9 @@ def errors(model, path, output=None, settings=""):
         sums["chosen, tags not aligned"] += score_tree(tree, in_order)[0]
         sums["of the beam the one of best F1"] += max(results, key=lambda result: result.f1)
         by_length[next(longest for longest in _LENGTHS if count <= longest)] += results[0]
-    for name, counted in kinds.items():
+    for name, counts in kinds.items():
         print(f"{name}, as the model writes it")
-        for kind, number in counted.most_common():
+        for kind, number in counts.most_common():
             print(f"  {kind:32} {number:5}  {100 * number / len(gold):6.2f} %")
     print("after repair                         F1  precision  recall   tags  complete  sentences")
     for name, result in sums.items():

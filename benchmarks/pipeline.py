@@ -152,24 +152,23 @@ def measure(result, flags):
     """Compares the sides, then saves and restores their iterators."""
     this = sys.modules[__name__]
     examples, shards, seconds = (2_000, 2, 0.5) if flags.quick else (flags.examples, flags.shards, flags.seconds)
-    given = work.texts(flags.bench_dir)
-    pairs = flags.pairs.split(",") if flags.pairs else [given["train.en"], given["train.de"]]
+    paths = work.texts(flags.bench_dir)
+    pairs = flags.pairs.split(",") if flags.pairs else [paths["train.en"], paths["train.de"]]
     folder = os.path.join(flags.bench_dir, f"pipeline_{examples}")
     if not glob.glob(f"{glob.escape(folder)}/wmt-train-*"):
         making = {"examples": examples, "shards": shards, "vocab_size": flags.vocab_size}
         alone(this, "make", folder=folder, pairs=pairs, **making)
     compare(this, result, flags, f"{examples:,} examples", rounds=5, folder=folder, seconds=seconds)
-    found = {name: alone(this, name, folder=folder) for name in flags.sides}
+    states = {name: alone(this, name, folder=folder) for name in flags.sides}
     for case, figure in (
         ("saving the iterator", "seconds"),
         ("restoring it, with 200 batches", "seconds"),
         ("the saved iterator", "disk_mb"),
     ):
-        result.add(
-            case, figure, {name: [one["disk_mb" if figure == "disk_mb" else case]] for name, one in found.items()}
-        )
-    for name, one in found.items():
-        if not one["same_batches"]:
+        key = "disk_mb" if figure == "disk_mb" else case
+        result.add(case, figure, {name: [figures[key]] for name, figures in states.items()})
+    for name, figures in states.items():
+        if not figures["same_batches"]:
             result.notes.append(f"**{SIDES[name]}: the restored iterator gave other batches.**")
 
 
@@ -204,19 +203,19 @@ def state(name, paths):
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
         saved = tf.train.Checkpoint(iterator=reader.iterator).save(f"{folder}/it")
-        written = time.perf_counter()
+        write_time = time.perf_counter()
         restored = iter(STREAMS[name](paths))
-        made = time.perf_counter()
+        make_time = time.perf_counter()
         tf.train.Checkpoint(iterator=restored).restore(saved).assert_consumed()
         again = [next(restored) for _ in range(200)]
-        read = time.perf_counter()
+        read_time = time.perf_counter()
         size = sum(os.path.getsize(path) for path in glob.glob(f"{folder}/it*"))
     going_on = [next(reader.iterator) for _ in again]
     same = all(np.array_equal(a[key], b[key]) for a, b in zip(again, going_on, strict=True) for key in a)
     return {
         "disk_mb": round(size / 1e6, 2),
-        "saving the iterator": round(written - begin, 2),
-        "restoring it, with 200 batches": round(read - made, 2),
+        "saving the iterator": round(write_time - begin, 2),
+        "restoring it, with 200 batches": round(read_time - make_time, 2),
         "same_batches": same,
     }
 

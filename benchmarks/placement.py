@@ -62,7 +62,7 @@ def search(method, model="transformer", seeds=False, **settings):
         model = registry.model(model).from_hparams(registry.hparams("transformer_tiny").parse(SIZES), VOCAB_SIZE)
     shapes = {"inputs": [None, None], "limit": [None]} | ({"seeds": [None, 2]} if seeds else {})
     arguments = {name: tf.TensorSpec(shape, tf.int32) for name, shape in shapes.items()}
-    traced = tf.function(lambda given: method(model, **given, **settings), autograph=False)
+    traced = tf.function(lambda features: method(model, **features, **settings), autograph=False)
     return traced.get_concrete_function(arguments).graph
 
 
@@ -83,7 +83,7 @@ def graph_of(name):
 
 
 def table(rows, *titles):
-    """Returns the lines of a table of rows of texts, each distinct one with how often it occurs, most often first."""
+    """Returns the lines of a table: each distinct row of texts with its count, the most frequent first."""
     counts = collections.Counter(rows).most_common()
     lines = [("count", *titles), *((str(count), *row) for row, count in counts)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

@@ -48,18 +48,17 @@ def measure(result, flags):
     words = ["-m", "t2t_lite.bin.t2t_server", f"--export_dir={export}", "--port=0", "--split_sentences=never"]
     with subprocess.Popen([sys.executable, *words], stderr=subprocess.PIPE, text=True) as server:
         try:
-            address = next(
-                (found[1] for line in server.stderr if (found := re.search(r"http://([^/]+)/v1", line))), None
-            )
+            matches = (re.search(r"http://([^/]+)/v1", line) for line in server.stderr)
+            address = next((match[1] for match in matches if match), None)
             if address is None:
                 raise RuntimeError("t2t-server did not start")
             settings = {"folder": folder, "count": count, "address": address, "pid": server.pid, "clients": clients}
             for size in map(int, flags.sizes.split(",")):
                 case = f"{size} {'text' if size == 1 else 'texts'} a request, {clients} clients"
                 turns = compare(sys.modules[__name__], result, flags, case, rounds=3, size=size, **settings)
-                held = [(number + 1, turn["resident_mb"]) for number, turn in enumerate(turns.get("server", []))]
-                if len(held) >= 4:
-                    result.add_growth(case, "resident_mb", "turns", {"server": held})
+                points = [(number + 1, turn["resident_mb"]) for number, turn in enumerate(turns.get("server", []))]
+                if len(points) >= 4:
+                    result.add_growth(case, "resident_mb", "turns", {"server": points})
         finally:
             server.terminate()
 
@@ -75,9 +74,9 @@ def side(name, folder, count, address, pid, clients, size):
     serving_load.run(ask, rows, size, threads)
     print(json.dumps({"warm": True}), flush=True)
     for _ in sys.stdin:
-        before = cpu_seconds(pid)
+        cpu_before = cpu_seconds(pid)
         figures = serving_load.run(ask, rows, size, threads)
-        figures["sentences_per_cpu_second"] = round(len(rows) / (cpu_seconds(pid) - before), 1)
+        figures["sentences_per_cpu_second"] = round(len(rows) / (cpu_seconds(pid) - cpu_before), 1)
         print(json.dumps(figures | {"resident_mb": round(resident_mb(pid), 1)}), flush=True)
 
 
@@ -90,25 +89,25 @@ def signature_of(folder):
     serve = model.signatures["serving_default"]
 
     def ask(texts):
-        found = serve(inputs=tf.constant(texts))
-        return list(zip(*(found[name].numpy() for name in ("outputs", "scores", "truncated")), strict=True))
+        outputs = serve(inputs=tf.constant(texts))
+        return list(zip(*(outputs[name].numpy() for name in ("outputs", "scores", "truncated")), strict=True))
 
     return ask
 
 
 def client_of(address):
     """Returns a function of a list of bytes that asks a server, over one connection per thread."""
-    own = threading.local()
+    local = threading.local()
 
     def ask(texts):
-        if not hasattr(own, "connection"):
-            own.connection = http.client.HTTPConnection(address, timeout=600)
+        if not hasattr(local, "connection"):
+            local.connection = http.client.HTTPConnection(address, timeout=600)
         inputs = [{"b64": base64.b64encode(text).decode()} for text in texts]
-        own.connection.request("POST", "/v1/models/translate:predict", json.dumps({"inputs": inputs}))
-        answer = own.connection.getresponse()
-        found = json.loads(answer.read())
-        assert answer.status == 200, found
-        columns = found["outputs"]
+        local.connection.request("POST", "/v1/models/translate:predict", json.dumps({"inputs": inputs}))
+        answer = local.connection.getresponse()
+        body = json.loads(answer.read())
+        assert answer.status == 200, body
+        columns = body["outputs"]
         outputs = [text.encode() for text in columns["outputs"]]
         return list(zip(outputs, columns["scores"], columns["truncated"], strict=True))
 

@@ -57,21 +57,21 @@ TIE = 1e-5
 def texts_of(sentences, count, seed=1):
     """Returns `count` texts, bytes: in ten thousand of them about 500 are hostile, and 12 long."""
     draw = random.Random(seed)
-    found = []
+    texts = []
     for i in range(count):
         sentence, kind = draw.choice(sentences), draw.random()
         if i % 1000 == 500 or i in (200, 800):  # all kinds within the warm-up
-            found.append(LONG[i // 300 % len(LONG)](draw))
+            texts.append(LONG[i // 300 % len(LONG)](draw))
         elif kind < 0.05:
-            found.append(draw.choice(HOSTILE)(draw))
+            texts.append(draw.choice(HOSTILE)(draw))
         elif kind < 0.2:
             words = sentence.split()
-            found.append(" ".join(words[: draw.randint(1, len(words))]).encode())
+            texts.append(" ".join(words[: draw.randint(1, len(words))]).encode())
         elif kind < 0.3:
-            found.append(" ".join([sentence, *draw.choices(sentences, k=draw.randint(1, 4))]).encode())
+            texts.append(" ".join([sentence, *draw.choices(sentences, k=draw.randint(1, 4))]).encode())
         else:
-            found.append(sentence.encode())
-    return found
+            texts.append(sentence.encode())
+    return texts
 
 
 def add_flags(parser):
@@ -88,9 +88,9 @@ def measure(result, flags):
     batches, counts = [int(n) for n in flags.batches.split(",")], [int(n) for n in counts.split(",")]
     folder = prepare(flags, max(counts))
     this = sys.modules[__name__]
-    found = alone(this, "session", folder=folder, batches=batches, counts=counts, threads=threads)
-    result.add("loading", "seconds", {"session": [found["load_seconds"]]})
-    for size, figures in zip(batches, found["figures"], strict=True):
+    session = alone(this, "session", folder=folder, batches=batches, counts=counts, threads=threads)
+    result.add("loading", "seconds", {"session": [session["load_seconds"]]})
+    for size, figures in zip(batches, session["figures"], strict=True):
         points = figures.pop("memory")
         case = f"{size} {'text' if size == 1 else 'texts'} a request, {threads} threads"
         result.add_turns(case, {"session": [figures]})
@@ -119,9 +119,9 @@ def side(name, folder, batches=(), counts=(), threads=None, **making):
     for size in batches:
         run(ask, rows[: size * threads], size, threads)
     for size, count in zip(batches, counts, strict=True):
-        seen = []
-        figures.append(run(ask, rows[:count], size, threads, seen))
-        figures[-1]["memory"] = seen[:: max(1, len(seen) // 50)]
+        points = []
+        figures.append(run(ask, rows[:count], size, threads, points))
+        figures[-1]["memory"] = points[:: max(1, len(points) // 50)]
     print(json.dumps({"load_seconds": load_seconds, "figures": figures}))
 
 
@@ -147,11 +147,11 @@ def make(folder, run, text, count):
     path = export_saved_model(translator, os.path.join(folder, "export"))
     readable = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace").numpy()
     options = {"max_input_length": 512, "split_sentences": "never"}  # as TensorFlow Serving
-    answers = translator.translate([one.decode() for one in readable], **options)
+    answers = translator.translate([text_bytes.decode() for text_bytes in readable], **options)
     with open(os.path.join(folder, "texts.jsonl"), "w") as file:
-        for one, answer in zip(texts, answers, strict=True):
+        for text_bytes, answer in zip(texts, answers, strict=True):
             expected = {"text": answer.text, "score": answer.score, "truncated": bool(answer.truncated)}
-            file.write(json.dumps({"b64": base64.b64encode(one).decode(), **expected}) + "\n")
+            file.write(json.dumps({"b64": base64.b64encode(text_bytes).decode(), **expected}) + "\n")
     os.symlink(os.path.relpath(path, folder), os.path.join(folder, "version"))
 
 
@@ -170,7 +170,7 @@ def loaded(path):
     return lambda texts: list(zip(*session.run(fetches, {feed: texts}), strict=True))
 
 
-def run(ask, rows, size, threads, seen=None):
+def run(ask, rows, size, threads, points=None):
     """Sends all rows, `size` in a request, from many threads; returns figures.
 
     Args:
@@ -178,7 +178,7 @@ def run(ask, rows, size, threads, seen=None):
         rows: list of dict, what `load_rows` returns.
         size: int, texts per request.
         threads: int.
-        seen: list or None: gets (requests so far, memory in MB) after each request.
+        points: list or None: gets (requests so far, memory in MB) after each request.
     """
     starts = range(0, len(rows), size)
     turns, latencies, counts, failures = itertools.count(), [], {"wrong": 0, "ties": 0}, []
@@ -193,8 +193,8 @@ def run(ask, rows, size, threads, seen=None):
                 failures.append(error)
                 return
             latencies.append(time.perf_counter() - start)
-            if seen is not None:
-                seen.append((len(latencies), resident_mb()))
+            if points is not None:
+                points.append((len(latencies), resident_mb()))
             for row, answer in zip(some, answers, strict=True):
                 if kind := judged(row, answer):
                     counts[kind] += 1
@@ -212,8 +212,8 @@ def run(ask, rows, size, threads, seen=None):
     several = latencies if len(latencies) > 1 else 2 * latencies  # quantiles need two
     cuts = statistics.quantiles(several, n=100, method="inclusive")
     figures = {"sentences_per_second": round(len(rows) / seconds, 1), "wrong": counts["wrong"]}
-    named = {"median_ms": 50, "p95_ms": 95, "p99_ms": 99}
-    return figures | {name: round(1000 * cuts[n - 1], 1) for name, n in named.items()}
+    percentiles = {"median_ms": 50, "p95_ms": 95, "p99_ms": 99}
+    return figures | {name: round(1000 * cuts[n - 1], 1) for name, n in percentiles.items()}
 
 
 def judged(row, answer):

@@ -1,4 +1,4 @@
-"""How long programs take until they are of use: imports, --help, the first translation of a new process. And memory.
+"""Start-up time and memory of programs: imports, --help, the first translation of a new process.
 
 python -m benchmarks.startup
 python -m benchmarks.startup --rounds=10

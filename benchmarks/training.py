@@ -124,9 +124,9 @@ def our_steps(side, size, batches):
     step = new_step(hparams, a_step if side == "replicas" else 0, side == "compiled")
     from t2t_lite.training.feed import StepBatches
 
-    named = [{"inputs": inputs, "targets": targets} for inputs, targets in batches]
-    placed = [step.place(StepBatches(named[i : i + a_step], i)) for i in range(0, len(batches), a_step)]
-    return [lambda one=one: float(step(one)["objective"]["targets"]) for one in placed]
+    features = [{"inputs": inputs, "targets": targets} for inputs, targets in batches]
+    placed = [step.place(StepBatches(features[i : i + a_step], i)) for i in range(0, len(batches), a_step)]
+    return [lambda batch=batch: float(step(batch)["objective"]["targets"]) for batch in placed]
 
 
 def peer_steps(side, size, batches):

@@ -64,13 +64,13 @@ def products(model, hparams, batch):
 
     signature = [{name: tf.TensorSpec(ids.shape, ids.dtype) for name, ids in batch.items()}]
     traced = tf.function(gradients, input_signature=signature, autograph=False).get_concrete_function()
-    found = collections.Counter()
+    counts = collections.Counter()
     for op in traced.graph.get_operations():
         if "MatMul" in op.type:
             flags = ("transpose_a", "transpose_b") if op.type == "MatMul" else ("adj_x", "adj_y")
             shapes = [tuple(x.shape) for x in op.inputs]
-            found[op.type, *shapes, *map(op.get_attr, flags), op.inputs[0].dtype.name] += 1
-    return found
+            counts[op.type, *shapes, *map(op.get_attr, flags), op.inputs[0].dtype.name] += 1
+    return counts
 
 
 def operation(kind, a, b, turn_a, turn_b, dtype):
@@ -98,7 +98,7 @@ def self_times(folder):
     (path,) = glob.glob(f"{folder}/**/*.xplane.pb", recursive=True)
     with open(path, "rb") as file:
         (plane,) = [plane for plane in XSpace.FromString(file.read()).planes if plane.name == "/host:CPU"]
-    found = collections.Counter()
+    milliseconds = collections.Counter()
     for line in plane.lines:
         if not line.name.startswith("tf_"):  # else Python's thread, which waits
             continue
@@ -108,10 +108,10 @@ def self_times(folder):
             while outer and outer[-1][1] <= event.offset_ps:
                 outer.pop()
             if outer:
-                found[outer[-1][0]] -= event.duration_ps / 1e9
-            found[name] += event.duration_ps / 1e9
+                milliseconds[outer[-1][0]] -= event.duration_ps / 1e9
+            milliseconds[name] += event.duration_ps / 1e9
             outer.append((name, event.offset_ps + event.duration_ps))
-    return found
+    return milliseconds
 
 
 def profile(name, size, batches, rounds):
@@ -133,13 +133,13 @@ def profile(name, size, batches, rounds):
     counts = products(step.model, hparams, batch)
     alone, flops = {}, 0
     operations = {product: operation(*product) for product in counts}
-    for product, (_, own) in operations.items():
-        flops, alone[product] = flops + counts[product] * own, float("inf")
-    whole, times = float("inf"), {}
+    for product, (_, product_flops) in operations.items():
+        flops, alone[product] = flops + counts[product] * product_flops, float("inf")
+    step_seconds, times = float("inf"), {}
     for turn in range(rounds + 2):  # two to warm up
         seconds = cpu_seconds(lambda: float(step(placed)["objective"]["targets"]))
         if turn >= 2:
-            whole = min(whole, seconds)
+            step_seconds = min(step_seconds, seconds)
         for product, (run, _) in operations.items():
             alone[product] = min(alone[product], cpu_seconds(run))
     for _ in range(rounds):
@@ -153,9 +153,9 @@ def profile(name, size, batches, rounds):
         kinds[kind_of(name.rpartition(":")[2])] += milliseconds
     products_seconds = sum(counts[product] * alone[product] for product in counts)
     return {
-        "cpu_seconds": whole,
+        "cpu_seconds": step_seconds,
         "products": products_seconds,
-        "share": products_seconds / whole,
+        "share": products_seconds / step_seconds,
         "gflops_per_cpu_second": flops / products_seconds / 1e9,
         "kinds": kinds,
     }
@@ -172,16 +172,16 @@ def measure(result, flags):
     path = os.path.join(flags.bench_dir, f"batches_{batch_size}.npz")
     training.make(path, os.path.join(work.data_dir(flags.bench_dir), "*-train-*"), batch_size, 1)
     settings = {"path": path, "size": size, "threads": flags.threads, "rounds": rounds_of(flags, 2)}
-    found = {name: alone(sys.modules[__name__], name, **settings) for name in flags.sides}
+    profiles = {name: alone(sys.modules[__name__], name, **settings) for name in flags.sides}
     for case, name, figure in (
         ("one step", "cpu_seconds", "cpu_seconds"),
         ("its matrix products alone", "products", "cpu_seconds"),
         ("its matrix products alone", "share", "share"),
         ("its matrix products alone", "gflops_per_cpu_second", "gflops_per_cpu_second"),
     ):
-        result.add(case, figure, {side: [figures[name]] for side, figures in found.items()})
+        result.add(case, figure, {side: [figures[name]] for side, figures in profiles.items()})
     for kind in KINDS:
-        result.add(kind, "milliseconds", {side: [figures["kinds"].get(kind, 0)] for side, figures in found.items()})
+        result.add(kind, "milliseconds", {side: [figures["kinds"].get(kind, 0)] for side, figures in profiles.items()})
 
 
 def side(name, path, size, threads, rounds):

@@ -56,15 +56,15 @@ def parser():
 def batches(examples, batch_size, draw):
     """Yields lists of examples without end: each pass sorted by length with ties at random, its batches shuffled."""
     while True:
-        found, widest = [[]], 0
+        groups, widest = [[]], 0
         for pair in sorted(examples, key=lambda pair: (max(map(len, pair)), len(pair[0]), draw.random())):
             widest = max(widest, *map(len, pair))
-            if (len(found[-1]) + 1) * widest > batch_size:
-                found.append([])
+            if (len(groups[-1]) + 1) * widest > batch_size:
+                groups.append([])
                 widest = max(map(len, pair))
-            found[-1].append(pair)
-        draw.shuffle(found)
-        yield from found
+            groups[-1].append(pair)
+        draw.shuffle(groups)
+        yield from groups
 
 
 def read_examples(paths, pieces):
@@ -145,15 +145,15 @@ def translate(model, texts, pieces, flags, batch_size=32):
         eos_token_id=EOS_ID, decoder_start_token_id=EOS_ID, bos_token_id=EOS_ID, forced_bos_token_id=None,
     )  # fmt: skip
     rows = [[*pieces.encode(text), EOS_ID] for text in texts]
-    order, found = sorted(range(len(rows)), key=lambda at: len(rows[at])), [""] * len(rows)
+    order, translations = sorted(range(len(rows)), key=lambda at: len(rows[at])), [""] * len(rows)
     for start in range(0, len(order), batch_size):
-        chosen = order[start : start + batch_size]
-        ids = padded([rows[at] for at in chosen])
+        places = order[start : start + batch_size]
+        ids = padded([rows[at] for at in places])
         options.max_new_tokens = ids.shape[1] + 50
-        made = model.generate(input_ids=ids, attention_mask=(ids != PAD_ID).long(), generation_config=options)
-        for at, row in zip(chosen, made.tolist(), strict=True):
-            found[at] = pieces.decode([piece for piece in row if piece not in (PAD_ID, EOS_ID)])
-    return found
+        outputs = model.generate(input_ids=ids, attention_mask=(ids != PAD_ID).long(), generation_config=options)
+        for at, row in zip(places, outputs.tolist(), strict=True):
+            translations[at] = pieces.decode([piece for piece in row if piece not in (PAD_ID, EOS_ID)])
+    return translations
 
 
 def main(argv=None):

@@ -1,1 +1,1 @@
-"""The parts of `benchmarks/gpu.py`: what is measured, the sides that measure it, and how they are asked."""
+"""The parts of `benchmarks/gpu.py`: the cases, the processes that run them, and how they are called."""

@@ -2,8 +2,8 @@
 
 KERAS_BACKEND=jax python -m benchmarks.card.jax_step
 
-It trains translation models by one function that jax.jit compiles: gradients, Keras' Adam, and all that changes given
-to the function for good. TensorFlow is not imported, nor needed.
+It trains translation models with one function that jax.jit compiles: gradients, Keras' Adam, and donated state.
+TensorFlow is neither imported nor needed.
 """
 
 import gc
@@ -36,7 +36,7 @@ def new_model(case):
 def new_step(model, optimizer):
     """Returns a compiled function of (state, inputs, targets) that gives (state, loss).
 
-    The state is a tuple of what changes: weights, seeds of dropout, the optimizer's variables. Once given, it is gone.
+    The state is a tuple of weights, seeds of dropout and the optimizer's variables. It is donated: gone after the call.
     """
     import jax
 
@@ -88,19 +88,19 @@ class Work:
         return float(loss)
 
     def wait(self):
-        """Waits for all that was begun."""
+        """Waits for all pending work."""
         import jax
 
         jax.block_until_ready(self.state)
 
 
 class Side:
-    """What this process answers; it holds one case at a time."""
+    """The requests that this process answers; it holds one case at a time."""
 
     work, earlier = None, 0
 
     def hello(self):
-        """Says what is here."""
+        """Returns versions and the card."""
         import jax
         import keras
 

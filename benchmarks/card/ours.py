@@ -40,10 +40,10 @@ def hparams_of(case, **settings):
     from t2t_lite import registry
 
     policy = case.dtype if case.dtype == "float32" else f"mixed_{case.dtype}"
-    own = {**SIZES[case.model], "dtype_policy": policy, "layer_prepostprocess_dropout": DROPOUT, "random_seed": 1}
-    own |= {"clip_grad_norm": 0.0} if getattr(case, "language_model", False) else {"label_smoothing": SMOOTHING}
-    own |= {"max_length": case.length, "batch_size": case.tokens, **settings}
-    return registry.hparams(SETS.get(case.model, SETS["base"])).override_from_dict(own)
+    overrides = {**SIZES[case.model], "dtype_policy": policy, "layer_prepostprocess_dropout": DROPOUT, "random_seed": 1}
+    overrides |= {"clip_grad_norm": 0.0} if getattr(case, "language_model", False) else {"label_smoothing": SMOOTHING}
+    overrides |= {"max_length": case.length, "batch_size": case.tokens, **settings}
+    return registry.hparams(SETS.get(case.model, SETS["base"])).override_from_dict(overrides)
 
 
 def new_step(case, hparams, xla_compile=True, replicas=None):
@@ -92,7 +92,7 @@ class TrainingWork:
         from t2t_lite.training.feed import Feed
 
         class Rows(Problem):
-            """Those that `write_records` wrote."""
+            """The records that `write_records` wrote."""
 
             features = record_features = features_of(case)
 
@@ -107,14 +107,14 @@ class TrainingWork:
         self.flops = forward_flops(self.step.model, dict.fromkeys(features_of(case), case.length)).training(case.tokens)
 
     def warm(self):
-        """Takes the first steps, which compiles; returns what to say of it."""
+        """Takes the first steps, which compiles; returns figures."""
         started = time.perf_counter()
         self.take(1)
         seconds = time.perf_counter() - started
         return {"compile_seconds": round(seconds, 2), "loss": self.take(3), "flops": self.flops}
 
     def needs(self):
-        """Returns how much memory a step needs, as --describe estimates it, and what of it does not grow with rows."""
+        """Returns the memory of a step, as --describe estimates it, and the part that does not grow with rows."""
         from t2t_lite.models.cost import training_memory
 
         lengths = dict.fromkeys(features_of(self.case), self.case.length)
@@ -133,7 +133,7 @@ class TrainingWork:
         return float(result["nats"]["targets"]) / batches.counts["targets"]
 
     def run(self):
-        """Takes as many steps as a turn has; returns what was done."""
+        """Takes the steps of a turn; returns figures."""
         waited, launching, started = self.feed.seconds_waited, self.launching, time.perf_counter()
         loss = self.take(self.case.steps)
         seconds = time.perf_counter() - started
@@ -173,7 +173,7 @@ class SearchWork:
         )  # fmt: skip
 
     def warm(self):
-        """Searches, which compiles, then twice again; returns what to say of it."""
+        """Searches, which compiles, then twice again; returns figures."""
         started = time.perf_counter()
         self.run()
         seconds = time.perf_counter() - started
@@ -182,13 +182,13 @@ class SearchWork:
         return {"compile_seconds": round(seconds, 2)}
 
     def run(self):
-        """Searches once; returns what was done."""
-        found = self.searcher.search(self.sources, self.options)
-        lengths = {len(results[0].ids) for results in found}
+        """Searches once; returns the amount of work."""
+        outputs = self.searcher.search(self.sources, self.options)
+        lengths = {len(hypotheses[0].ids) for hypotheses in outputs}
         if lengths != {self.case.new}:
             raise RuntimeError(f"outputs have {sorted(lengths)} ids, expected {self.case.new}")
-        done = {"sentences": self.case.batch}
-        return done if self.case.work == "translate" else {**done, "tokens": self.case.batch * self.case.new}
+        work_done = {"sentences": self.case.batch}
+        return work_done if self.case.work == "translate" else {**work_done, "tokens": self.case.batch * self.case.new}
 
     def needs(self):
         """Nothing is estimated."""
@@ -222,12 +222,12 @@ def new_model(case):
 
 
 class Ours:
-    """What this process answers; it holds one case at a time."""
+    """The requests that this process answers; it holds one case at a time."""
 
     work, placed = None, None
 
     def hello(self):
-        """Says what is here."""
+        """Returns versions and the card."""
         import keras
         import tensorflow as tf
 
@@ -251,19 +251,19 @@ class Ours:
         case, started = from_json(case), time.perf_counter()
         self.work = (TrainingWork if case.work == "train" else SearchWork)(case, xla_compile)
         try:
-            said, self.placed = profile.placement(self.work.warm)
+            figures, self.placed = profile.placement(self.work.warm)
         except tf.errors.ResourceExhaustedError as error:
             words = next((line for line in error.message.splitlines() if "memory" in line), "out of memory")
             return {"error": words.rstrip("."), **self.work.needs()}
         if name := card():
             tf.config.experimental.reset_memory_stats(name.removeprefix("/device:"))
-        return {"ready_seconds": round(time.perf_counter() - started, 2), **said}
+        return {"ready_seconds": round(time.perf_counter() - started, 2), **figures}
 
     def turn(self):
         """Does the work of the case once."""
         started = time.perf_counter()
-        done = self.work.run()
-        return {"seconds": time.perf_counter() - started, **done, "peak_gb": peak_gb()}
+        figures = self.work.run()
+        return {"seconds": time.perf_counter() - started, **figures, "peak_gb": peak_gb()}
 
     def kernels(self, steps=5):
         """Returns the kernels and copies of the warm case by time: see `profile.kernels`."""

@@ -21,7 +21,7 @@ _KERNELS = 25  # on the page; all that were read are in result.json's neighbour
 
 
 class Page:
-    """What has been found so far, and the folder that it is written to.
+    """The results so far, and the folder that they are written to.
 
     Args:
         folder: str.
@@ -36,22 +36,22 @@ class Page:
         self.checks, self.profiles, self.is_right = [], {}, True
         self._flops = {}
 
-    def describe(self, card, said, driver):
+    def describe(self, card, hellos, driver):
         """Notes the card, its driver, and versions."""
         self.result.machine |= {"card": card, "driver": driver}
-        for side in said.values():
+        for side in hellos.values():
             self.result.versions |= {n: v for n, v in side.items() if n in ("torch", "transformers", "cuda") and v}
 
     def leave_out(self, what, why):
         """Notes what was not measured."""
         self.result.missing[what] = why
 
-    def check(self, title, found):
+    def check(self, title, answer):
         """Notes a check, which answered with "ok" and "says", or "error"."""
-        self.checks.append((title, bool(found.get("ok")), found.get("says") or found.get("error", "")))
-        self.is_right &= bool(found.get("ok"))
-        if "placement" in found:
-            self.profiles[f"placement, {title}"] = found["placement"]
+        self.checks.append((title, bool(answer.get("ok")), answer.get("says") or answer.get("error", "")))
+        self.is_right &= bool(answer.get("ok"))
+        if "placement" in answer:
+            self.profiles[f"placement, {title}"] = answer["placement"]
 
     @property
     def nothing_works(self):
@@ -59,44 +59,44 @@ class Page:
         steps = [ok for title, ok, _ in self.checks if title.startswith("step")]
         return bool(steps) and not any(steps)
 
-    def add_case(self, case, turns, said, peak, prefix=""):
+    def add_case(self, case, turns, warm_answers, peak, prefix=""):
         """Adds the figures of a case.
 
         Args:
             case: of `cases`.
             turns: {side: [answers to "turn"]}.
-            said: {side: answer to "warm"}.
+            warm_answers: {side: answer to "warm"}.
             peak: float, the card's operations per second, or None.
             prefix: str, of the case's title.
         """
         title = f"{prefix}{case.title}"
         unit = "sentences" if case.work == "translate" else "tokens"
         add = self.result.add
-        add(title, f"{unit}_per_second", {s: [t[unit] / t["seconds"] for t in found] for s, found in turns.items()})
-        if case.work == "train" and peak and (flops := self.flops_of(case, said)):
-            shares = {s: [case.steps * flops / t["seconds"] / peak for t in found] for s, found in turns.items()}
+        add(title, f"{unit}_per_second", {s: [t[unit] / t["seconds"] for t in answers] for s, answers in turns.items()})
+        if case.work == "train" and peak and (flops := self.flops_of(case, warm_answers)):
+            shares = {s: [case.steps * flops / t["seconds"] / peak for t in answers] for s, answers in turns.items()}
             add(title, "share_of_peak", shares)
-        if any("waiting" in t for found in turns.values() for t in found):
+        if any("waiting" in t for answers in turns.values() for t in answers):
             add(title, "waiting", {s: [t["waiting"] for t in f] for s, f in turns.items() if "waiting" in f[0]})
-        add(title, "peak_gb", {s: [t["peak_gb"] for t in found] for s, found in turns.items()})
+        add(title, "peak_gb", {s: [t["peak_gb"] for t in answers] for s, answers in turns.items()})
         add(
             title,
             "ready_seconds",
-            {s: [one["ready_seconds"]] for s, one in said.items() if "ready_seconds" in one},
+            {s: [answer["ready_seconds"]] for s, answer in warm_answers.items() if "ready_seconds" in answer},
         )
 
-    def flops_of(self, case, said):
+    def flops_of(self, case, warm_answers):
         """Returns the operations of a step of training, which our side counts; None before it did."""
-        if flops := said.get("ours", {}).get("flops"):
+        if flops := warm_answers.get("ours", {}).get("flops"):
             self._flops[case] = flops
         return self._flops.get(case)
 
-    def add_profile(self, what, title, found):
+    def add_profile(self, what, title, profile):
         """Adds the kernels or the placement of a case."""
-        self.profiles[f"{what}, {title}"] = found
+        self.profiles[f"{what}, {title}"] = profile
 
     def write(self, seconds):
-        """Writes all that has been found."""
+        """Writes all results so far."""
         self.result.seconds = round(seconds)
         os.makedirs(self.folder, exist_ok=True)
         folder = pathlib.Path(self.folder)
@@ -116,34 +116,34 @@ class Page:
         return "\n".join(["## Does it work?", "", "| check | passed | figures |", "|---|---|---|", *lines])
 
     def _kernels(self):
-        for title, found in self.profiles.items():
-            if not title.startswith("kernels") or not found.get("kernels"):
+        for title, profile in self.profiles.items():
+            if not title.startswith("kernels") or not profile.get("kernels"):
                 continue
-            rows = [f"| `{name[:90]}` | {ms:.3f} | {times:g} |" for name, ms, times in found["kernels"][:_KERNELS]]
-            copies = ", ".join(f"{name} {count:g}" for name, count in found["copies"].items()) or "none"
-            head = f"{found['milliseconds']:.2f} ms per step, a kernel runs in {found['busy']:.1%} of it."
-            if gaps := found.get("gaps"):
+            rows = [f"| `{name[:90]}` | {ms:.3f} | {times:g} |" for name, ms, times in profile["kernels"][:_KERNELS]]
+            copies = ", ".join(f"{name} {count:g}" for name, count in profile["copies"].items()) or "none"
+            head = f"{profile['milliseconds']:.2f} ms per step, a kernel runs in {profile['busy']:.1%} of it."
+            if gaps := profile.get("gaps"):
                 longest = ", ".join(f"{name}: {ms:.2f} ms" for name, ms, _ in gaps[:3])
-                head += f" {found['launches']:,} launches; the longest gaps per step: {longest}."
+                head += f" {profile['launches']:,} launches; the longest gaps per step: {longest}."
             yield "\n".join([
                 f"## {title[0].upper()}{title[1:]}", "", f"{head} Copies per step: {copies}.", "",
                 "| kernel | ms per step | times |", "|---|--:|--:|", *rows,
             ])  # fmt: skip
 
     def _placements(self):
-        for title, found in self.profiles.items():
-            if not title.startswith("placement") or not found.get("device"):
+        for title, profile in self.profiles.items():
+            if not title.startswith("placement") or not profile.get("device"):
                 continue
             host, crossings = (
-                ", ".join(f"`{name}` {count}" for name, count in found[what].items()) or "none"
+                ", ".join(f"`{name}` {count}" for name, count in profile[what].items()) or "none"
                 for what in ("host", "crossings")
             )
             yield f"{title[0].upper()}{title[1:]}. Operations on the host: {host}. Tensors that cross: {crossings}."
 
 
-def two_checks(found):
+def two_checks(answer):
     """Returns the two checks of `works.run`, or its error for both."""
-    return {name: found.get(name, found) for name in ("resumed", "export")}
+    return {name: answer.get(name, answer) for name in ("resumed", "export")}
 
 
 def first_match(path, pattern):

@@ -55,11 +55,11 @@ def translation_model(case):
         def forward(self, inputs, targets):
             # Of the dtype of the causal mask: two kinds are converted, with a warning, at every call.
             padding = torch.zeros(inputs.shape, device=inputs.device).masked_fill(inputs == 0, -math.inf)
-            found = self.layers(
+            states = self.layers(
                 self.embed(inputs), self.embed(F.pad(targets, (1, 0))[:, :-1]), tgt_mask=self.causal,
                 tgt_is_causal=True, src_key_padding_mask=padding, memory_key_padding_mask=padding,
             )  # fmt: skip
-            logits = found @ self.embedding.weight.T
+            logits = states @ self.embedding.weight.T
             return F.cross_entropy(
                 logits.reshape(-1, case.vocab_size), targets.reshape(-1), ignore_index=0, label_smoothing=SMOOTHING
             )

@@ -75,7 +75,7 @@ class TrainingWork:
         return torch.autocast(self.device.type, dtype=getattr(torch, self.case.dtype))
 
     def warm(self):
-        """Compiles, and takes a step on all batches; returns what to say of it."""
+        """Compiles, and takes a step on all batches; returns figures."""
         import torch
 
         how, why = "torch.compile" if self.compiles else "eager", ""
@@ -96,7 +96,7 @@ class TrainingWork:
         return {"loss": loss.item(), "peer": f"{self.name}, {how}"}
 
     def run(self):
-        """Takes as many steps as a turn has; returns what was done."""
+        """Takes the steps of a turn; returns figures."""
         for _ in range(self.case.steps):
             self.step()
         return {"tokens": self.case.tokens * self.case.steps}
@@ -125,31 +125,31 @@ class SearchWork:
         self.mask = torch.ones_like(self.ids)
 
     def run(self):
-        """Searches once; returns what was done."""
+        """Searches once; returns the amount of work."""
         import torch
 
         with torch.inference_mode():
-            found = self.model.generate(input_ids=self.ids, attention_mask=self.mask, generation_config=self.settings)
+            outputs = self.model.generate(input_ids=self.ids, attention_mask=self.mask, generation_config=self.settings)
         expected = self.case.batch, self.case.new + (1 if self.translates else self.case.length)
-        if tuple(found.shape) != expected:
-            raise RuntimeError(f"outputs have the shape {tuple(found.shape)}, expected {expected}")
-        done = {"sentences": self.case.batch}
-        return done if self.translates else {**done, "tokens": self.case.batch * self.case.new}
+        if tuple(outputs.shape) != expected:
+            raise RuntimeError(f"outputs have the shape {tuple(outputs.shape)}, expected {expected}")
+        figures = {"sentences": self.case.batch}
+        return figures if self.translates else {**figures, "tokens": self.case.batch * self.case.new}
 
     def warm(self):
-        """Searches twice; returns what to say of it."""
+        """Searches twice; returns figures."""
         for _ in range(2):
             self.run()
         return {"peer": f"Hugging Face {'Marian' if self.translates else 'GPT-2'}, generate"}
 
 
 class Peer:
-    """What this process answers; it holds one case at a time."""
+    """The requests that this process answers; it holds one case at a time."""
 
     work = None
 
     def hello(self):
-        """Says what is here. Raises `ImportError` without PyTorch."""
+        """Returns versions. Raises `ImportError` without PyTorch."""
         import torch
 
         try:
@@ -174,12 +174,12 @@ class Peer:
             work = TrainingWork(case, device, is_card and os.environ.get("T2T_PEER_COMPILE", "1") != "0")
         else:
             work = SearchWork(case, device)
-        said = work.warm()
+        figures = work.warm()
         _synchronize()
         self.work, seconds = work, time.perf_counter() - started
         if is_card:
             torch.cuda.reset_peak_memory_stats()  # compiling may have needed more
-        return {"ready_seconds": round(seconds, 2), **said}
+        return {"ready_seconds": round(seconds, 2), **figures}
 
     def turn(self):
         """Does the work of the case once."""
@@ -189,11 +189,11 @@ class Peer:
             raise RuntimeError("no case is warm")
         _synchronize()
         started = time.perf_counter()
-        done = self.work.run()
+        figures = self.work.run()
         _synchronize()
         seconds = time.perf_counter() - started
         peak = torch.cuda.max_memory_allocated() / 1e9 if torch.cuda.is_available() else 0.0
-        return {"seconds": seconds, **done, "peak_gb": peak}
+        return {"seconds": seconds, **figures, "peak_gb": peak}
 
     def drop(self):
         """Frees what the case holds."""

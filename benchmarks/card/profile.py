@@ -1,4 +1,4 @@
-"""Reads what TensorFlow says of a step that it has run: kernels by time, and which operations were on the host."""
+"""Reads TensorFlow's profile of a step: kernels by time, and which operations ran on the host."""
 
 import collections
 import glob
@@ -42,19 +42,19 @@ def kernels(work, steps):
                 spans.append((begin, begin + event.duration_ps / 1e9, name))
                 milliseconds[name] += event.duration_ps / 1e9 / steps
                 times[name] += 1 / steps
-    busy, reached, before = 0.0, min(spans, default=(0.0,))[0], ""
+    busy, reached, last_name = 0.0, min(spans, default=(0.0,))[0], ""
     gaps, gap_times = collections.Counter(), collections.Counter()
     for begin, end, name in sorted(spans):
         if begin > reached:
-            gap = f"{before[:40]} … {name[:40]}" if begin - reached > _LONG_GAP else "shorter ones"
+            gap = f"{last_name[:40]} … {name[:40]}" if begin - reached > _LONG_GAP else "shorter ones"
             gaps[gap] += (begin - reached) / steps
             gap_times[gap] += 1 / steps
         busy += max(0.0, end - max(begin, reached))
-        reached, before = max(reached, end), name
-    whole = reached - min((begin for begin, *_ in spans), default=0.0)
+        reached, last_name = max(reached, end), name
+    span = reached - min((begin for begin, *_ in spans), default=0.0)
     return {
-        "busy": busy / whole if whole else 0.0,
-        "milliseconds": whole / steps,
+        "busy": busy / span if span else 0.0,
+        "milliseconds": span / steps,
         "kernels": [[name, round(ms, 4), round(times[name], 2)] for name, ms in milliseconds.most_common(_MOST)],
         "launches": round(sum(times.values())),
         "gaps": [[name, round(ms, 4), round(gap_times[name], 2)] for name, ms in gaps.most_common(_MOST // 3)],
@@ -76,15 +76,15 @@ def placement(work):
     """
     from tensorflow.python.eager import context
 
-    own = context.context()
-    own.ensure_initialized()
-    own.enable_graph_collection()
+    eager_context = context.context()
+    eager_context.ensure_initialized()
+    eager_context.enable_graph_collection()
     try:
-        done = work()
-        metadata = own.export_run_metadata()
+        result = work()
+        metadata = eager_context.export_run_metadata()
     finally:
-        own.disable_graph_collection()
-    found = {"host": collections.Counter(), "device": collections.Counter()}
+        eager_context.disable_graph_collection()
+    operations = {"host": collections.Counter(), "device": collections.Counter()}
     crossings = collections.Counter()
     for graphs in metadata.function_graphs:
         for graph in graphs.partition_graphs:
@@ -93,5 +93,8 @@ def placement(work):
                 if node.op in ("_Send", "_HostSend"):
                     crossings[f"{node.attr['tensor_name'].s.decode()} from {where}"] += 1
                 elif node.op not in ("_Recv", "_HostRecv", "NoOp", "Const", "_Arg", "_Retval"):
-                    found[where][node.op] += 1
-    return done, {**{where: dict(ops.most_common()) for where, ops in found.items()}, "crossings": dict(crossings)}
+                    operations[where][node.op] += 1
+    return result, {
+        **{where: dict(ops.most_common()) for where, ops in operations.items()},
+        "crossings": dict(crossings),
+    }

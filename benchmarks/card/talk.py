@@ -1,4 +1,4 @@
-"""How `benchmarks/gpu.py` asks the sides, processes of their own: one line of JSON each way."""
+"""How `benchmarks/gpu.py` talks to its sides, which are separate processes: one line of JSON each way."""
 
 import contextlib
 import json
@@ -30,13 +30,13 @@ class Side:
             )  # fmt: skip
 
     def ask(self, do, **arguments):
-        """Sends a request, and does not wait for the answer."""
+        """Sends a request without waiting for the answer."""
         with contextlib.suppress(BrokenPipeError):  # then there is no answer either
             self._process.stdin.write(json.dumps({"do": do, **arguments}) + "\n")
             self._process.stdin.flush()
 
     def answer(self, seconds):
-        """Returns the answer, a dict: {"error": …} where there is none after so many seconds, which ends it."""
+        """Returns the answer, a dict; after so many seconds ends the process and returns {"error": …}."""
         started = time.monotonic()  # before the timer, which must not end the process earlier than this clock says
         timer = threading.Timer(max(seconds, 0.1), self._process.kill)
         timer.start()
@@ -71,9 +71,9 @@ def answer(handlers):
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            found = handlers[request.pop("do")](**request)
+            reply = handlers[request.pop("do")](**request)
         except Exception as error:
             traceback.print_exc()
             words = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-            found = {"error": f"{type(error).__name__}: {words[:300]}"}
-        print(json.dumps(found), flush=True)
+            reply = {"error": f"{type(error).__name__}: {words[:300]}"}
+        print(json.dumps(reply), flush=True)

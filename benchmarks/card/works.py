@@ -21,7 +21,7 @@ _TOLERANCE = 1e-3  # of logits in float32, without TF32, beside the CPU's
 
 
 def case_of(is_toy, dtype="float32"):
-    """Returns the Training that checks are made with: base, or a toy."""
+    """Returns the Training that the checks use: base, or a toy."""
     return Training("toy", 4, 8, dtype, 2, 100) if is_toy else Training("base", 64, 32, dtype)
 
 
@@ -44,8 +44,8 @@ def train_once(step, batches):
     """Takes one step on batches; returns its loss, in nats per target token."""
     from t2t_lite.training.feed import StepBatches
 
-    taken = StepBatches(batches, 0)
-    return float(step(step.place(taken))["nats"]["targets"]) / taken.counts["targets"]
+    step_batches = StepBatches(batches, 0)
+    return float(step(step.place(step_batches))["nats"]["targets"]) / step_batches.counts["targets"]
 
 
 def step(dtype, xla_compile, is_toy=False):
@@ -70,10 +70,10 @@ def logits(is_toy=False):
     case = case_of(is_toy)
     batch = random_batch(case)
     model = new_step(case, hparams_of(case), False).model
-    found = {}
+    logits_by_name = {}
     for name, is_tf32 in (("TF32", True), ("float32", False)):
         tf.config.experimental.enable_tensor_float_32_execution(is_tf32)
-        found[name] = model(batch, training=False).numpy()
+        logits_by_name[name] = model(batch, training=False).numpy()
     with tf.device("CPU:0"):
         twin = type(model).from_config(model.get_config())
         twin(batch, training=False)
@@ -81,13 +81,13 @@ def logits(is_toy=False):
             weight.assign(value.numpy())
         exact = twin(batch, training=False).numpy()
     tf.config.experimental.enable_tensor_float_32_execution(True)
-    differences = {name: float(np.abs(logits - exact).max()) for name, logits in found.items()}
+    differences = {name: float(np.abs(logits - exact).max()) for name, logits in logits_by_name.items()}
     says = f"largest difference {differences['float32']:.1e}, with TF32 {differences['TF32']:.1e}"
     return {"ok": differences["float32"] <= _TOLERANCE, "says": says, **differences}
 
 
 def search(is_toy=False):
-    """Compares beam search that XLA compiles with that which it does not, in float32 without TF32."""
+    """Compares beam search with and without XLA, in float32 without TF32."""
     import tensorflow as tf
 
     from benchmarks.card.cases import Translating
@@ -96,14 +96,14 @@ def search(is_toy=False):
     tf.config.experimental.enable_tensor_float_32_execution(False)
     case = Translating("toy", 2, "float32", 6, 5, 100) if is_toy else Translating("base", 8, "float32", 24, 16)
     work = SearchWork(case)
-    found = work.searcher.search(work.sources, work.options)
+    compiled = work.searcher.search(work.sources, work.options)
     options = dataclasses.replace(work.options, compile=False)
-    plain, placed = profile.placement(lambda: work.searcher.search(work.sources, options))
+    plain, placement = profile.placement(lambda: work.searcher.search(work.sources, options))
     tf.config.experimental.enable_tensor_float_32_execution(True)
-    same = [a[0].ids == b[0].ids for a, b in zip(found, plain, strict=True)]
-    gap = max(abs(a[0].score - b[0].score) for a, b in zip(found, plain, strict=True))
+    same = [a[0].ids == b[0].ids for a, b in zip(compiled, plain, strict=True)]
+    gap = max(abs(a[0].score - b[0].score) for a, b in zip(compiled, plain, strict=True))
     says = f"{sum(same)} of {len(same)} outputs equal, scores within {gap:.1e}"
-    return {"ok": gap <= _TOLERANCE, "says": says, "placement": placed}
+    return {"ok": gap <= _TOLERANCE, "says": says, "placement": placement}
 
 
 def replicas(is_toy=False):
@@ -126,11 +126,14 @@ def replicas(is_toy=False):
         hparams = hparams_of(case, learning_rate_constant=1.0, **settings)
         tf.keras.utils.set_random_seed(1)
         both = [f"/{kind}:0", f"/{kind}:1"]
-        own = Replicas(tf.distribute.MirroredStrategy(both), 2, "") if count == 2 else choose_replicas(int(bool(gpus)))
-        train = new_step(case, hparams, False, own)
-        before = [np.array(v) for v in train.model.trainable_variables]
+        if count == 2:
+            placement = Replicas(tf.distribute.MirroredStrategy(both), 2, "")
+        else:
+            placement = choose_replicas(int(bool(gpus)))
+        train = new_step(case, hparams, False, placement)
+        initial = [np.array(v) for v in train.model.trainable_variables]
         losses.append(train_once(train, batches))
-        weights.append([np.array(v) - old for v, old in zip(train.model.trainable_variables, before, strict=True)])
+        weights.append([np.array(v) - old for v, old in zip(train.model.trainable_variables, initial, strict=True)])
     norm = lambda arrays: sum(float((a.astype("float64") ** 2).sum()) for a in arrays) ** 0.5  # noqa: E731
     gap = norm([a - b for a, b in zip(*weights, strict=True)]) / norm(weights[1])
     says = f"updates differ by {gap:.1e} of their size, losses {losses[0]:.5f} and {losses[1]:.5f}"
@@ -159,8 +162,8 @@ def _differences(folders):
     import tensorflow as tf
 
     readers = [tf.train.load_checkpoint(tf.train.latest_checkpoint(folder)) for folder in folders]
-    kept = [n for n, d in readers[0].get_variable_to_dtype_map().items() if d == tf.float32]
-    pairs = [tuple(reader.get_tensor(name) for reader in readers) for name in kept]
+    names = [n for n, d in readers[0].get_variable_to_dtype_map().items() if d == tf.float32]
+    pairs = [tuple(reader.get_tensor(name) for reader in readers) for name in names]
     different = sum(not np.array_equal(*pair) for pair in pairs)
     square = lambda arrays: sum(float((np.asarray(a, "float64") ** 2).sum()) for a in arrays)  # noqa: E731
     return different, len(pairs), (square([a - b for a, b in pairs]) / square([a for a, _ in pairs])) ** 0.5
@@ -174,7 +177,7 @@ def run(is_toy=False):
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (registers the operations of the export)
 
-    half, whole = (2, 4) if is_toy else (20, 40)
+    half, all_steps = (2, 4) if is_toy else (20, 40)
     with tempfile.TemporaryDirectory() as folder:
         data = os.path.join(folder, "data")
         problem = "--problem=translate_ende_phrasebook"
@@ -186,11 +189,11 @@ def run(is_toy=False):
                 "--hparams_set=transformer_tiny", "--schedule=train", *words,
             )  # fmt: skip
 
-        first = [("straight", whole), ("halves", half)]
+        first = [("straight", all_steps), ("halves", half)]
         if not is_toy:  # a CPU adds in one order
-            first += [("free_straight", whole, "--nodeterministic"), ("free_halves", half, "--nodeterministic")]
-        _finish(*(train(*one) for one in first))
-        _finish(*(train(name, whole, *words) for name, steps, *words in first if steps == half))
+            first += [("free_straight", all_steps, "--nodeterministic"), ("free_halves", half, "--nodeterministic")]
+        _finish(*(train(*arguments) for arguments in first))
+        _finish(*(train(name, all_steps, *words) for name, steps, *words in first if steps == half))
         different, count, _ = _differences([f"{folder}/straight", f"{folder}/halves"])
         says = f"{different} of {count} variables differ from a run without interruption"
         if not is_toy:
@@ -199,10 +202,10 @@ def run(is_toy=False):
         resumed = {"ok": different == 0, "says": says}
         _finish(_command("t2t_exporter", f"--output_dir={folder}/straight", f"--export_dir={folder}/export"))
         (path,) = glob.glob(f"{folder}/export/*")
-        found = tf.saved_model.load(path).signatures["serving_default"](
+        outputs = tf.saved_model.load(path).signatures["serving_default"](
             inputs=tf.constant(["The old woman sleeps.", ""])
         )
-        texts = [text.decode() for text in found["outputs"].numpy()]
+        texts = [text.decode() for text in outputs["outputs"].numpy()]
         is_ok = len(texts) == 2 and texts[1] == ""
         return {"ok": resumed["ok"] and is_ok, "says": says, "resumed": resumed,
                 "export": {"ok": is_ok, "says": f"2 sentences gave {texts!r}"[:200]}}  # fmt: skip

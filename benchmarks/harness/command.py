@@ -65,13 +65,13 @@ def main(module, argv=None):
     if flags.side:
         module.side(flags.side, **flags.settings)
         return 0
-    chosen = [side for side in flags.sides.split(",") if side]
+    names = [side for side in flags.sides.split(",") if side]
     try:
-        if unknown := set(chosen) - set(module.SIDES):
+        if unknown := set(names) - set(module.SIDES):
             raise UserError(
                 f"--sides: {', '.join(sorted(unknown))}: unknown. Expected some of {', '.join(module.SIDES)}."
             )
-        result = run(module, flags, chosen or default_sides(module), argv)
+        result = run(module, flags, names or default_sides(module), argv)
         if flags.out:
             print(report.write_result(result, flags.out))
         else:

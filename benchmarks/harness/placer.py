@@ -67,35 +67,35 @@ def placed(function):
         list of Operation, list of Crossing, what is in a loop once.
     """
     graph = getattr(function, "graph", function)
-    given = {x.op.name: HOST if x.dtype == tf.int32 or not x.shape.rank else CARD for x in graph.inputs}
-    given |= {inner.op.name: CARD if "CPU:1" in outer.device else HOST for outer, inner in graph.captures}
-    library = {one.signature.name: one for one in graph.as_graph_def().library.function}
+    locations = {x.op.name: HOST if x.dtype == tf.int32 or not x.shape.rank else CARD for x in graph.inputs}
+    locations |= {inner.op.name: CARD if "CPU:1" in outer.device else HOST for outer, inner in graph.captures}
+    library = {definition.signature.name: definition for definition in graph.as_graph_def().library.function}
     operations, crossings = [], []
-    _place(graph, given, None, (), library, operations, crossings)
+    _place(graph, locations, None, (), library, operations, crossings)
     return operations, crossings
 
 
-def _place(graph, given, results, path, library, operations, crossings):
-    """Adds what is in a graph: `given` is {operation: where an input lies}, `results` where each has to, or None."""
-    found = _needed(graph)
-    devices, constant = _devices(found, given), _constant(found, given)
+def _place(graph, locations, results, path, library, operations, crossings):
+    """Adds the operations of a graph; `locations` is {operation: where an input lies}, `results` where results must."""
+    ops = _needed(graph)
+    devices, constant = _devices(ops, locations), _constant(ops, locations)
     memory, takers, same = {}, collections.defaultdict(set), {}
 
     def take(tensor, where, taker):
         if tensor.dtype not in _HANDLES and memory[tensor.ref()] != where:
             takers[same.get(tensor.ref(), tensor.ref()), where].add(taker)
 
-    for op in found:
+    for op in ops:
         device, (_, inputs, outputs) = devices[op.name], _kernel(op)
         if op.type == "Identity" and not op.device:  # TensorFlow leaves it out
             source, tensor = op.inputs[0].ref(), op.outputs[0].ref()
             same[tensor], memory[tensor] = same.get(source, source), memory[source]
             continue
         for i, tensor in enumerate(op.outputs):
-            memory[tensor.ref()] = given.get(op.name, HOST if i in outputs else device)
+            memory[tensor.ref()] = locations.get(op.name, HOST if i in outputs else device)
         for i, tensor in enumerate(() if op.name in constant else op.inputs):
             take(tensor, HOST if i in inputs else device, op.type)
-        if op.name not in given:
+        if op.name not in locations:
             computes = {memory[tensor.ref()] for tensor in op.outputs} or {device}
             operations.append(Operation(path, op.name, op.type, HOST if computes == {HOST} else CARD))
     for tensor, where in zip(graph.outputs, results or (), strict=results is not None):
@@ -103,7 +103,7 @@ def _place(graph, given, results, path, library, operations, crossings):
     for (ref, where), types in takers.items():
         tensor = ref.deref()
         crossings.append(Crossing(path, tensor.op.name, tensor.op.type, tensor.dtype.name, where, tuple(sorted(types))))
-    for op in found:
+    for op in ops:
         for attribute, first in _BODIES.items() if op.type in _CALLS and not _is_compiled(op, library) else ():
             if attribute in op.node_def.attr:
                 body = function_def_to_graph.function_def_to_graph(library[op.node_def.attr[attribute].func.name])
@@ -112,33 +112,33 @@ def _place(graph, given, results, path, library, operations, crossings):
                     lie[i] = memory[tensor.ref()] if tensor.dtype in _HANDLES else lie[i]
                 inner = {x.op.name: where for x, where in zip(body.inputs, lie, strict=True)}
                 there = HOST if attribute == "cond" else devices[op.name]
-                wanted = [HOST if x.dtype == tf.int32 else there for x in body.outputs]
-                _place(body, inner, wanted, (*path, op.name), library, operations, crossings)
+                result_locations = [HOST if x.dtype == tf.int32 else there for x in body.outputs]
+                _place(body, inner, result_locations, (*path, op.name), library, operations, crossings)
 
 
 def _needed(graph):
     """Returns the operations that TensorFlow does not prune, inputs first."""
     operations = graph.get_operations()
-    needed, waiting = {x.op.name for x in graph.inputs}, [x.op for x in graph.outputs] + list(graph.control_outputs)
+    names, waiting = {x.op.name for x in graph.inputs}, [x.op for x in graph.outputs] + list(graph.control_outputs)
     while waiting:
         op = waiting.pop()
-        if op.name not in needed:
-            needed.add(op.name)
+        if op.name not in names:
+            names.add(op.name)
             waiting += [x.op for x in op.inputs] + list(op.control_inputs)
-    return [op for op in operations if op.name in needed]
+    return [op for op in operations if op.name in names]
 
 
-def _constant(operations, given):
+def _constant(operations, locations):
     """Returns the names of operations whose results TensorFlow computes once."""
-    found = set()
+    names = set()
     for op in operations:
-        fixed = not (op.name in given or op.op_def.is_stateful or op.control_inputs or op.type in _CALLS)
-        if fixed and all(x.op.name in found for x in op.inputs):
-            found.add(op.name)
-    return found
+        fixed = not (op.name in locations or op.op_def.is_stateful or op.control_inputs or op.type in _CALLS)
+        if fixed and all(x.op.name in names for x in op.inputs):
+            names.add(op.name)
+    return names
 
 
-def _devices(operations, given):
+def _devices(operations, locations):
     """Returns {name of an operation: HOST or CARD, its device}."""
     group = {op.name: {op.name} for op in operations}
     for op in operations:
@@ -150,13 +150,13 @@ def _devices(operations, given):
                 group.update(dict.fromkeys(group[other], group[op.name]))
     devices = dict.fromkeys(group, CARD)
     for op in operations:
-        is_there = op.name in given and given[op.name] == HOST and op.outputs[0].dtype == tf.resource
+        is_there = op.name in locations and locations[op.name] == HOST and op.outputs[0].dtype == tf.resource
         if is_there or not _kernel(op)[0] or ("CPU" in op.device and "CPU:1" not in op.device):
             devices.update(dict.fromkeys(group[op.name], HOST))
     for op in operations:
         if op.type in ("Shape", "ShapeN", "Size", "Rank") and not op.device:
             devices[op.name] = devices[op.inputs[0].op.name]
-        elif not (op.inputs or op.device or op.name in given):
+        elif not (op.inputs or op.device or op.name in locations):
             takers = {devices.get(taker.name, HOST) for tensor in op.outputs for taker in tensor.consumers()}
             devices[op.name] = HOST if takers == {HOST} else devices[op.name]
     return devices
@@ -165,7 +165,7 @@ def _devices(operations, given):
 def _is_compiled(op, library):
     attributes = op.node_def.attr
     both = [attributes, library[attributes["f"].func.name].attr] if "f" in attributes else [attributes]
-    return any("_XlaMustCompile" in each and each["_XlaMustCompile"].b for each in both)
+    return any("_XlaMustCompile" in attrs and attrs["_XlaMustCompile"].b for attrs in both)
 
 
 def _kernel(op):
@@ -182,19 +182,19 @@ def _kernel(op):
 
 @functools.cache
 def _kernels(op_type):
-    """Returns ({attribute: its types}, names of what is in host memory) of kernels: a GPU's own, then any device's."""
-    found = {"GPU": [], "DEFAULT": []}
+    """Returns ({attribute: its types}, names in host memory) of kernels: a GPU's own, then any device's."""
+    by_device = {"GPU": [], "DEFAULT": []}
     for kernel in kernels.get_registered_kernels_for_op(op_type).kernel:
-        if kernel.device_type in found and not kernel.label:
+        if kernel.device_type in by_device and not kernel.label:
             types = {c.name: set(c.allowed_values.list.type) for c in kernel.constraint if c.allowed_values.list.type}
-            found[kernel.device_type].append((types, set(kernel.host_memory_arg)))
-    return found["GPU"] + found["DEFAULT"]
+            by_device[kernel.device_type].append((types, set(kernel.host_memory_arg)))
+    return by_device["GPU"] + by_device["DEFAULT"]
 
 
 def _indices(op, args, names):
     """Returns which tensors belong to the arguments with some names."""
-    named = []
+    owners = []
     for arg in args:
         listed = op.node_def.attr[arg.type_list_attr].list.type if arg.type_list_attr else [arg.type]
-        named += [arg.name] * (op.node_def.attr[arg.number_attr].i if arg.number_attr else len(listed))
-    return {i for i, name in enumerate(named) if name in names}
+        owners += [arg.name] * (op.node_def.attr[arg.number_attr].i if arg.number_attr else len(listed))
+    return {i for i, name in enumerate(owners) if name in names}

@@ -5,7 +5,7 @@ from t2t_lite import pictures
 
 
 def draws(result):
-    """Whether there is anything to draw: several figures, or one that was followed."""
+    """Whether there is anything to draw: several figures, or one that was followed over time."""
     return bool(result.growth) or sum(len(m["sides"]) for m in result.measurements) > 1
 
 
@@ -19,8 +19,8 @@ def draw(result):
     panels = {}
     for measurement in result.measurements:
         # Tables have all. Rates of CPU time would look here like those of the clock.
-        drawn = any(spread["high"] for spread in measurement["sides"].values())
-        if drawn and "cpu_second" not in measurement["figure"]:
+        is_drawn = any(spread["high"] for spread in measurement["sides"].values())
+        if is_drawn and "cpu_second" not in measurement["figure"]:
             panels.setdefault(measurement["figure"], []).append(measurement)
     sides = [side for side in result.labels if any(side in m["sides"] for m in [*result.measurements, *result.growth])]
     heights = [sum(0.24 * (len(m["sides"]) + 1) for m in group) for group in panels.values()]

@@ -41,10 +41,10 @@ def with_tables(text, results):
 
 def quality_table(results):
     """Returns the table of scores: a row for the newest result of each name that has a score."""
-    lines, seen = ["| data | model | hardware | time | score |", "|---|---|---|--:|---|"], set()
+    lines, names = ["| data | model | hardware | time | score |", "|---|---|---|--:|---|"], set()
     for path, result in results:
-        if result.quality and result.name not in seen:
-            seen.add(result.name)
+        if result.quality and result.name not in names:
+            names.add(result.name)
             q = result.quality
             data = f"[{q['data']}](benchmarks/results/{path.name}) {q['part']}"
             cells = data, q["model"], f"{result.machine['cores']} CPU cores", q["time"], q["score"]
@@ -61,17 +61,20 @@ def speed_table(results):
                 for side, ratio in measurement["ratios"].items():
                     key = result.name, measurement["case"], side
                     newest.setdefault(key, {}).setdefault(_hardware(result), (path.name, ratio["median"]))
-    found = {row[:3]: {**newest.get(row[:3], {}), **newest.get(_ON_A_CARD.get(row[:3]), {})} for row in SPEED_ROWS}
-    hardware = sorted({name for own in found.values() for name in own}, key=lambda name: (" cores" not in name, name))
+    ratios = {row[:3]: {**newest.get(row[:3], {}), **newest.get(_ON_A_CARD.get(row[:3]), {})} for row in SPEED_ROWS}
+    hardware = sorted(
+        {name for by_hardware in ratios.values() for name in by_hardware},
+        key=lambda name: (" cores" not in name, name),
+    )
     lines = [
         f"| speed of t2t_lite relative to a peer, base model | peer | {' | '.join(hardware)} |",
         f"|---|---|{'--:|' * len(hardware)}",
     ]
     for *key, text, beside in SPEED_ROWS:
-        own = found[tuple(key)]
-        if own and text:
-            text = f"[{text}](benchmarks/results/{next(iter(own.values()))[0]})"
-        cells = [f"{own[name][1]:.2f}" if name in own else "" for name in hardware]
+        by_hardware = ratios[tuple(key)]
+        if by_hardware and text:
+            text = f"[{text}](benchmarks/results/{next(iter(by_hardware.values()))[0]})"
+        cells = [f"{by_hardware[name][1]:.2f}" if name in by_hardware else "" for name in hardware]
         lines.append(f"| {text} | {beside} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""What a benchmark has measured: figures by side and turn, with the command, the commit and the machine. Kept as JSON.
+"""The result of a benchmark: figures by side and turn, with the command, the commit and the machine. Stored as JSON.
 
 A result is a folder, `<name>_<date>/`, with `result.json`, a page and a picture (`report.py`). It appears when it is
 complete, and is never overwritten: a second result of the same day gets a number.
@@ -119,8 +119,8 @@ class Result:
             pairs = [(a, b) for a, b in zip(sides[first], sides[side], strict=False) if b]
             if pairs and figure not in _WITHOUT_RATIOS:
                 ratios[side] = spread([a / b for a, b in pairs])
-        found = {side: spread(turns) for side, turns in sides.items()}
-        self.measurements.append({"case": case, "figure": figure, "sides": found, "ratios": ratios})
+        spreads = {side: spread(turns) for side, turns in sides.items()}
+        self.measurements.append({"case": case, "figure": figure, "sides": spreads, "ratios": ratios})
 
     def add_turns(self, case, turns):
         """Adds a measurement for each figure in `turns`, {side: [{figure: float} of each turn]}."""
@@ -131,8 +131,8 @@ class Result:
     def add_growth(self, case, figure, x, sides):
         """Adds a figure that is followed over steps or requests.
 
-        Kept are the points, the slope of the least-squares line through the later half of them, per unit of x, and
-        `later`: by which share of the median of that half the line rises over it.
+        Stored are the points, the slope of the least-squares line through their later half, per unit of x, and
+        `later`: how much the line rises over that half, as a share of the half's median.
 
         Args:
             case: str.
@@ -140,16 +140,16 @@ class Result:
             x: str, what the figure is followed over, such as "steps".
             sides: {side: list of (x, y)}, four points at least.
         """
-        found = {}
+        lines = {}
         for side, points in sides.items():
             half = points[len(points) // 2 :]
             xs, ys = zip(*half, strict=True)
             slope = statistics.linear_regression(xs, ys).slope
             later = slope * (xs[-1] - xs[0]) / statistics.median(ys)
             every_x, every_y = zip(*points, strict=True)
-            found[side] = {"x": list(every_x), "y": [rounded(y) for y in every_y]}
-            found[side] |= {"slope": rounded(slope), "later": rounded(later)}
-        self.growth.append({"case": case, "figure": figure, "x": x, "sides": found})
+            lines[side] = {"x": list(every_x), "y": [rounded(y) for y in every_y]}
+            lines[side] |= {"slope": rounded(slope), "later": rounded(later)}
+        self.growth.append({"case": case, "figure": figure, "x": x, "sides": lines})
 
     def check(self):
         """Raises `UserError` unless the result says how to repeat it and has figures."""
@@ -161,8 +161,8 @@ class Result:
     def to_json(self):
         """Returns the text of `result.json`. Raises `UserError`: see `check`."""
         self.check()
-        kept = {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, {}, [])}
-        return json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
+        fields = {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, {}, [])}
+        return json.dumps(fields, indent=1, ensure_ascii=False) + "\n"
 
 
 def new_result(name, title, labels, argv=None):
@@ -198,8 +198,8 @@ def cpu_name(result):
 def spread(turns):
     """Returns {"median", "low", "high", "turns"} of figures, one per turn."""
     turns = [float(turn) for turn in turns]
-    found = {"median": statistics.median(turns), "low": min(turns), "high": max(turns)}
-    return {**{name: rounded(value) for name, value in found.items()}, "turns": [rounded(turn) for turn in turns]}
+    summary = {"median": statistics.median(turns), "low": min(turns), "high": max(turns)}
+    return {**{name: rounded(value) for name, value in summary.items()}, "turns": [rounded(turn) for turn in turns]}
 
 
 def rounded(value):
@@ -239,15 +239,15 @@ def commit():
     """Returns the commit's short hash, with "+" where code differs from it, or "unknown" outside a Git repository."""
 
     def git(*words):
-        done = subprocess.run(["git", *words], cwd=REPOSITORY, capture_output=True, text=True)
-        return done.stdout.strip() if done.returncode == 0 else None
+        process = subprocess.run(["git", *words], cwd=REPOSITORY, capture_output=True, text=True)
+        return process.stdout.strip() if process.returncode == 0 else None
 
     try:
-        found = git("rev-parse", "--short", "HEAD")
-        changed = git("status", "--porcelain", "--", ".", *_NOT_CODE)
+        short_hash = git("rev-parse", "--short", "HEAD")
+        differences = git("status", "--porcelain", "--", ".", *_NOT_CODE)
     except FileNotFoundError:
         return "unknown"
-    return f"{found}{'+' if changed else ''}" if found else "unknown"
+    return f"{short_hash}{'+' if differences else ''}" if short_hash else "unknown"
 
 
 def machine():
@@ -266,10 +266,10 @@ def machine():
 
 def versions():
     """Returns {package: version} of Python and of those packages that are installed."""
-    found = {"python": platform.python_version()}
+    by_package = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
-            found[package] = importlib.metadata.version(package)
+            by_package[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return by_package

@@ -17,9 +17,9 @@ README = record.REPOSITORY / "README.md"
 
 def read_all(folder=record.RESULTS):
     """Returns [(path of its folder, Result)] of all results, the newest of each name first, names in order."""
-    found = [(path.parent, record.read_result(path)) for path in sorted(pathlib.Path(folder).glob("*/result*.json"))]
-    newest_first = sorted(found, key=lambda one: (one[1].date, _number(one[0].name)), reverse=True)
-    return sorted(newest_first, key=lambda one: one[1].name)
+    results = [(path.parent, record.read_result(path)) for path in sorted(pathlib.Path(folder).glob("*/result*.json"))]
+    newest_first = sorted(results, key=lambda entry: (entry[1].date, _number(entry[0].name)), reverse=True)
+    return sorted(newest_first, key=lambda entry: entry[1].name)
 
 
 def write_result(result, folder=record.RESULTS):
@@ -95,14 +95,14 @@ def index(results):
         "measures one benchmark, and `BENCH_FLAGS=--quick` tries small sizes. A folder has the command as typed, every "
         "turn, and notes. A result is of its commit, and not measured again at each.",
     ]
-    older, seen = [], {}
+    older, cpus = [], {}
     for path, result in results:
         cpu = record.cpu_name(result)
-        if cpu in seen.setdefault(result.name, []):
+        if cpu in cpus.setdefault(result.name, []):
             older.append(f"* [{path.name}]({path.name}): {result.title}; {cpu}, {result.date}")
             continue
-        title = f"## {result.name}: {result.title}" if not seen[result.name] else f"### On {cpu}"
-        seen[result.name].append(cpu)
+        title = f"## {result.name}: {result.title}" if not cpus[result.name] else f"### On {cpu}"
+        cpus[result.name].append(cpu)
         command = f"```bash\n{result.command}\n```"
         q = result.quality
         score = [f"{q['data']} {q['part']}: **{q['score']}**; {q['model']}, {q['time']}."] if q else []
@@ -179,8 +179,8 @@ def _growth_table(result, growth):
 
 def _number(name):
     """Returns the number of a folder, name_date or name_date_number."""
-    found = re.search(r"\d{4}-\d\d-\d\d_(\d+)$", name)
-    return int(found[1]) if found else 1
+    match = re.search(r"\d{4}-\d\d-\d\d_(\d+)$", name)
+    return int(match[1]) if match else 1
 
 
 if __name__ == "__main__":

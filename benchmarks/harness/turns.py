@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]  # where `python -m benchmark
 
 
 def take_turns(commands, rounds):
-    """Starts one process per side and lets them take turns. A side that cannot start is left out, and said.
+    """Starts one process per side and lets them take turns. A side that cannot start is reported and left out.
 
     A process prints a line when it is warm, then for each line of its standard input one JSON object of figures:
     `answer_turns` does that.
@@ -56,7 +56,7 @@ def take_turns(commands, rounds):
 
 
 def answer_turns(work, unit="tokens"):
-    """Says that this process is warm, then works once for each line of standard input, and prints how fast.
+    """Prints that this process is warm, then works once for each line of standard input and prints the rates.
 
     Args:
         work: function without arguments; returns how many units it did, or a dict of figures.
@@ -65,9 +65,9 @@ def answer_turns(work, unit="tokens"):
     print(json.dumps({"warm": True}), flush=True)
     for _ in sys.stdin:
         cpu, started = time.process_time(), time.perf_counter()
-        done = work()
+        result = work()
         seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-        figures = done if isinstance(done, dict) else rates(done, seconds, cpu, unit)
+        figures = result if isinstance(result, dict) else rates(result, seconds, cpu, unit)
         print(json.dumps({**figures, "peak_mb": round(peak_mb(), 1)}), flush=True)
 
 
@@ -78,13 +78,13 @@ def rates(count, seconds, cpu, unit="tokens"):
 
 def run_alone(command):
     """Runs a process that prints a JSON object on its last line, and returns that. Raises `RuntimeError`."""
-    done = subprocess.run(
+    process = subprocess.run(
         command, capture_output=True, text=True, env=_environment(), stdin=subprocess.DEVNULL, cwd=ROOT
     )
-    if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        raise RuntimeError(f"{' '.join(command)}: {lines[-1] if lines else f'status {done.returncode}'}")
-    return json.loads(done.stdout.splitlines()[-1])
+    if process.returncode:
+        lines = process.stderr.strip().splitlines()
+        raise RuntimeError(f"{' '.join(command)}: {lines[-1] if lines else f'status {process.returncode}'}")
+    return json.loads(process.stdout.splitlines()[-1])
 
 
 def resident_mb(pid="self"):

@@ -1,4 +1,4 @@
-"""What benchmarks share: texts of natural lengths, a model trained on them, batches. Made once, in a folder.
+"""Inputs that benchmarks share: texts of natural lengths, a model trained on them, batches. Made once, in a folder.
 
 The texts are one to five sentences of the phrasebook in a line, drawn so that lengths vary as in a real corpus (about 8
 to 70 pieces); nothing has to be downloaded. `--run` and `--text` of some benchmarks take a model and a text of yours.
@@ -45,8 +45,8 @@ def write_texts(folder):
     for split, count in _SIZES.items():
         lines = []
         for number in draw.choices(range(1, 6), _SHARES, k=count):
-            chosen = draw.choices(pairs, k=number)
-            lines.append([" ".join(text.strip() for text in side) for side in zip(*chosen, strict=True)])
+            sentences = draw.choices(pairs, k=number)
+            lines.append([" ".join(text.strip() for text in side) for side in zip(*sentences, strict=True)])
         for at, side in enumerate(("en", "de")):
             pathlib.Path(folder, f"{split}.{side}").write_text("".join(f"{line[at]}\n" for line in lines), "utf-8")
 
@@ -64,14 +64,14 @@ def add_flags(parser):
 def model_and_texts(flags, norm="pre"):
     """Returns (run, path of its source sentences, path of their translations), made unless flags name them."""
     run = flags.run or trained_run(flags.bench_dir, 10 if flags.quick else flags.steps, norm)
-    given = texts(flags.bench_dir)
-    return run, flags.text or given["test.en"], flags.reference or given["test.de"]
+    paths = texts(flags.bench_dir)
+    return run, flags.text or paths["test.en"], flags.reference or paths["test.de"]
 
 
 def data_dir(folder):
     """Returns the folder of records of `texts`, problem translate_own."""
-    found, path = texts(folder), os.path.join(folder, "data")
-    splits = [f"--{split}_files={found[f'{split}.en']},{found[f'{split}.de']}" for split in _SIZES]
+    paths, path = texts(folder), os.path.join(folder, "data")
+    splits = [f"--{split}_files={paths[f'{split}.en']},{paths[f'{split}.de']}" for split in _SIZES]
     _once(path, "t2t-datagen", "--problem=translate_own", f"--data_dir={path}", f"--vocab_size={VOCAB_SIZE}", *splits)
     return path
 
@@ -87,11 +87,11 @@ def trained_run(folder, steps, norm="pre"):
 
 
 def _once(path, command, *words):
-    """Runs one of the package's commands, which goes on where it was stopped, unless it has ended well before."""
-    done = pathlib.Path(f"{path}.done")
-    if not done.exists():
+    """Runs one of the package's commands, resuming where it stopped, unless it has succeeded before."""
+    marker = pathlib.Path(f"{path}.done")
+    if not marker.exists():
         subprocess.run([pathlib.Path(sys.executable).with_name(command), *words], check=True, stdout=subprocess.DEVNULL)
-        done.touch()
+        marker.touch()
 
 
 if __name__ == "__main__":
