@@ -10,7 +10,7 @@ WIDTH, LEFT, BOX, FILE, GAP = 800, 16, 172, 150, 26
 LANE, BETWEEN, HEAD = 104, 34, 34
 GREY = "#6b7280"
 
-# Of each lane: its command and what it does; three files or folders with what happens there; what is written.
+# For each lane: its command with a description; three files or folders with their purpose; the outputs.
 LANES = (
     (
         "t2t-datagen",
@@ -101,7 +101,7 @@ def _arrow(drawing, x1, x2, y):
 
 
 def _elbow(drawing, source, target, around=False):
-    """Draws the way from what a lane writes to the first box of another: directly below, or around those between."""
+    """Draws the line from a lane's output to the first box of another: directly below, or around those between."""
     begin_top, end_top = (LEFT + i * (LANE + BETWEEN) for i in (source, target))
     file, edge = LEFT + 16 + 3 * (BOX + GAP), LEFT - 10
     above, end = end_top - BETWEEN / 2, end_top + HEAD + 29

@@ -1,4 +1,4 @@
-"""Writes the tables of the pages in PARTS that the code knows: `make docs`."""
+"""Writes the tables of the pages in PARTS that follow from the code: `make docs`."""
 
 import csv
 import importlib
@@ -64,8 +64,8 @@ def short_table(module, model, vocab_size):
 
 def sets_of(module):
     """Returns the names of the sets that a module defines, in its order."""
-    found = {n: f for n, f in vars(module).items() if callable(f) and n in registry.list_hparams()}
-    return [name for name, function in found.items() if function.__module__ == module.__name__]
+    functions = {n: f for n, f in vars(module).items() if callable(f) and n in registry.list_hparams()}
+    return [name for name, function in functions.items() if function.__module__ == module.__name__]
 
 
 def lines(rows):
@@ -74,7 +74,7 @@ def lines(rows):
 
 
 def row(name, model="transformer", vocab_size=VOCAB_SIZE):
-    """Returns the cells of one set; all numbers of the model are the built model's."""
+    """Returns the cells of one set; all numbers of the model are those of the built model."""
     hparams = registry.hparams(name)
     model = shapes_only(registry.model(model), hparams, vocab_size)
     stacks = [*model.stacks().values()]
@@ -131,7 +131,7 @@ def settings_table(settings):
 
 
 def decoding_ranges():
-    """Returns the table of what each number or word of `--decode_hparams` may be."""
+    """Returns the table of the possible values of `--decode_hparams`."""
     rows = [(f"`{s.name}`", f"`{s.default}`", _may_be(s)) for s in decode_settings().values() if s.limits]
     return lines([("name", "default", "may be"), ("---",) * 3, *rows])
 
@@ -167,11 +167,11 @@ def flag_table(*commands):
         declared, rows = [flags_of(command) for command in commands], []
         for row in read_rows("tensor2tensor_flags.tsv"):
             if row["commands"] == " ".join(commands):
-                found = [flag_status(flags, row["flag"]) for flags in declared]
+                statuses = [flag_status(flags, row["flag"]) for flags in declared]
                 # Where one command has it, the others' reasons are in their own messages.
-                why = "" if ("yes", "") in found else found[0][1]
+                why = "" if ("yes", "") in statuses else statuses[0][1]
                 note = row["difference"] or why
-                rows.append((f"`--{row['flag']}`", row["default"], *(status for status, _ in found), note))
+                rows.append((f"`--{row['flag']}`", row["default"], *(status for status, _ in statuses), note))
         names = [f"t2t-{command.replace('_', '-')}" for command in commands]
         return lines([("flag", "default there", *names, "what differs"), ("---",) * (len(names) + 3), *rows])
 
@@ -180,8 +180,10 @@ def flag_table(*commands):
 
 def other_flags():
     """Returns the table of tensor2tensor's flags, of other modules or older versions, that are errors here."""
-    known = {row["flag"] for row in read_rows("tensor2tensor_flags.tsv")}
-    rows = [(code(names, "--"), answer) for names, answer in tensor2tensor_names.FLAGS if not {*names.split()} <= known]
+    current = {row["flag"] for row in read_rows("tensor2tensor_flags.tsv")}
+    rows = [
+        (code(names, "--"), answer) for names, answer in tensor2tensor_names.FLAGS if not {*names.split()} <= current
+    ]
     return lines([("tensor2tensor", "here"), ("---",) * 2, *rows])
 
 
@@ -238,8 +240,8 @@ def page(name):
     text = (FOLDER / name).read_text(encoding="utf-8")
     for part, make in PARTS[name].items():
         begin = BEGIN.format(part)
-        before, rest = text.split(begin)
-        text = before + begin + "\n" + make() + "\n" + END + rest.split(END, 1)[1]
+        head, rest = text.split(begin)
+        text = head + begin + "\n" + make() + "\n" + END + rest.split(END, 1)[1]
     return text
 
 

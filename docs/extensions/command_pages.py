@@ -34,21 +34,21 @@ def page(name, module):
 
 
 def _block(paragraph):
-    """Returns a paragraph of a docstring: text, or, indented, what is typed."""
+    """Returns a paragraph of a docstring: text, or commands if it is indented."""
     if paragraph.startswith("    "):
         return f".. code-block:: bash\n\n{paragraph}"
     return _text(paragraph)
 
 
 def _text(words):
-    """Returns text as it is; flags and what is back-quoted become code."""
+    """Returns text with flags and back-quoted words as code."""
     parts = re.split(r"(`[^`]+`|--\w[\w-]*(?:=[^\s,;:)]*[^\s,;:.)])?)", words)
     return "".join(f"``{part.strip('`')}``" if i % 2 else re.sub(r"([\\`*_|<>])", r"\\\1", part)
                    for i, part in enumerate(parts))  # fmt: skip
 
 
 def write_pages(app):
-    """Writes the pages and their index; those that are as they should be keep their time."""
+    """Writes the pages and their index; unchanged files keep their time."""
     modules = commands.modules()
     pages = {name: page(name, module) for name, module in modules.items()}
     lines = [INDEX, ".. list-table::\n   :widths: 25 75\n\n"]

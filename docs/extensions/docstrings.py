@@ -1,4 +1,4 @@
-"""Docstrings as they are written here, in reStructuredText: back-quoted names, and code indented below a colon."""
+"""Converts this package's docstrings to reStructuredText: back-quoted names, and code indented below a colon."""
 
 import re
 
@@ -18,20 +18,20 @@ def rewrite(app, what, name, obj, options, lines):
 
 
 def _marked(line):
-    """Returns a line with its back-quoted words marked as links (to what is documented: see `resolve`) or as code."""
+    """Returns a line with its back-quoted words marked as links (see `resolve`) or as code."""
     parts = QUOTED.split(line)
     for i, part in enumerate(parts):
         if i % 2 == 0:
             parts[i] = re.sub(r"(?<=\w)_(?!\w)", r"\\_", part)  # a reference, to reStructuredText
             continue
         words = part.strip("`")
-        marked = f":py:obj:`{words}`" if NAME.fullmatch(words) else f"``{words}``"
-        parts[i] = marked + ("\\ " if re.match(r"\w", parts[i + 1]) else "")
+        link = f":py:obj:`{words}`" if NAME.fullmatch(words) else f"``{words}``"
+        parts[i] = link + ("\\ " if re.match(r"\w", parts[i + 1]) else "")
     return "".join(parts)
 
 
 def _is_code(lines, i):
-    """Whether a blank line and a block that is indented by four follow."""
+    """Returns whether a blank line and a block indented by four follow."""
     if i + 2 >= len(lines) or lines[i + 1].strip():
         return False
     indent = len(lines[i]) - len(lines[i].lstrip())
@@ -46,14 +46,14 @@ def resolve(app, env, node, contnode):
     domain = env.domains.python_domain
     target = node["reftarget"].removesuffix("()")
     for name in dict.fromkeys([target, target.rpartition(".")[2]]):  # a type may be named by the module that defines it
-        found = domain.find_obj(env, node.get("py:module"), node.get("py:class"), name, None, searchmode=1)
-        if len(found) == 1:
+        objects = domain.find_obj(env, node.get("py:module"), node.get("py:class"), name, None, searchmode=1)
+        if len(objects) == 1:
             return domain.resolve_xref(env, node["refdoc"], app.builder, node["reftype"], name, node, contnode)
     return None
 
 
 def draw_dashes(app, doctree):
-    """Puts a dash between an argument and what is said of it, without changing `--name` elsewhere."""
+    """Puts a dash between an argument and its description, without changing `--name` elsewhere."""
     for text in list(doctree.findall(nodes.Text)):
         if text.startswith(" -- "):
             text.parent.replace(text, nodes.Text(text.replace(" -- ", " – ", 1)))

@@ -1,4 +1,4 @@
-"""A link to a folder leads to its README.md, as it does where repositories are shown; without one, its words stay."""
+"""Makes links to folders lead to their README.md, as on code hosts; without one, only the text remains."""
 
 import pathlib
 
@@ -7,7 +7,7 @@ from sphinx.transforms import SphinxTransform
 
 
 class FolderLinks(SphinxTransform):
-    """Turns Markdown's links to folders into links to pages, or into their words."""
+    """Turns Markdown's links to folders into links to pages, or into plain text."""
 
     default_priority = 50
 
