@@ -142,8 +142,8 @@ test = list(problem.generate_samples(DATA, FOLDER, DatasetSplit.TEST))[::15]  # 
 translations = translator.translate([pair["inputs"] for pair in test], beam_size=4, alpha=0.6)
 
 rows = [
-    f"| {pair['inputs']} | {found.text} | {'✓' if found.text == pair['targets'] else pair['targets']} |"
-    for pair, found in zip(test[:10], translations[:10], strict=True)
+    f"| {pair['inputs']} | {translation.text} | {'✓' if translation.text == pair['targets'] else pair['targets']} |"
+    for pair, translation in zip(test[:10], translations[:10], strict=True)
 ]
 Markdown("\n".join(["| English | translation | reference |", "|---|---|---|", *rows]))
 
@@ -153,7 +153,7 @@ Markdown("\n".join(["| English | translation | reference |", "|---|---|---|", *r
 # %%
 from t2t_lite.evaluation.scores import corpus_bleu
 
-bleu = corpus_bleu([found.text for found in translations], [pair["targets"] for pair in test])
+bleu = corpus_bleu([translation.text for translation in translations], [pair["targets"] for pair in test])
 print(f"BLEU of {len(test)} sentences: {bleu}")
 
 # %% [markdown]
