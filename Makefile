@@ -59,9 +59,8 @@ mutants: install
 test-backends: $(BACKENDS_VENV)/.installed
 	for backend in jax torch; do \
 		KERAS_BACKEND=$$backend $(BACKENDS_VENV)/bin/pytest tests/layers tests/models/test_transformer.py \
-		tests/models/test_transformer_lm.py tests/models/test_transformer_encoder.py tests/models/test_lstm_lm.py \
-		tests/models/test_keras_model.py tests/models/test_keras_model_files.py \
-		tests/training/test_keras_losses.py tests/backends \
+		tests/models/test_transformer_lm.py tests/models/test_transformer_encoder.py tests/baselines/test_lstm_lm.py \
+		tests/models/test_keras_model.py tests/models/test_keras_model_files.py tests/training/test_keras_losses.py tests/backends \
 		|| exit; done
 
 # Generation as an Apache Beam pipeline.

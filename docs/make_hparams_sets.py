@@ -210,7 +210,7 @@ PARTS = {
         "encoders": encoders,
         "ranges": hyperparameters,
     },
-    "models.md": {name: hyperparameters_of(name) for name in ("transformer_lm", "transformer_encoder", "lstm_lm")},
+    "models.md": {name: hyperparameters_of(name) for name in ("transformer_lm", "transformer_encoder")},
     "decoding.md": {"ranges": decoding_ranges},
     "coming_from_tensor2tensor.md": {
         "hyperparameters here": common_hyperparameters,

@@ -6,8 +6,10 @@ nothing, and looking up a model or a set never imports TensorFlow's data pipelin
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
+import importlib.util
 import inspect
 import logging
 import pathlib
@@ -326,26 +328,33 @@ def import_usr_dir(path: str | None) -> None:
     """Imports a user's folder so that its registrations appear (`--t2t_usr_dir`).
 
     Args:
-        path: a folder with an `__init__.py`; "" or None does nothing. `~` and a trailing slash are accepted.
+        path: a folder with an `__init__.py`, of which `~` and a trailing slash are accepted, or the name of an
+            installed package, such as "t2t_lite.baselines". "" or None does nothing, nor does a folder that has been
+            imported, under whatever name.
 
     Raises:
-        UserError: no such folder, no `__init__.py`, another module of the folder's name, or an error while
+        UserError: no such folder or package, no `__init__.py`, another module of the folder's name, or an error while
             importing: its file, line and cause.
     """
     if not path:
         return
     try:
-        folder = pathlib.Path(path).expanduser().resolve()
+        folder = (_package_folder(path) or pathlib.Path(path).expanduser()).resolve()
         is_package = (folder / "__init__.py").is_file()
     except (OSError, RuntimeError, ValueError):
         raise UserError(
             f"--t2t_usr_dir={shown(path)}: no folder can have this path: it is too long, or its links lead in a circle."
         ) from None
     if not is_package:
-        raise UserError(f"--t2t_usr_dir={path}: no {folder / '__init__.py'}. Expected a folder with an __init__.py.")
+        raise UserError(
+            f"--t2t_usr_dir={path}: no {folder / '__init__.py'}. Expected a folder with an __init__.py, or the name of "
+            "an installed package, such as t2t_lite.baselines."
+        )
+    if str(folder / "__init__.py") in [getattr(m, "__dict__", {}).get("__file__") for m in [*sys.modules.values()]]:
+        return  # under another name, it would register everything twice
     sys.path.insert(0, str(folder.parent))
     try:
-        module = importlib.import_module(folder.name)
+        module = importlib.import_module(path if is_package_name(path) else folder.name)
     except BaseException as error:  # sys.exit(0) too, after which the command would end in silence
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(f"{folder}/")]
         if isinstance(error, KeyboardInterrupt) and not (frames and (frames[-1].line or "").startswith("raise")):
@@ -357,6 +366,21 @@ def import_usr_dir(path: str | None) -> None:
         raise UserError(
             f"--t2t_usr_dir={path}: Python has another module {folder.name!r}: {module.__file__}. Rename the folder."
         )
+
+
+def is_package_name(path: str) -> bool:
+    """Returns whether a `--t2t_usr_dir` is the name of a package inside another one, and no folder."""
+    return re.fullmatch(r"\w+(\.\w+)+", path) is not None
+
+
+def _package_folder(name):
+    """Returns the folder of an installed package; None if there is none of this name."""
+    if not is_package_name(name):
+        return None
+    with contextlib.suppress(ModuleNotFoundError):  # of a package around it, which this imports
+        spec = importlib.util.find_spec(name)
+        return spec and spec.origin and pathlib.Path(spec.origin).parent
+    return None
 
 
 def _explain(error, folder, frames):

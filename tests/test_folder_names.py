@@ -6,9 +6,8 @@ import re
 import pytest
 
 REPOSITORY = pathlib.Path(__file__).parents[1]
-SOURCES = [
-    path for folder in ("t2t_lite", "bin", "problems", "hparams") for path in (REPOSITORY / folder).rglob("*.py")
-]
+FOLDERS = ("t2t_lite", "baselines", "bin", "problems", "hparams")
+SOURCES = [path for folder in FOLDERS for path in (REPOSITORY / folder).rglob("*.py")]
 # What takes a path for a pattern, and where it is called with `plain_path` or `plain_folder`.
 GLOBS = {
     r"gfile\.glob|matching_files|Dataset\.list_files|\bi?glob\.i?glob|\.r?glob\(": "",

@@ -185,6 +185,19 @@ def test_usr_dir_registers_what_its_modules_register(usr_dir, slash):
     assert sys.path == path
 
 
+def test_usr_dir_is_the_name_of_an_installed_package(usr_dir, monkeypatch):
+    folder = usr_dir({"__init__.py": ""})
+    (folder / "sets").mkdir()
+    (folder / "sets" / "__init__.py").write_text(GOOD.format(name="my_packaged_set"))
+    monkeypatch.syspath_prepend(folder.parent)
+    registry.import_usr_dir("my_t2t_folder.sets")
+    assert registry.hparams("my_packaged_set").hidden_size == 8
+    registry.import_usr_dir(str(folder / "sets"))  # which would register it again
+    for name in ("my_t2t_folder.nothing", "no_such_package.sets"):
+        with pytest.raises(UserError, match=f"--t2t_usr_dir={name}: no .*, or the name of an installed package"):
+            registry.import_usr_dir(name)
+
+
 def test_usr_dir_of_home_and_none(usr_dir, monkeypatch):
     folder = usr_dir({"__init__.py": GOOD.format(name="my_home_set")})
     monkeypatch.setenv("HOME", str(folder.parent))
@@ -259,5 +272,5 @@ def test_folders_that_no_usr_dir_can_be(tmp_path):
 
 
 def test_built_in_models_are_known_without_importing_them():
-    own = [name for name in registry.list_models() if registry.model(name).__module__.startswith("t2t_lite.")]
+    own = [name for name in registry.list_models() if registry.model(name).__module__.startswith("t2t_lite.models.")]
     assert registry.list_built_in_models() == own

@@ -27,7 +27,7 @@ def features_of(model, layers="last", join=None, pooling=None):
     """Returns a function of ids, which can be traced.
 
     Args:
-        model: an encoder, such as `TransformerEncoder` or `LSTMLanguageModel`.
+        model: an encoder, such as `TransformerEncoder`.
         layers, join, pooling: see `Predictor.features`.
 
     Returns:

@@ -4,9 +4,7 @@ from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.dropout import Dropout, dropout_seed
 from t2t_lite.layers.encoder_heads import ClassHead, MaskedIdsHead, SpanHead
 from t2t_lite.layers.feed_forward import FeedForward
-from t2t_lite.layers.layer_mix import LayerMix
 from t2t_lite.layers.left_relative_attention import LeftRelativeAttention
-from t2t_lite.layers.lstm_stack import LSTMStack
 from t2t_lite.layers.masks import causal_mask, masked_softmax
 from t2t_lite.layers.normalization import LayerNormalization
 from t2t_lite.layers.position_embedding import LearnedPositionEmbedding, SinusoidalPositionEmbedding
@@ -23,8 +21,6 @@ __all__ = [
     "ClassHead",
     "Dropout",
     "FeedForward",
-    "LSTMStack",
-    "LayerMix",
     "LayerNormalization",
     "LearnedPositionEmbedding",
     "LeftRelativeAttention",

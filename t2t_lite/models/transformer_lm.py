@@ -147,12 +147,8 @@ class TransformerLM(TransformerModel):
         output = self.decoder(x, training=training, **options)
         x, *rest = output if isinstance(output, tuple) else (output,)
         if lengths is not None:
-            # Target t is predicted where the prompt's last id, or target t - 1, is read. One gather from a matrix.
-            width, hidden_size = ops.shape(x)[1:]
-            first = ops.arange(batch, dtype="int32") * width + lengths - 1
-            x = ops.take(
-                ops.reshape(x, (-1, hidden_size)), ops.expand_dims(first, 1) + ops.arange(length, dtype="int32"), axis=0
-            )
+            # Target t is predicted where the prompt's last id, or target t - 1, is read.
+            x = take_positions(x, ops.expand_dims(lengths - 1, 1) + ops.arange(length, dtype="int32"))
         return normalized(x, self.decoder_norm), rest
 
     def _prompts(self, inputs):
@@ -264,6 +260,13 @@ def join_prompts(prompts, lengths, targets):
     at = ops.arange(width, dtype="int32")
     at = ops.where(at < lengths, at, at + ops.shape(prompts)[1] - lengths)
     return ops.where(at < width, ops.take_along_axis(row, ops.minimum(at, width - 1), axis=1), PAD_ID)
+
+
+def take_positions(x, at):
+    """Returns of x [B, T, …] the positions `at`, int32 [B, n], of each row: [B, n, …], in one gather from a matrix."""
+    batch, length = ops.shape(x)[:2]
+    first = ops.expand_dims(ops.arange(batch, dtype="int32"), 1) * length
+    return ops.take(ops.reshape(x, (-1, *x.shape[2:])), first + at, axis=0)
 
 
 def _ids(given, vocab_size):

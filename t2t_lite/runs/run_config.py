@@ -45,7 +45,7 @@ def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir="")
         hparams: HParams.
         encoders: {feature: encoder} of the problem.
         hparams_set: str, name of the set of `hparams`, or "".
-        usr_dir: str, the user's folder that registers problem or model, or "".
+        usr_dir: str, the user's folder, or package, that registers problem or model, or "".
     """
     vocab_size, target_vocab_size = vocabulary_sizes(encoders)
     return {
@@ -55,7 +55,7 @@ def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir="")
         "vocab_size": vocab_size,
         "target_vocab_size": target_vocab_size,
         "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
-        "usr_dir": os.path.abspath(usr_dir) if usr_dir else "",
+        "usr_dir": usr_dir if not usr_dir or registry.is_package_name(usr_dir) else os.path.abspath(usr_dir),
         "hparams": hparams.values(),
     }
 
@@ -113,7 +113,8 @@ def hparams_of(config):
 def import_usr_dir(directory, config):
     """Imports the user's folder that a run was trained with.
 
-    Importing runs code, and `directory` may come from elsewhere, so a folder inside it is not imported.
+    Importing runs code, and `directory` may come from elsewhere, so a folder inside it is not imported, nor a package
+    by its name, unless it is one of t2t_lite.
 
     Args:
         directory: str, the folder of `hparams.json`.
@@ -126,7 +127,9 @@ def import_usr_dir(directory, config):
     if not path:
         return
     full, inside = os.path.realpath(path), os.path.realpath(directory)
-    if not os.path.isabs(path) or full != os.path.normpath(path) or f"{full}/".startswith(f"{inside}/"):
+    is_own = registry.is_package_name(path) and path.startswith("t2t_lite.")
+    is_outside = os.path.isabs(path) and full == os.path.normpath(path) and not f"{full}/".startswith(f"{inside}/")
+    if not (is_own or is_outside):
         raise UserError(
             f"{os.path.join(directory, FILE_NAME)}: usr_dir={shown(path)}: Python that may have come with a model is "
             "not run. If it is yours, name it: --t2t_usr_dir=FOLDER"

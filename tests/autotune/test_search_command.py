@@ -31,7 +31,7 @@ def wrong_range(rhp):
 
 @registry.register_ranged_hparams
 def range_of_another_model(rhp):
-    rhp.set_int("num_heads", 1, 4)
+    rhp.set_int("num_decoder_layers", 1, 4)
 
 
 @pytest.fixture
@@ -187,8 +187,8 @@ def test_a_trainer_stops_when_it_is_told_and_stays_so(data_dir, tmp_path):
         ),
         (["--hparams_range=tiny_range", "--autotune_maximize"], ["--autotune_maximize=true: of loss less is better"]),
         (
-            ["--hparams_range=range_of_another_model", "--model=lstm_lm", "--hparams=batch_size=64"],
-            ["--hparams_range=range_of_another_model: num_heads means nothing to the model LSTMLanguageModel"],
+            ["--hparams_range=range_of_another_model", "--model=transformer_lm", "--hparams=batch_size=64"],
+            ["--hparams_range=range_of_another_model: num_decoder_layers means nothing to the model TransformerLM"],
         ),
         (["--hparams_range=tiny_range", "--best_checkpoint_metric=none"], ["compares the best models"]),
         (

@@ -66,6 +66,7 @@ def test_wheel_holds_every_module_and_table_and_nothing_else(clone, wheel):
     expected = set()
     for folder, package in {
         "t2t_lite": "t2t_lite",
+        "baselines": "t2t_lite/baselines",
         "bin": "t2t_lite/bin",
         "hparams": "t2t_lite/hparams",
         "problems": "t2t_lite/problems",
@@ -87,7 +88,7 @@ def test_source_distribution_holds_what_the_wheel_is_made_of_and_no_tests(clone,
         top = path.name.removesuffix(".tar.gz")
         names = {pathlib.PurePath(name).relative_to(top) for name in archive.getnames()}
     folders = {name.parts[0] for name in names if len(name.parts) > 1}
-    assert folders == {"t2t_lite", "bin", "hparams", "problems", "t2t_lite.egg-info"}
+    assert folders == {"t2t_lite", "baselines", "bin", "hparams", "problems", "t2t_lite.egg-info"}
     for name in ("README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "setup.cfg", "pyproject.toml"):
         assert pathlib.PurePath(name) in names
 
@@ -121,6 +122,11 @@ def test_names_are_listed_from_any_folder(commands, tmp_path):
     lines = run(commands / "t2t-trainer", "--registry_help", cwd=tmp_path).stdout.split()
     for name in ("transformer", "transformer_base_v1", "translate_ende_phrasebook", "translate_own"):
         assert name in lines
+
+
+def test_baselines_are_a_package_for_the_flag_of_users_folders(commands, tmp_path):
+    done = run(commands / "t2t-trainer", "--registry_help", "--t2t_usr_dir=t2t_lite.baselines", cwd=tmp_path)
+    assert {"lstm_lm", "lstm_lm_base"} <= {*done.stdout.split()}
 
 
 def test_a_users_folder_is_found_from_the_folder_one_works_in(commands, tmp_path):

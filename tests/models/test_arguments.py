@@ -86,13 +86,6 @@ def test_a_setting_that_a_model_declares(tmp_path):
 @pytest.mark.parametrize(
     "model, hparams_set, changes, named",
     [
-        (
-            "lstm_lm",
-            "lstm_lm_tiny",
-            "hidden_size=8,num_heads=3",
-            "num_heads means nothing to the model LSTMLanguageModel",
-        ),
-        ("lstm_lm", "lstm_lm_tiny", "pos=rotary", "pos means nothing"),
         ("transformer_lm", "transformer_tiny", "num_decoder_layers=3", "num_decoder_layers means nothing"),
         ("transformer_encoder", "bert_tiny", "shared_embedding_and_softmax_weights=false", "shared_embedding_and_sof"),
     ],
@@ -112,7 +105,6 @@ def test_a_setting_of_the_models_own_family_is_taken():
         "num_hidden_layers=1,num_decoder_layers=2,max_relative_position=3,attention_key_channels=8,dtype_policy=float16"
     )
     assert run_hparams({}, "transformer_tiny", changes, model="transformer").num_decoder_layers == 2
-    assert run_hparams({}, "lstm_lm_tiny", "hidden_size=8,label_smoothing=0.1", model="lstm_lm").hidden_size == 8
 
 
 def test_a_models_setting_cannot_have_the_name_of_a_common_one():

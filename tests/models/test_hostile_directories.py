@@ -161,13 +161,16 @@ def config_with(folders, **changes):
     return json.dumps({**json.loads(folders[0]["hparams.json"]), **changes}).encode()
 
 
-@pytest.mark.parametrize("path", ["{run}/evil", "evil", "{run}/../run/evil", "/proc/self/cwd/evil", "{link}/evil"])
+@pytest.mark.parametrize(
+    "path", ["{run}/evil", "evil", "evil.inner", "{run}/../run/evil", "/proc/self/cwd/evil", "{link}/evil"]
+)
 def test_python_in_a_models_folder_is_not_run(folders, tmp_path, monkeypatch, path):
     run = tmp_path / "run"
     write(run, {**folders[0]})
     for folder in (run, tmp_path):
         (folder / "evil").mkdir()
         (folder / "evil" / "__init__.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "link").symlink_to(run)
     monkeypatch.chdir(tmp_path)
     usr_dir = path.format(run=run, link=tmp_path / "link")

@@ -4,7 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from t2t_lite.models import LSTMLanguageModel, Transformer, TransformerEncoder, TransformerLM
+from baselines.lstm_lm import LSTMLanguageModel
+from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
 from tests.layers.backend import BACKEND
 from tests.layers.equations import array

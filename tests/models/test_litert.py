@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from t2t_lite.models import LSTMLanguageModel, Transformer, TransformerEncoder, TransformerLM
+from baselines.lstm_lm import LSTMLanguageModel
+from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
 from tests.layers.backend import BACKEND
 from tests.layers.equations import array
 from tests.layers.kinds import MUSIC, RESTRICTED

@@ -2,12 +2,16 @@
 
 import copy
 import json
+import os
+import types
 
 import pytest
 
+from t2t_lite import registry
+from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.runs.opening import open_run
-from t2t_lite.runs.run_config import read_run_config, write_run_config
+from t2t_lite.runs.run_config import import_usr_dir, read_run_config, run_config, write_run_config
 
 CONFIG = {
     "problem": "algorithmic_identity_decimal40",
@@ -34,6 +38,17 @@ def test_it_comes_back(tmp_path):
     assert read_run_config(str(tmp_path)) is None
     write_run_config(str(tmp_path), CONFIG)
     assert read_run_config(str(tmp_path)) == {"format": 1, **CONFIG}
+
+
+def test_a_users_folder_is_stored_by_its_whole_path_and_a_package_by_its_name(monkeypatch):
+    encoders = {"targets": types.SimpleNamespace(vocab_size=2, fingerprint="00")}
+    for given, stored in (("", ""), ("mine", os.path.abspath("mine")), ("t2t_lite.mine", "t2t_lite.mine")):
+        config = run_config("problem", "model", HParams(), encoders, usr_dir=given)
+        assert config["usr_dir"] == stored
+    imported = []
+    monkeypatch.setattr(registry, "import_usr_dir", imported.append)
+    import_usr_dir("run", config)
+    assert imported == ["t2t_lite.mine"]
 
 
 def mistake(folder):

@@ -216,16 +216,12 @@ def test_depths_grow_from_the_top_of_each_stack_to_the_embeddings():
         assert depth == named, path
 
 
-@pytest.mark.parametrize(
-    "name, hparams_set, stacks",
-    [("transformer_encoder", "bert_tiny", ("encoder",)), ("lstm_lm", "lstm_lm_tiny", ("forward", "backward"))],
-    ids=["transformer", "lstm"],
-)
-def test_all_that_makes_the_embeddings_of_an_encoder_is_lowest(name, hparams_set, stacks):
-    hparams = registry.hparams(hparams_set).of_model(registry.model(name))
+def test_all_that_makes_the_embeddings_of_an_encoder_is_lowest():
+    model = registry.model("transformer_encoder")
+    hparams = registry.hparams("bert_tiny").of_model(model)
     hparams = hparams.parse("num_hidden_layers=2,hidden_size=8,embedding_size=4,head=class")
-    paths = [w.path for w in registry.model(name).from_hparams(hparams, 20, 3).trainable_variables]
-    expected = {"class_head/": 0, "mix/": 0} | {f"{stack}_{i}/": 2 - i for stack in stacks for i in (0, 1)}
+    paths = [w.path for w in model.from_hparams(hparams, 20, 3).trainable_variables]
+    expected = {"class_head/": 0} | {f"encoder_{i}/": 2 - i for i in (0, 1)}
     for path, depth in zip(paths, layer_depths(paths), strict=True):
         assert depth == next((value for part, value in expected.items() if part in path), 3), path
 

@@ -1,13 +1,15 @@
-"""Language models of LSTMs in both directions against the equations; what each direction sees; the mix of layers."""
+"""Language models of LSTMs in both directions against the equations; what each direction sees; the mix; decoding."""
+
+import warnings
 
 import keras
 import numpy as np
 import pytest
 
+from baselines.lstm_lm import LayerMix, LSTMLanguageModel
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.layers import LayerMix, LSTMStack, TokenEmbedding, dropout_seed
-from t2t_lite.models import LSTMLanguageModel
+from t2t_lite.layers import dropout_seed
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
 from tests.layers.equations import array
 
@@ -15,14 +17,18 @@ SIZE, VOCAB = 6, 11
 ROWS = np.array([[4, 5, 6, 7, 1], [8, 9, 1, 0, 0], [3, 1, 0, 0, 0]], "int32")
 
 
+def make(**options):
+    model = LSTMLanguageModel(VOCAB, num_layers=2, hidden_size=SIZE, dropout=0.5, **options)
+    model.build()
+    draw = np.random.default_rng(1)
+    for weight in model.weights:
+        weight.assign(draw.normal(0, 0.5, weight.shape))
+    return model
+
+
 @pytest.fixture
 def model():
-    made = LSTMLanguageModel(VOCAB, num_layers=2, hidden_size=SIZE, dropout=0.5)
-    made.build()
-    draw = np.random.default_rng(1)
-    for weight in made.weights:
-        weight.assign(draw.normal(0, 0.5, weight.shape))
-    return made
+    return make()
 
 
 def sigmoid(x):
@@ -52,7 +58,8 @@ def embedded(model, ids):
     return array(model.embedding.embeddings)[ids] * SIZE**0.5
 
 
-def test_states_are_those_of_the_equations_read_from_both_ends(model):
+def test_states_are_those_of_the_equations_read_from_both_ends():
+    model = make(head="tag", target_vocab_size=4)
     found = model.encode(ROWS, return_hidden_states=True)
     for at, ids in enumerate(ROWS):
         text = [1, *ids[ids != 0]]  # read from an end to an end
@@ -69,7 +76,7 @@ def test_states_are_those_of_the_equations_read_from_both_ends(model):
 def test_in_training_each_layer_reads_dropped_inputs_and_adds_them_whole(model):
     stack, inputs = model.forward_stack, np.random.default_rng(2).normal(size=(1, 5, SIZE)).astype("float32")
     with dropout_seed(7):  # the same masks at each call
-        first, second = (array(states) for states in stack(inputs, training=True))
+        first, second = (array(states) for states in stack(inputs, training=True)[0])
         dropped = [array(drop(x, training=True)) for drop, x in zip(stack.dropouts, (inputs, first), strict=True)]
     assert all(0 < (x == 0).mean() < 1 for x in dropped)
     np.testing.assert_allclose(first[0], lstm(stack.layers[0], dropped[0][0]), atol=1e-5)
@@ -138,13 +145,29 @@ def test_the_weights_of_a_head_are_those_that_read_the_states(options, parts):
 
 
 def test_the_mix_is_elmos():
-    mix, states = LayerMix(3), np.random.default_rng(1).normal(size=(3, 2, 4, 5)).astype("float32")
+    mix, states = LayerMix(), np.random.default_rng(1).normal(size=(3, 2, 4, 5)).astype("float32")
     np.testing.assert_allclose(array(mix([*states])), states.mean(0), rtol=1e-5, atol=1e-6)
     mix.weight.assign([0.5, -1.0, 2.0])
     mix.gamma.assign(3.0)
     shares = np.exp([0.5, -1.0, 2.0])
     expected = 3 * np.tensordot(shares / shares.sum(), states, 1)
     np.testing.assert_allclose(array(mix([*states])), expected, rtol=1e-5, atol=1e-6)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*softmax over axis")
+        np.testing.assert_array_equal(array(LayerMix()([states[0]])), states[0])
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_a_step_of_decoding_is_the_next_position_of_a_full_pass(model, beams):
+    prompts = np.array([[4, 5, 6], [8, 0, 0], [0, 0, 0]], "int32")
+    ids = np.array([[7, 9, 1, 2], [5, 5, 3, 4], [10, 2, 6, 8]], "int32")  # the same in each beam of a row
+    expected = array(model({"inputs": prompts, "targets": ids})["targets"])
+    cache = model.init_cache(model.encode(prompts), 4, beams)
+    for position in range(4):
+        given = np.repeat(ids[:, position - 1] if position else [3, 3, 3], beams)  # at 0 they are not read
+        logits, cache = model.decode_step(given.astype("int32"), position, cache)
+        of_beams = array(logits).reshape(3, beams, VOCAB)
+        np.testing.assert_allclose(of_beams, np.repeat(expected[:, position, None], beams, 1), atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -162,18 +185,19 @@ def test_values_without_a_meaning_are_refused(changes, words):
 
 
 def test_classes_need_their_number():
-    with pytest.raises(ValueError, match="A class head needs target_vocab_size"):
+    with pytest.raises(ValueError, match="`num_classes` must be a whole number of at least 1"):
         LSTMLanguageModel(VOCAB, head="class")
     with pytest.raises(ValueError, match="one vocabulary"):
         LSTMLanguageModel(VOCAB, 5)
 
 
-def test_the_mask_that_keras_carries_is_passed_on(recwarn):
-    ids = keras.Input((None,), dtype="int32")
-    mixed = LayerMix(2)(LSTMStack(2, SIZE)(TokenEmbedding(VOCAB, SIZE, mask_zero=True)(ids)))
-    found = keras.Model(ids, mixed)(ROWS)
-    assert not [warning for warning in recwarn if "mask" in str(warning.message)]
-    np.testing.assert_array_equal(found._keras_mask, ROWS != 0)
+def test_a_file_opens_once_the_folder_is_imported(tmp_path):
+    model = make(head="tag", target_vocab_size=4)
+    model.forward_stack.layers[0].trainable = False
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(array(loaded({"inputs": ROWS})), array(model({"inputs": ROWS})))
+    assert len(loaded.trainable_weights) == len(model.trainable_weights) == len(model.weights) - 3
 
 
 @pytest.mark.few("True-False", "False-True")
@@ -199,22 +223,3 @@ def test_keras_scores_it_beside_its_own_costs(named_labels, named_losses):
     costs = (array(outputs["costs"]["targets"]) * (ids > 0)).sum() / 5
     expected = float(array(loss(ids, outputs["targets"], weights))) + costs
     assert found["loss"] == pytest.approx(expected, rel=1e-5)
-
-
-def test_all_layers_of_a_stack_skip_what_the_mask_hides():
-    stack = LSTMStack(2, SIZE)
-    x = np.random.default_rng(0).normal(size=(2, 4, SIZE)).astype("float32")
-    expected = array(stack(x)[-1])
-    for before, after in ((3, 0), (0, 3)):
-        padded = np.pad(x, ((0, 0), (before, after), (0, 0)), constant_values=5.0)
-        mask = np.pad(np.ones((2, 4), bool), ((0, 0), (before, after)))
-        found = array(stack(padded, mask=mask)[-1])[:, before : before + 4]
-        np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-def test_a_frozen_layer_of_a_stack_is_frozen_in_the_file(tmp_path):
-    stack, inputs = LSTMStack(2, SIZE), keras.Input((None, SIZE))
-    model = keras.Model(inputs, stack(inputs)[-1])
-    stack.layers[0].trainable = False
-    model.save(tmp_path / "model.keras")
-    assert len(keras.saving.load_model(tmp_path / "model.keras").trainable_weights) == 3

@@ -1,20 +1,25 @@
 """ELMo's recipe: LSTMs in both directions learn a language, and a classifier reads the mix of their layers."""
 
 import functools
+import pathlib
 import random
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+import baselines
 import t2t_lite
+from baselines.lstm_lm import LSTMLanguageModel
 from t2t_lite import registry
 from t2t_lite.export.saved_model import export_saved_model
+from t2t_lite.training.optimization.optimizers import layer_depths
 from tests.training.runs import assert_replicas_and_parts_give_one_run, log, state, trainer
 
 pytestmark = pytest.mark.slow
 
 SIZES = "hidden_size=16,num_hidden_layers=2,batch_size=128,layer_prepostprocess_dropout=0.1"
+USR_DIR = str(pathlib.Path(baselines.__file__).parent)
 WORDS = {"warm": ["sun", "fire", "summer", "coffee"], "cold": ["snow", "ice", "winter", "frost"]}
 
 
@@ -35,7 +40,7 @@ def data(tmp_path_factory):
 
 def learner(data, output_dir, problem="languagemodel_own", rate=0.01, hparams="", **settings):
     constant = f"learning_rate_schedule=constant,learning_rate_constant={rate}"
-    named = {"problem": problem, "hparams_set": "lstm_lm_tiny", "model": "lstm_lm"}
+    named = {"problem": problem, "hparams_set": "lstm_lm_tiny", "model": "lstm_lm", "usr_dir": USR_DIR}
     folder = "text" if problem == "languagemodel_own" else "labelled"
     return trainer(str(data / folder), output_dir, f"{SIZES},{constant}{hparams}", **named, **settings)
 
@@ -90,3 +95,13 @@ def test_it_continues_a_text_and_scores_it(language):
     assert found.text.split()[0] in {word for words in WORDS.values() for word in words}
     usual, strange = generator.score(["I like snow and ice", "ice and like snow I"])
     assert usual.log_prob > strange.log_prob
+
+
+def test_lower_layers_are_deeper_for_the_optimizer_and_what_makes_the_embeddings_is_lowest():
+    model = LSTMLanguageModel(20, 4, head="class", hidden_size=8)
+    model.build()
+    paths = [weight.path for weight in model.trainable_variables]
+    expected = {"class_head/": 0, "mix/": 0}
+    expected |= {f"{stack}_{i}/": 2 - i for stack in ("forward", "backward") for i in (0, 1)}
+    for path, depth in zip(paths, layer_depths(paths), strict=True):
+        assert depth == next((value for part, value in expected.items() if part in path), 3), path
