@@ -19,14 +19,13 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, overload
 
+import t2t_lite
 from t2t_lite.errors import UnknownName, UserError, nearest, shown
 from t2t_lite.lazy import module_paths
 
 if TYPE_CHECKING:
     from t2t_lite.config import HParams
-    from t2t_lite.data.base_problem import Problem
     from t2t_lite.models.sequence_model import SequenceModel
-    from t2t_lite.tasks.task import Task
 
 _LOGGER = logging.getLogger("t2t_lite")
 _Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which decorators return as it is
@@ -253,7 +252,7 @@ def list_built_in_models() -> list[str]:
     return [module.rpartition(".")[2] for module in _built_in_modules("models")]
 
 
-def problem(name: str, **kwargs) -> Problem:
+def problem(name: str, **kwargs) -> t2t_lite.data.Problem:
     """Returns a `Problem` instance. `<name>_rev` swaps inputs and targets, `<name>_copy` copies inputs to targets.
 
     Raises:
@@ -270,7 +269,7 @@ def problem(name: str, **kwargs) -> Problem:
     return Registries.problems.get(base)(was_reversed=was_reversed, was_copy=was_copy, **kwargs)
 
 
-def task_of(problem: Problem) -> type[Task]:
+def task_of(problem: t2t_lite.data.Problem) -> type:
     """Returns the `Task` subclass of a problem. Raises `UserError` if the problem names none."""
     if problem.task not in Registries.tasks:
         raise UserError(
