@@ -37,7 +37,7 @@ _SAMPLE = 2**13  # records that are read to estimate the mean length
 _STATE_BYTES = 45 * 2**20  # of the iterator in a checkpoint, estimated by `usual_pool_size`; measured: 4/5 of it
 
 
-def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_size=None, shuffle=True):
+def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_size=None, shuffle=True, prefetch=True):
     """Returns the endless stream of training batches for one replica.
 
     Each pass over the data yields every kept example once, in a new order. The last pool of a pass holds no examples of
@@ -65,6 +65,7 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
         pool_size: examples in a pool; None: about 100 batches, but at most as many examples as the data has, and as
             keep the iterator's state below 50 MB.
         shuffle: False keeps the order of the files and of the sorted pools.
+        prefetch: whether batches are made while others are used; a checkpoint then holds some of them.
 
     Returns:
         A `tf.data.Dataset` of {feature: int32 [rows, longest of the feature], or [rows]}, padded with 0.
@@ -98,7 +99,8 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
     plan = _planner(tuple(none), hparams.batch_size, ladder, shuffle)
     plans = pools.scan(none, tf.autograph.experimental.do_not_convert(lambda carried, pool: plan(carried, *pool, seed)))
     batches = plans.flat_map(functools.partial(_pool_batches, problem, pad=ladder.pad if ladder else _padded))
-    return ahead(corrupted(problem, batches, seed, is_stream=True))
+    batches = corrupted(problem, batches, seed, is_stream=True)
+    return ahead(batches) if prefetch else batches
 
 
 def evaluation_batches(problem, hparams, paths, encoders=None):

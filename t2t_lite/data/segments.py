@@ -90,6 +90,11 @@ class SegmentBatches(ExampleBatches):
                 f"{problem.full_name}: the model carries a state from one segment of a text to the next, but these "
                 "examples are not rows of one long text. Expected a problem such as languagemodel_own."
             )
+        if row == length:
+            raise UserError(
+                f"segment_length={length}: a row of {problem.full_name} has {row} ids, so that no segment comes after "
+                "another and nothing is carried. Expected shorter segments, or longer rows."
+            )
         if row % length:
             raise UserError(
                 f"segment_length={length}: does not divide the {row} ids of a row of {problem.full_name}. Expected a "
@@ -114,7 +119,7 @@ class SegmentBatches(ExampleBatches):
 
     def training(self, paths, facts, fixed_shapes=False):
         """As in `ExampleBatches`; all batches have one shape in any case."""
-        rows = batching.training_batches(self.problem, self.hparams, paths, self.encoders)
+        rows = batching.training_batches(self.problem, self.hparams, paths, self.encoders, prefetch=False)
         return batching.ahead(rows.batch(self.lanes, drop_remainder=True).flat_map(self._cut))
 
     @tf.autograph.experimental.do_not_convert

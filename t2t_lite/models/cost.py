@@ -39,8 +39,8 @@ class Flops:
 
 
 def assumed_lengths(model, hparams):
-    """Returns {feature: tokens of a row}: sentences of an encoder and a decoder, else the longest text of a batch."""
-    longest = min(hparams.max_length or hparams.batch_size, hparams.batch_size)
+    """Returns {feature: tokens of a row}: sentences of an encoder and a decoder, else a segment or the longest text."""
+    longest = hparams.get("segment_length") or min(hparams.max_length or hparams.batch_size, hparams.batch_size)
     return dict.fromkeys(model.stacks(), SENTENCE if len(model.stacks()) > 1 else longest)
 
 

@@ -16,6 +16,7 @@ from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_parts import TransformerModel, normalized, positioned
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_model
+from t2t_lite.reserved_names import BEFORE
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # Added to logits of unused ids: their probability is 0 in float32, and label smoothing, which spreads over all ids,
@@ -123,7 +124,8 @@ class TransformerLM(TransformerModel):
         """Teacher-forced pass.
 
         Args:
-            inputs: dict of int ids "targets" [B, T], and "inputs" [B, S] if there are any, padded with 0.
+            inputs: dict of int ids "targets" [B, T], and "inputs" [B, S] if there are any, padded with 0. Without the
+                latter "before" [B] may be there, the ids that are read before the targets; 0: as at a text's beginning.
             training: bool.
 
         Returns:
@@ -139,6 +141,9 @@ class TransformerLM(TransformerModel):
         batch, length = ops.shape(targets)
         if features.get("inputs") is None:
             begin = ops.full((batch, 1), EOS_ID if self.config["begin"] == "end" else PAD_ID, targets.dtype)
+            if (before := features.get(BEFORE)) is not None:
+                before = ops.expand_dims(ops.cast(before, targets.dtype), 1)
+                begin = ops.where(before == PAD_ID, begin, before)
             row, lengths = ops.concatenate([begin, targets], axis=1), None
         else:
             prompts, lengths = self._prompts(ops.cast(features["inputs"], targets.dtype))

@@ -250,6 +250,10 @@ def test_several_machines_are_refused(data):
 @pytest.mark.parametrize(
     "more, message",
     [
+        (
+            "segment_length=12",
+            "segment_length=12: a row of user_memory_text has 12 ids, so that no segment comes after",
+        ),
         ("segment_length=5", "segment_length=5: does not divide the 12 ids of a row of user_memory_text"),
         ("batch_size=3", "batch_size=3: a segment of segment_length=4 ids must fit"),
         ("bpe_dropout=0.1", "bpe_dropout=0.1: would change the length of rows"),
