@@ -17,7 +17,7 @@ from t2t_lite.files import check_writable
 from t2t_lite.models.outputs import carries_state
 from t2t_lite.runs.checkpoint_files import checkpoint_step, list_checkpoints
 from t2t_lite.runs.log import RunLog
-from t2t_lite.runs.opening import Found, find_checkpoint, open_run, read_config_of, restore_weights
+from t2t_lite.runs.opening import LocatedRun, find_checkpoint, open_run, read_config_of, restore_weights
 from t2t_lite.runs.run_config import hparams_of
 from t2t_lite.training.evaluator import Evaluator, evaluate_and_log
 from t2t_lite.training.monitor import warn_of_zeros
@@ -155,7 +155,7 @@ class CheckpointEvaluation:
         records.check()
         check_stride(problem, self._eval_stride, self._split, carries_state(registry.model(config["model"])))
         shards = 1 if self._split == DatasetSplit.TRAIN else None
-        run = _readable(open_run, Found(path, config | {"hparams": hparams.values()}), self._data_dir)
+        run = _readable(open_run, LocatedRun(path, config | {"hparams": hparams.values()}), self._data_dir)
         tokenization = tokenization_of_problem(problem, hparams)
         values = {name: hparams.get(name) for name in free}
         values["eval_tokenization"] = "" if tokenization == DEFAULT else tokenization  # as in logs without this setting
