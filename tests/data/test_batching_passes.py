@@ -17,7 +17,7 @@ from tests.data.stored import read_examples
 
 pytestmark = pytest.mark.slow  # many streams, each of them built anew
 
-EXAMPLES, BATCH_SIZE = 2000, 256
+EXAMPLES, BATCH_SIZE = 1000, 256
 MOST_ROWS = BATCH_SIZE // 3  # of a batch: the shortest example has 3 ids
 
 
@@ -47,12 +47,12 @@ def check_counts(counts, total):
     assert sum(max(0, passes - count) for count in every) <= MOST_ROWS + seen
 
 
-@pytest.mark.few("1-300", "8-None")
+@pytest.mark.few("8-300", "8-None")
 @pytest.mark.parametrize(("replicas", "pool_size"), [(1, 300), (2, 300), (8, 300), (8, None)])
 def test_each_example_comes_once_in_a_pass(paths, replicas, pool_size):
     stream = corpus.training_batches(paths, batch_size=BATCH_SIZE, seed=5, pool_size=pool_size)
     counts, total = collections.Counter(), 0
-    for step in itertools.islice(steps(iter(stream), replicas), 480 // replicas):
+    for step in itertools.islice(steps(iter(stream), replicas), 240 // replicas):
         for batch in step:
             counts.update(numbers(batch))
             total += len(numbers(batch))
@@ -61,10 +61,10 @@ def test_each_example_comes_once_in_a_pass(paths, replicas, pool_size):
 
 
 def test_a_pool_holds_examples_of_one_pass(paths):
-    """Pools of 300: the pass's last one has 200 and not 100 of the next pass beside them."""
+    """Pools of 300: the pass's last one has 100 and not 200 of the next pass beside them."""
     stream = iter(corpus.training_batches(paths, batch_size=BATCH_SIZE, seed=5, pool_size=300))
     counts, total, late = collections.Counter(), 0, 0
-    for batch in itertools.islice(stream, 480):
+    for batch in itertools.islice(stream, 240):
         repeated = [n for n in numbers(batch) if counts[n] > total // EXAMPLES]
         late += len(repeated)
         counts.update(numbers(batch))
@@ -73,18 +73,18 @@ def test_a_pool_holds_examples_of_one_pass(paths):
     assert late <= MOST_ROWS * (total // EXAMPLES)
 
 
-@pytest.mark.few("1-8-13", "8-2-3")
+@pytest.mark.few("1-8-13")
 @pytest.mark.parametrize(("before", "after", "position"), [(1, 8, 13), (8, 1, 23), (8, 2, 3)])
 def test_nothing_is_lost_or_repeated_when_a_run_goes_on_with_other_replicas(paths, tmp_path, before, after, position):
     """Stopped in mid-pass, and near the end of one; the batches are those of a run that was never stopped."""
-    arguments = {"batch_size": BATCH_SIZE, "seed": 3, "pool_size": 700}
+    arguments = {"batch_size": BATCH_SIZE, "seed": 3, "pool_size": 400}
     stopped_after = position * 8 // before
     iterator = iter(corpus.training_batches(paths, **arguments))
     first = list(itertools.islice(steps(iterator, before), stopped_after))
     saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
     restored = iter(corpus.training_batches(paths, **arguments))
     tf.train.Checkpoint(iterator=restored).restore(saved).assert_consumed()
-    second = list(itertools.islice(steps(restored, after), 160 // after))
+    second = list(itertools.islice(steps(restored, after), 80 // after))
     groups = [numbers(batch) for step in first + second for batch in step]
     unstopped = iter(corpus.training_batches(paths, **arguments))
     assert groups == [numbers(next(unstopped)) for _ in groups]
@@ -97,16 +97,16 @@ def test_nothing_is_lost_or_repeated_when_a_run_goes_on_with_other_replicas(path
 
 def test_two_passes_have_different_orders_and_both_follow_from_the_seed(paths):
     def orders(seed):
-        groups = [numbers(batch) for batch in itertools.islice(steps_of(seed), 300)]
+        groups = [numbers(batch) for batch in itertools.islice(steps_of(seed), 150)]
         flat = [n for group in groups for n in group]
-        return flat[:1500], flat[EXAMPLES : EXAMPLES + 1500], {frozenset(group) for group in groups}
+        return flat[:700], flat[EXAMPLES : EXAMPLES + 700], {frozenset(group) for group in groups}
 
     def steps_of(seed):
-        return iter(corpus.training_batches(paths, batch_size=BATCH_SIZE, seed=seed, pool_size=700))
+        return iter(corpus.training_batches(paths, batch_size=BATCH_SIZE, seed=seed, pool_size=400))
 
     first, second, groups = orders(7)
     assert first != second
-    assert len(groups) > 290  # and other neighbours
+    assert len(groups) > 145  # and other neighbours
     tf.random.set_seed(123)  # TensorFlow's own seed changes nothing
     assert orders(7) == (first, second, groups)
     assert orders(0)[0] != first != orders(-8)[0]
@@ -114,14 +114,14 @@ def test_two_passes_have_different_orders_and_both_follow_from_the_seed(paths):
 
 def test_the_pool_is_filled_in_an_order_of_its_seed_and_pass(tmp_path):
     """Of one file, so that the order of files has no part in it. By chance 57 % are the same."""
-    (path,) = corpus.write_numbered(tmp_path, EXAMPLES, shards=1)
+    (path,) = corpus.write_numbered(tmp_path, 2000, shards=1)
 
     def first_of_two_passes(seed):
         stream = iter(corpus.training_batches([path], batch_size=BATCH_SIZE, seed=seed, pool_size=300))
         read = []
-        while len(read) < EXAMPLES + 300:
+        while len(read) < 2300:
             read += numbers(next(stream))
-        return set(read[:200]), set(read[EXAMPLES + MOST_ROWS :][:200])
+        return set(read[:200]), set(read[2000 + MOST_ROWS :][:200])
 
     (one, two), (other, _) = first_of_two_passes(7), first_of_two_passes(8)
     assert len(one & other) < 120
@@ -158,8 +158,9 @@ def test_the_batches_of_each_pool_come_in_an_order_of_their_own(tmp_path):
             left_over = set(range(100)).difference(*(batch for batch in pool if batch != left_over))
         return found
 
-    assert len(set(places(7))) > 2
-    assert places(7) == places(7) != places(8)
+    seven = places(7)
+    assert len(set(seven)) > 2
+    assert places(7) == seven != places(8)
 
 
 def test_a_pass_leaves_out_exactly_what_the_limits_say(paths):
@@ -182,7 +183,7 @@ def test_a_pass_leaves_out_exactly_what_the_limits_say(paths):
 def text(tmp_path_factory):
     """(encoders, paths) of sentences that are all different."""
     folder = tmp_path_factory.mktemp("text")
-    pairs = list(dict.fromkeys(corpus.sentence_pairs(1500)))
+    pairs = list(dict.fromkeys(corpus.sentence_pairs(800)))
     subwords.train_sentencepiece([line for pair in pairs for line in pair], str(folder / "vocab"), 330)
     encoder = vocabulary.SentencePieceEncoder(str(folder / "vocab.model"))
     paths = [str(folder / f"text-train-{i:05d}-of-00002") for i in range(2)]
@@ -201,7 +202,7 @@ def test_dropout_changes_pieces_and_loses_no_text(text):
     longest = max(len(encoders["inputs"].encode(side)) for pair in pairs for side in pair) + 1
     for probability, max_length in ((0.2, 0), (1.0, longest)):
         arguments = {"batch_size": 2000, "bpe_dropout": probability, "encoders": encoders, "max_length": max_length}
-        stream = iter(corpus.training_batches(paths, seed=1, pool_size=500, **arguments))
+        stream = iter(corpus.training_batches(paths, seed=1, pool_size=300, **arguments))
         found, ids = collections.Counter(), collections.defaultdict(set)
         while sum(found.values()) < 3 * len(pairs):
             batch = next(stream)
@@ -220,22 +221,20 @@ def test_dropout_follows_from_the_seed_and_survives_a_checkpoint(text, tmp_path)
     encoders, paths, _ = text
 
     def stream(**changes):
-        arguments = {"batch_size": 500, "seed": 1, "pool_size": 400, "bpe_dropout": 0.3, "encoders": encoders}
+        arguments = {"batch_size": 500, "seed": 1, "pool_size": 200, "bpe_dropout": 0.3, "encoders": encoders}
         return iter(corpus.training_batches(paths, **{**arguments, **changes}))
 
     iterator = stream()
-    for _ in range(57):
-        next(iterator)
+    first = [next(iterator)["inputs"].numpy().tolist() for _ in range(27)]
     saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
-    expected = [next(iterator) for _ in range(60)]
+    expected = [next(iterator) for _ in range(30)]
     restored = stream()
     tf.train.Checkpoint(iterator=restored).restore(saved).assert_consumed()
     for batch in expected:
         read = next(restored)
         assert all(np.array_equal(batch[side], read[side]) for side in batch)
-    three = stream(), stream(), stream(seed=2)
-    first, again, other = ([next(one)["inputs"].numpy().tolist() for _ in range(9)] for one in three)
-    assert first == again != other
+    other = stream(seed=2)
+    assert [next(other)["inputs"].numpy().tolist() for _ in range(5)] != first[:5]
 
 
 def test_a_problem_with_dropout_cuts_both_sides_anew_in_each_pass(text):
@@ -244,7 +243,7 @@ def test_a_problem_with_dropout_cuts_both_sides_anew_in_each_pass(text):
     hparams = HParams(batch_size=2000, bpe_dropout=0.3, random_seed=1)
     stream = iter(batching.training_batches(Problem(), hparams, paths, encoders))
     cuts = collections.defaultdict(lambda: (set(), set()))
-    for batch in itertools.islice(stream, 60):
+    for batch in itertools.islice(stream, 30):
         for pair, *rows in zip(decoded(batch, encoders), *(batch[side].numpy() for side in batch), strict=True):
             for found, row in zip(cuts[pair], rows, strict=True):
                 found.add(tuple(row[row > 0]))
@@ -307,7 +306,7 @@ def test_the_shapes_of_a_ladder_hold_what_dropout_makes(text):
     encoders, paths, _ = text
     hparams = HParams(batch_size=500, bpe_dropout=0.3)
     ladder = batching.problem_ladder(Problem(), hparams, paths, encoders, split_facts.read_facts(paths))
-    for batch in batching.training_batches(Problem(), hparams, paths, encoders, ladder).take(60):
+    for batch in batching.training_batches(Problem(), hparams, paths, encoders, ladder).take(30):
         assert [len(batch["inputs"]), *(batch[side].shape[1] for side in batch)] in ladder.shapes.tolist()
 
 

@@ -85,6 +85,7 @@ def decoding(problem, data_dir):
     return ({name: tf.constant([ids]) for name, ids in example.items()} for example in reader.examples())
 
 
+@pytest.mark.few("training-rev", "fit-plain", "evaluation-copy", "fit on the dev set-rev", "decoding-copy")
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", [{}, {"was_reversed": True}, {"was_copy": True}], ids=["plain", "rev", "copy"])
 @pytest.mark.parametrize(
@@ -118,6 +119,13 @@ def test_the_limits_count_after_it(data_dir):
     assert rows(batching.training_batches(Twice(), hparams, paths)) == {((11, 1), (30, 30, 1))}
     ladder = batching.problem_ladder(Twice(), HPARAMS, paths, {}, split.facts)
     assert ladder.widest == {"inputs": 4, "targets": 7}
+
+
+@pytest.mark.long
+def test_the_widths_of_a_ladder_count_after_it(data_dir):
+    records = Records(Twice(), data_dir, "train")
+    facts, paths = records.check_training(HPARAMS).facts, records.paths
+    ladder = batching.problem_ladder(Twice(), HPARAMS, paths, {}, facts)
     stream = batching.training_batches(Twice(), HPARAMS, paths, ladder=ladder)
     assert rows(stream) == SHORT | LONG
 

@@ -149,6 +149,7 @@ def test_bytes_that_stand_for_unknown_characters(tmp_path):
     assert row(inspected(Rare(), str(tmp_path)), "spelled in bytes") == ["0.00%", f"{2 / len(ids):.2%}"]
 
 
+@pytest.mark.few("kind0", "kind2")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "titles", "tokens"),
