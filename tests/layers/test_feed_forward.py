@@ -12,7 +12,7 @@ from tests.layers.equations import array
 from tests.layers.harness import X, check_layer
 
 
-@pytest.mark.few("gelu-4", "swiglu-6")
+@pytest.mark.few("swiglu-6")
 @pytest.mark.slow
 @pytest.mark.parametrize("activation, weights", [("relu", 4), ("gelu", 4), ("swish", 4), ("swiglu", 6)])
 def test_contract(activation, weights, tmp_path):
@@ -85,6 +85,7 @@ def test_activations_by_name_of_keras_and_as_functions(given):
         assert layer.get_config()["activation"] == name
 
 
+@pytest.mark.few("squared_relu")
 @pytest.mark.slow
 @pytest.mark.parametrize("activation", [squared_relu, "softplus"])
 def test_contract_with_other_activations(activation, tmp_path):

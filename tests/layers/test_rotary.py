@@ -33,7 +33,7 @@ def test_pairs_are_turned_by_their_positions():
         np.testing.assert_allclose(array(found), expected, atol=2e-4)  # float32 has 900 to within 6e-5
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_contract(tmp_path):
     check_layer(layers.MultiHeadAttention, {"num_heads": 2, "positions": "rotary"}, X, 4, tmp_path)
 

@@ -6,7 +6,7 @@ import pytest
 
 from t2t_lite import layers
 from tests.layers.equations import array
-from tests.layers.harness import MEMORY, X, check_layer
+from tests.layers.harness import MEMORY, X, check_layer, functional
 
 SMALL = {"num_heads": 2, "filter_size": 16}
 IDS = np.array([[3, 4, 0], [5, 0, 0]])
@@ -24,12 +24,21 @@ def test_decoder_contract(tmp_path):
     check_layer(layers.TransformerDecoderLayer, SMALL, X, 4 + 2 + 4 + 2 + 4 + 2, tmp_path, memory=MEMORY)
 
 
-@pytest.mark.slow
-def test_decoder_without_memory_is_a_language_models_layer(tmp_path):
-    layer, output = check_layer(layers.TransformerDecoderLayer, SMALL, X, 4 + 2 + 4 + 2, tmp_path)
-    changed = X.copy()
+@pytest.mark.long
+def test_decoder_contract_without_memory(tmp_path):
+    check_layer(layers.TransformerDecoderLayer, SMALL, X, 4 + 2 + 4 + 2, tmp_path)
+
+
+def test_decoder_without_memory_is_a_language_models_layer():
+    layer, changed = layers.TransformerDecoderLayer(**SMALL), X.copy()
+    output = array(layer(X))
+    assert len(layer.trainable_weights) == 4 + 2 + 4 + 2
     changed[:, 3:] = 0
     np.testing.assert_allclose(array(layer(changed))[:, :3], output[:, :3], atol=1e-6)
+    clone = layers.TransformerDecoderLayer.from_config(layer.get_config())
+    clone.build(X.shape)
+    clone.set_weights(layer.get_weights())
+    np.testing.assert_array_equal(array(clone(X)), output)
 
 
 def test_decoder_attends_to_its_memory():
@@ -158,16 +167,26 @@ def composed(**options):
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
+def test_contract_of_a_layer_composed_of_layers(tmp_path):
+    cross = composed(cross_attention=layers.MultiHeadAttention(4))
+    check_layer(layers.TransformerDecoderLayer, cross, X, 5 + 2 + 6 + 2 + 4 + 2, tmp_path, memory=MEMORY)
+
+
 def test_layers_composed_of_layers(tmp_path):
     """What is given is used, saved with the layer, and nothing else is made."""
     encoder = layers.TransformerEncoderLayer(**composed())
     encoder(X)
     assert len(encoder.trainable_weights) == 4 + 1 + 2 + 6 + 2
     assert encoder.self_attention.layer.max_relative_position == 3
-    cross = composed(cross_attention=layers.MultiHeadAttention(4))
-    decoder, _ = check_layer(layers.TransformerDecoderLayer, cross, X, 5 + 2 + 6 + 2 + 4 + 2, tmp_path, memory=MEMORY)
-    assert decoder.cross_attention.layer.num_heads == 4
+    decoder = layers.TransformerDecoderLayer(**composed(cross_attention=layers.MultiHeadAttention(4)))
+    model = keras.Model(*functional(decoder, X, {"memory": MEMORY}))
+    assert len(decoder.trainable_weights) == 5 + 2 + 6 + 2 + 4 + 2
+    model.save(tmp_path / "layer.keras")
+    loaded = keras.saving.load_model(tmp_path / "layer.keras")
+    np.testing.assert_array_equal(array(loaded([X, MEMORY])), array(model([X, MEMORY])))
+    (part,) = [layer for layer in loaded.layers if isinstance(layer, layers.TransformerDecoderLayer)]
+    assert part.self_attention.layer.max_relative_position == 3 and part.cross_attention.layer.num_heads == 4
 
 
 @pytest.mark.parametrize("given, missing", [({"filter_size": 16}, "num_heads"), ({"num_heads": 2}, "filter_size")])
