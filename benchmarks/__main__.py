@@ -29,6 +29,7 @@ USUAL = {
     "pipeline": 2,
     "server_load": 2,
     "growth": 3,
+    "long_attention": 3,
     "datagen": 1,
     "decoding_memory": 1,
 }

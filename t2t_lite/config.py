@@ -101,8 +101,9 @@ class HParams:
     self_attention_type: str = setting(
         "dot_product", argument="self_attention", fixed=True,
         meaning="Kind of self-attention: dot_product (the paper), dot_product_relative (Shaw et al. 2018), "
-        "dot_product_relative_v2 (Music Transformer), restricted (the paper, section 4); several, a/b, take turns over "
-        "the layers.",
+        "dot_product_relative_v2 (Music Transformer), dot_product_relative_memory (Transformer-XL), restricted (the "
+        "paper, section 4), local_1d, local_2d, strided or fixed; a+b is a score with a pattern; several, a/b, take "
+        "turns over the layers.",
     )  # fmt: skip
     max_relative_position: int = setting(
         0, 0, 2**16, argument="self_attention.max_relative_position", fixed=True,
@@ -246,10 +247,13 @@ class HParams:
     def __post_init__(self):
         object.__setattr__(self, "_own", {})
         object.__setattr__(self, "_declared", {})  # of `_own`: {name: Setting}
+        object.__setattr__(self, "_model", None)  # whose settings are declared
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _SETTINGS:
             object.__setattr__(self, name, _SETTINGS[name].typed(value))
+            if name == "self_attention_type" and self.__dict__.get("_model"):
+                self._declare(self._model)
         elif name in self.__dict__.get("_own", {}):
             self._own[name] = _storable(name, self._declared[name].typed(value))
         else:
@@ -279,18 +283,24 @@ class HParams:
     def of_model(self, model_class: type) -> Self:
         """Returns a new HParams with the settings that a model declares in its `HPARAMS`, {name: setting(…)}.
 
-        They have their defaults, or the values that are here already.
+        They have their defaults, or the values that are here already. Settings that kinds of attention declare come and
+        stay with `self_attention_type`, whenever that names them.
 
         Raises:
             UserError: such a value is of another type or out of range, or a name is one of `HParams` itself.
         """
         made = self.copy()
-        for name, declared in own_settings(model_class).items():
+        made._declare(model_class)
+        return made
+
+    def _declare(self, model_class):
+        """Adds the settings that a model declares, and those of its kinds of attention."""
+        object.__setattr__(self, "_model", model_class)
+        for name, declared in own_settings(model_class, self.self_attention_type).items():
             if name in _SETTINGS:
                 raise UserError(f"{model_class.__name__}.HPARAMS: hparam {name} exists already. Choose another name.")
-            made._own[name] = declared.typed(made._own.get(name, declared.default))
-            made._declared[name] = declared
-        return made
+            self._own[name] = declared.typed(self._own.get(name, declared.default))
+            self._declared[name] = declared
 
     def set_hparam(self, name: str, value: object) -> None:
         """Sets a declared hyperparameter."""
@@ -318,6 +328,7 @@ class HParams:
         """Returns an independent copy."""
         made = HParams.from_dict(self.values())
         made._declared.update(self._declared)
+        object.__setattr__(made, "_model", self._model)
         return made
 
     __copy__ = copy  # copy.copy() would share the user's own values
@@ -325,7 +336,7 @@ class HParams:
     def override_from_dict(self, overrides: dict) -> Self:
         """Returns a new HParams with the given values. Raises `UserError` for unknown names or wrong types."""
         made = self.copy()
-        for name, value in overrides.items():
+        for name, value in _kinds_first(overrides):
             setattr(made, name, value)
         return made
 
@@ -337,7 +348,7 @@ class HParams:
                 or text that is not of this form.
         """
         made = self.copy()
-        for name, value in parse_assignments(text, "--hparams").items():
+        for name, value in _kinds_first(parse_assignments(text, "--hparams")):
             if name not in made:
                 raise UserError(f"--hparams: {shown(name)} is not a hyperparameter. {made._nearest(name)}")
             with located("--hparams"):
@@ -371,6 +382,11 @@ class HParams:
 
 
 _SETTINGS = settings_of(HParams)
+
+
+def _kinds_first(values):
+    """Returns the items of a dict, that one first by which others may come to be declared."""
+    return sorted(values.items(), key=lambda item: item[0] != "self_attention_type")
 
 
 def _storable(name, value):

@@ -36,6 +36,8 @@ _PACKAGES = {  # of the built-in ones, and the word by which their modules regis
     "ranged hparams": ("t2t_lite.hparams", "register_ranged_hparams"),
     "problems": ("t2t_lite.problems", "register_problem"),
     "tasks": ("t2t_lite.tasks", "register_task"),
+    "scores": ("t2t_lite.layers.scores", "register_score"),
+    "patterns": ("t2t_lite.layers.patterns", "register_pattern"),
 }
 
 
@@ -194,6 +196,8 @@ class Registries:
     hparams = Registry("hparams")
     ranged_hparams = Registry("ranged hparams", _check_ranged_hparams)
     metrics = Registry("metrics", _check_metric)
+    scores = Registry("scores")
+    patterns = Registry("patterns")
 
 
 register_problem = Registries.problems.register
@@ -201,6 +205,8 @@ register_task = Registries.tasks.register
 register_model = Registries.models.register
 register_hparams = Registries.hparams.register
 register_ranged_hparams = Registries.ranged_hparams.register
+register_score = Registries.scores.register  # of attention: a `t2t_lite.layers.Score`
+register_pattern = Registries.patterns.register  # of attention: a `t2t_lite.layers.Pattern`
 task = Registries.tasks.get  # the `Task` subclass of a name; raises `UnknownName`
 list_problems = Registries.problems.names
 list_tasks = Registries.tasks.names

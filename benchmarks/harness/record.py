@@ -46,6 +46,7 @@ FIGURES = {
     "disk_mb": ("size on disk, MB", False),
     "over_minimum": ("memory over the arithmetic minimum", False),
     "exponent": ("exponent of time against length", False),
+    "memory_exponent": ("exponent of memory against length", False),
     "fill": ("share of cells that are not padding", True),
     "shapes": ("different shapes", None),
     "bleu": ("BLEU", True),

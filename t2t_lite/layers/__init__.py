@@ -1,16 +1,18 @@
 """Keras layers of the Transformer; all maths in `keras.ops`."""
 
 from t2t_lite.layers.attention import MultiHeadAttention
+from t2t_lite.layers.context import Context
+from t2t_lite.layers.distances import by_key
 from t2t_lite.layers.dropout import Dropout, dropout_seed
 from t2t_lite.layers.encoder_heads import ClassHead, MaskedIdsHead, SpanHead
 from t2t_lite.layers.feed_forward import FeedForward
-from t2t_lite.layers.left_relative_attention import LeftRelativeAttention
 from t2t_lite.layers.masks import causal_mask, masked_softmax
+from t2t_lite.layers.named_attention import LeftRelativeAttention, RelativeAttention, RestrictedAttention
 from t2t_lite.layers.normalization import LayerNormalization
+from t2t_lite.layers.patterns.pattern import Pattern
 from t2t_lite.layers.position_embedding import LearnedPositionEmbedding, SinusoidalPositionEmbedding
-from t2t_lite.layers.relative_attention import RelativeAttention
 from t2t_lite.layers.residual import Residual
-from t2t_lite.layers.restricted_attention import RestrictedAttention
+from t2t_lite.layers.scores.score import Score
 from t2t_lite.layers.self_attention import SELF_ATTENTION, make_self_attention
 from t2t_lite.layers.stack import TransformerStack, number_dropouts
 from t2t_lite.layers.token_embedding import TokenEmbedding
@@ -19,6 +21,7 @@ from t2t_lite.layers.transformer_layers import TransformerDecoderLayer, Transfor
 __all__ = [
     "SELF_ATTENTION",
     "ClassHead",
+    "Context",
     "Dropout",
     "FeedForward",
     "LayerNormalization",
@@ -26,15 +29,18 @@ __all__ = [
     "LeftRelativeAttention",
     "MaskedIdsHead",
     "MultiHeadAttention",
+    "Pattern",
     "RelativeAttention",
     "Residual",
     "RestrictedAttention",
+    "Score",
     "SinusoidalPositionEmbedding",
     "SpanHead",
     "TokenEmbedding",
     "TransformerDecoderLayer",
     "TransformerEncoderLayer",
     "TransformerStack",
+    "by_key",
     "causal_mask",
     "dropout_seed",
     "make_self_attention",

@@ -3,18 +3,23 @@
 import keras
 from keras import ops
 
-from t2t_lite.layers.base import Layer
 from t2t_lite.layers.cache import Memory, Past
 from t2t_lite.layers.checks import check_rates, check_sequences, check_sizes
-from t2t_lite.layers.dense import Dense
-from t2t_lite.layers.dropout import Dropout, is_compiled
-from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers, dense_initializers
+from t2t_lite.layers.distances import Run
+from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers
+from t2t_lite.layers.kind import make_kind
 from t2t_lite.layers.masks import Visible, check_masks, masked_softmax, merge_masks, visible_keys
+from t2t_lite.layers.patterns.part import attend_in_parts
+from t2t_lite.layers.patterns.pattern import end_of
 from t2t_lite.layers.positions import POSITIONS
+from t2t_lite.layers.projections import Projections
+from t2t_lite.layers.scores.score import Score
+from t2t_lite.registry import Registries
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class MultiHeadAttention(Layer):
+class MultiHeadAttention(Projections):
     """softmax(QKᵀ / √d_k) V in `num_heads` heads (paper, equation 1 and section 3.2.2).
 
     The first three arguments and the meaning of masks are those of `keras.layers.MultiHeadAttention`: B is the batch, T
@@ -31,6 +36,14 @@ class MultiHeadAttention(Layer):
             see `POSITIONS`.
         kernel_initializer, bias_initializer, output_initializer: see `keras.layers.Dense`; the third is of the last
             projection's kernel, None: kernel_initializer.
+        score: how well a key answers a query: "dot_product", "relative" (Shaw et al.), "relative_v2" (Music
+            Transformer) or "memory" (Transformer-XL), or a dict of it and its options.
+        pattern: which keys a query sees: "full", "window" (the paper, section 4), "local_1d", "local_2d" (Image
+            Transformer), "strided" or "fixed" (Sparse Transformer), or a dict of it and its options, such as
+            {"type": "local_1d", "block_length": 128}. All but the first two see only what comes before them.
+
+    Any score goes with any pattern. All n² scores are made of sequences that are known to be short, in calls that ask
+    for the weights or give a mask for each query or a context, and by a subclass that overrides `attend`.
 
     Example:
         >>> layer = MultiHeadAttention(num_heads=2)
@@ -41,8 +54,6 @@ class MultiHeadAttention(Layer):
         ValueError: a size is not positive, the rate is outside [0, 1), an initializer is unknown, or the hidden size is
             not a multiple of `num_heads` where a head's size follows from it.
     """
-
-    is_self_attention = False  # whether it takes neither `value` nor `key`
 
     turned = None  # how positions turn queries and keys; made by `build`, which a subclass may replace
 
@@ -57,6 +68,8 @@ class MultiHeadAttention(Layer):
         kernel_initializer: Initializer = GLOROT,
         bias_initializer: Initializer = "zeros",
         output_initializer: Initializer = None,
+        score: str | dict = "dot_product",
+        pattern: str | dict = "full",
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -66,6 +79,13 @@ class MultiHeadAttention(Layer):
         self.dropout_rate = dropout
         self.use_bias = use_bias
         self.positions = positions
+        self.score, self.pattern = (
+            make_kind(argument, value, registry)
+            for argument, value, registry in (
+                ("score", score, Registries.scores),
+                ("pattern", pattern, Registries.patterns),
+            )
+        )
         self.initializers = {
             "kernel_initializer": kernel_initializer,
             "bias_initializer": bias_initializer,
@@ -103,54 +123,8 @@ class MultiHeadAttention(Layer):
             self._add_projection(role, shape[-1], self.num_heads * size)
         self._add_projection("output", self.num_heads * self.value_size, hidden_size)
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
+        self.score.build(self, hidden_size)
         self.freeze_new_parts()
-
-    def _add_projection(self, role, input_size, output_size):
-        own = dense_initializers(self.initializers, role == "output") | {"name": f"{role}_projection"}
-        dense = Dense(output_size, use_bias=self.use_bias, dtype=self.dtype_policy, **own)
-        dense.build((None, input_size))
-        setattr(self, f"{role}_projection", dense)
-
-    def project(self, x, role):
-        """Projects to or from the heads. Override to change a projection.
-
-        Args:
-            x: [B, T, hidden] for the roles "query", "key" and "value"; [B, heads, T, value_dim] for "output".
-            role: "query", "key", "value" or "output".
-
-        Returns:
-            [B, heads, T, head size], or [B, T, hidden] for "output".
-        """
-        dense = getattr(self, f"{role}_projection")
-        if role == "output":
-            batch, heads, length, size = ops.shape(x)
-            x = ops.reshape(_swap(x), (-1, heads * size))
-            return ops.reshape(dense(x), (batch, length, dense.units))
-        batch, length, hidden_size = ops.shape(x)
-        # One matrix product of two dimensions: the batched form is slower, and its gradient much slower.
-        heads = (batch, length, self.num_heads, dense.units // self.num_heads)  # a -1 would mean 0 in an empty batch
-        return _swap(ops.reshape(dense(ops.reshape(x, (-1, hidden_size))), heads))
-
-    def project_alike(self, x):
-        """Returns what `project` gives for queries, keys and values of the same [B, T, hidden].
-
-        Where XLA compiles a training step it is one product with the three kernels side by side, and their gradients
-        are one product each: base's step took 2 % less on an H200. Elsewhere they stay three, whose bits runs rely on.
-        """
-        roles = "query", "key", "value"
-        if not is_compiled() or type(self).project is not MultiHeadAttention.project:
-            return [self.project(x, role) for role in roles]
-        layers = [getattr(self, f"{role}_projection") for role in roles]
-        batch, length, hidden_size = ops.shape(x)
-        kernel = ops.cast(ops.concatenate([layer.kernel for layer in layers], axis=1), self.compute_dtype)
-        joined = ops.matmul(ops.reshape(x, (-1, hidden_size)), kernel)
-        if self.use_bias:
-            joined = joined + ops.cast(ops.concatenate([layer.bias for layer in layers]), self.compute_dtype)
-        ends = self.num_heads * self.query_size, 2 * self.num_heads * self.query_size
-        return [
-            _swap(ops.reshape(part, (batch, length, self.num_heads, part.shape[-1] // self.num_heads)))
-            for part in ops.split(joined, ends, axis=1)
-        ]
 
     def attend(self, query, key, value, mask, training):
         """Scaled dot-product attention (paper, equation 1). Override to change how heads attend.
@@ -165,7 +139,8 @@ class MultiHeadAttention(Layer):
         Returns:
             (output [B, heads, T, value_dim], weights [B, heads, T, S]).
         """
-        return self.attend_parts(query, [(key, value, None)], mask, training)
+        distances = Run(ops.shape(query)[2] - ops.shape(key)[2])  # counted from the right: a memory is in front
+        return self.attend_parts(query, [(key, value, distances)], mask, training)
 
     @property
     def overrides_attend(self):
@@ -177,7 +152,7 @@ class MultiHeadAttention(Layer):
 
         Args:
             query: [B, heads, T, key_dim].
-            parts: list of (key, value, distances); of the distances see `scores`.
+            parts: list of (key, value, distances), the last `Run` or `Steps`.
             mask, training: as `attend`, S being the number of all keys.
 
         Returns:
@@ -185,33 +160,19 @@ class MultiHeadAttention(Layer):
         """
         # Scaling the queries, not the scores: oneDNN fuses the scaled product into a far slower kernel.
         query = query * ops.cast(self.query_size**-0.5, query.dtype)
-        scores = [self.scores(query, key, distances) for key, _, distances in parts]
+        scores = [self.score.scores(self, query, key, [distances], training) for key, _, distances in parts]
         if len(parts) == 1:
             weights = masked_softmax(scores[0], mask)
             dropped = [self.dropout(weights, training=training)]
         else:
             weights = masked_softmax(ops.concatenate(scores, axis=-1), mask)
             dropped = _split(self.dropout(weights, training=training), ops.shape(parts[0][0])[2])
-        outputs = [self.mix(w, value, distances) for w, (_, value, distances) in zip(dropped, parts, strict=True)]
+        pairs = zip(dropped, parts, strict=True)
+        outputs = [self.score.mix(self, own, value, [distances]) for own, (_, value, distances) in pairs]
         return sum(outputs[1:], outputs[0]), weights
 
-    def scores(self, query, key, distances):
-        """Returns the scores of keys before the softmax, [B, heads, T, S]. Override where distances matter.
-
-        Args:
-            query: [B, heads, T, key_dim], scaled.
-            key: [B, heads, S, key_dim].
-            distances: int32 [S] or [B, S], how far each key is from the queries, all of one position, negative to
-                the left; None: query i and key j of one sequence.
-        """
-        return ops.matmul(query, ops.swapaxes(key, -1, -2))
-
-    def mix(self, weights, value, distances):
-        """Returns the sums of values, [B, heads, T, value_dim]; `distances` as in `scores`."""
-        return ops.matmul(weights, value)
-
     def attend_sequence(self, query, key, value, visible, training, needs_weights):
-        """Attends from a whole sequence, by `attend`. Override where fewer scores do.
+        """Attends from a whole sequence: in parts where the pattern has some, else by `attend`.
 
         Args:
             query, key, value, training: as `attend`.
@@ -221,10 +182,16 @@ class MultiHeadAttention(Layer):
         Returns:
             As `attend`; the weights may be None unless they are needed.
         """
-        return self.attend(query, key, value, visible.merged(ops.shape(query)[2], ops.shape(key)[2]), training)
+        queries, keys = ops.shape(query)[2], ops.shape(key)[2]
+        in_parts = isinstance(visible.first, int) and visible.first == 0 and visible.dense is None
+        in_parts = in_parts and not (needs_weights or self.overrides_attend)
+        if in_parts and (parts := self.pattern.parts(queries, visible.causal)):
+            end = end_of(visible.keys, keys)
+            return attend_in_parts(self, parts, query, key, value, visible.keys, end, training), None
+        return self.attend(query, key, value, self.pattern.mask(visible, queries, keys), training)
 
     def attend_cached(self, query, past, mask, step):
-        """Attends from the K beams of one decoding step to all that is in the cache. Override where positions matter.
+        """Attends from the K beams of one decoding step to what the pattern sees of the cache.
 
         Args:
             query: [B, heads, K, key_dim].
@@ -233,13 +200,33 @@ class MultiHeadAttention(Layer):
             step: int scalar.
 
         Returns:
-            (output [B, heads, K, value_dim], weights [B, heads, K, P + steps * K]).
+            (output [B, heads, K, value_dim], weights [B, heads, K, number of keys read]).
+
+        Raises:
+            NotImplementedError: a subclass overrides `attend` alone, and its score depends on distances.
         """
-        parts = past.parts(ops.shape(query)[2], step)
+        if self.overrides_attend and type(self.score) is not Score:
+            raise NotImplementedError(
+                f"{type(self).__name__} overrides `attend`, and decodes only if it also overrides `attend_cached`."
+            )
+        parts, mask = self.pattern.read(past, ops.shape(query)[2], step, mask)
         if not self.overrides_attend:
             return self.attend_parts(query, parts, mask, False)
-        key, value = past[:2] if len(parts) == 1 else (ops.concatenate([p[i] for p in parts], axis=2) for i in (0, 1))
+        key, value = parts[0][:2] if len(parts) == 1 else (ops.concatenate([p[i] for p in parts], 2) for i in (0, 1))
         return self.attend(query, key, value, mask, False)
+
+    def flops(self, keys):
+        """Returns the operations of one query's scores of so many keys, and of its sums of their values."""
+        seen = self.pattern.seen(keys)
+        products = 2 * self.num_heads * (self.query_size + self.value_size) * seen
+        return products + self.score.extra_flops(self, seen)
+
+    def activations(self, keys, compute):
+        """Returns the bytes that a query leaves for the backward pass, numbers having `compute` bytes."""
+        seen, dropped = self.pattern.seen(keys), self.dropout_rate > 0
+        kept = 2 * self.num_heads * (self.query_size + self.value_size) * compute
+        kept += self.num_heads * seen * (4 + compute * (dropped or compute < 4) + dropped)
+        return kept + self.score.extra_memory(self, seen, compute)
 
     def empty_past(self, batch, slots):
         """Returns the `Past` for decoding that has not started: zeros for `slots` positions (times beams)."""
@@ -354,7 +341,7 @@ class MultiHeadAttention(Layer):
             ValueError: a tensor has not three axes, or a mask is of another shape, or of floats: see `check_masks`;
                 or the layer is of self-attention alone, and there is a `value` or `key`.
         """
-        if (self.is_self_attention or context is not None) and (value is not None or key is not None):
+        if not (self.pattern.is_full and context is None) and (value is not None or key is not None):
             raise ValueError(
                 f"{type(self).__name__} is self-attention: received `value` or `key` in addition to `query`."
             )
@@ -382,10 +369,3 @@ class MultiHeadAttention(Layer):
 def _split(x, size):
     """[..., S] -> the first `size` columns, and the others."""
     return x[..., :size], x[..., size:]
-
-
-def _swap(x):
-    """[B, M, N, size] -> [B, N, M, size]: of length and heads, either way."""
-    # Einsum moves data itself; oneDNN's transpose, which TensorFlow puts in the place of its own, is slow to set out:
-    # 0.28 ms against 0.06 for the 128 rows of a decoding step.
-    return ops.einsum("bmnd->bnmd", x)

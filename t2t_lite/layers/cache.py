@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from t2t_lite.layers.distances import Steps
 from t2t_lite.layers.integers import integer_dtype
 
 
@@ -52,16 +53,66 @@ class Past(NamedTuple):
         return step if isinstance(self.lengths, tuple) else step + self.lengths
 
     def parts(self, beams, step):
-        """Returns what a step attends to: a list of (keys, values, distances), those of the prompt first.
-
-        Distances are those of a key's position from the query's, int32 [steps * K], or [B, P] of a prompt.
-        """
+        """Returns what a step attends to: a list of (keys, values, `Steps`), those of the prompt first."""
         step = ops.cast(step, "int32")
-        parts = [(self.key, self.value, ops.arange(ops.shape(self.key)[2], dtype="int32") // beams - step)]
+        parts = [(self.key, self.value, Steps(ops.arange(ops.shape(self.key)[2], dtype="int32") // beams - step))]
         if self.prompt:
             slots = ops.arange(ops.shape(self.prompt.key)[2], dtype="int32")
-            parts.insert(0, (*self.prompt, slots - ops.expand_dims(self.lengths + step, 1)))
+            parts.insert(0, (*self.prompt, Steps(slots - ops.expand_dims(self.lengths + step, (1, 2)))))
         return parts
+
+    def count(self, beams):
+        """Returns a number of positions that is no less than that of any row, its prompt included."""
+        return ops.shape(self.key)[2] // beams + (ops.shape(self.prompt.key)[2] if self.prompt else 0)
+
+    def near(self, positions, seen, at, beams, mask):
+        """Returns some of what `parts` does, without reading the rest, and its mask.
+
+        Args:
+            positions: int32 [B or 1, W], in the texts.
+            seen: bool [B or 1, W], which of them count.
+            at: int32 [B or 1, 1], the step's own position.
+            beams: int K.
+            mask: as of `MultiHeadAttention.attend_cached`.
+
+        Returns:
+            (parts, mask bool, broadcastable to [B, heads, K, W of the prompt + W * K]).
+        """
+        slots, prompts = ops.shape(self.key)[2], ops.shape(self.prompt.key)[2] if self.prompt else 0
+        steps = positions - (ops.expand_dims(self.lengths, 1) if self.prompt else 0)
+        places = ops.expand_dims(ops.clip(steps, 0, slots // beams - 1) * beams, 2) + ops.arange(beams, dtype="int32")
+        places = ops.reshape(places, (-1, ops.shape(positions)[1] * beams))
+        mask = None if mask is None else ops.broadcast_to(mask, (*ops.shape(mask)[:3], prompts + slots))
+        of_steps = (ops.repeat(x, beams, axis=1) for x in (positions - at, seen & (steps >= 0)))
+        picked = [_picked(self, places, *of_steps, mask, prompts)]
+        if self.prompt:
+            places = ops.clip(positions, 0, ops.maximum(prompts - 1, 0))
+            # Of prompts that are all empty nothing can be taken.
+            width = ops.shape(positions)[1] * (min(prompts, 1) if isinstance(prompts, int) else ops.minimum(prompts, 1))
+            of_prompt = (x[:, :width] for x in (places, positions - at, seen & (steps < 0)))
+            picked.insert(0, _picked(self.prompt, *of_prompt, mask, 0))
+        parts, masks = zip(*picked, strict=True)
+        return [*parts], masks[0] if len(masks) == 1 else ops.concatenate(masks, axis=3)
+
+
+def _picked(memory, places, distances, seen, mask, first):
+    """Returns one of `Past.parts` of the slots at `places` [B or 1, N], and its mask: of columns from `first` on."""
+    places = ops.broadcast_to(places, (ops.shape(memory.key)[0], ops.shape(places)[1]))
+    seen = ops.expand_dims(seen, (1, 2))
+    if mask is not None:
+        *_, heads, queries, count = ops.shape(mask)
+        mask = ops.broadcast_to(mask, (ops.shape(places)[0], heads, queries, count))
+        mask = gathered(ops.reshape(mask, (-1, heads * queries, count, 1)), places + first)
+        seen = ops.logical_and(seen, ops.reshape(mask, (-1, heads, queries, ops.shape(places)[1])))
+    part = gathered(memory.key, places), gathered(memory.value, places), Steps(ops.expand_dims(distances, 1))
+    return part, seen
+
+
+def gathered(x, places):
+    """[B, A, S, size], of which each row has its own places int32 [B, N] of S -> [B, A, N, size]."""
+    batch, inner, count, size = ops.shape(x)
+    first = ops.reshape(ops.arange(batch * inner, dtype="int32") * count, (batch, inner, 1))
+    return ops.take(ops.reshape(x, (batch * inner * count, size)), first + ops.expand_dims(places, 1), axis=0)
 
 
 def new_ancestry(batch, beam_size, max_length):

@@ -3,9 +3,9 @@
 import inspect
 
 from t2t_lite.layers.attention import MultiHeadAttention
-from t2t_lite.layers.left_relative_attention import LeftRelativeAttention
-from t2t_lite.layers.relative_attention import RelativeAttention
-from t2t_lite.layers.restricted_attention import RestrictedAttention
+from t2t_lite.layers.kind import check_options
+from t2t_lite.layers.named_attention import LeftRelativeAttention, RelativeAttention, RestrictedAttention
+from t2t_lite.registry import Registries
 
 # Another kind is another entry: a class that takes the arguments of `MultiHeadAttention`, and options of its own.
 SELF_ATTENTION = {
@@ -14,6 +14,49 @@ SELF_ATTENTION = {
     "dot_product_relative_v2": LeftRelativeAttention,
     "restricted": RestrictedAttention,
 }
+_REGISTERED = {  # what these names mean beside others
+    "dot_product_relative": "relative",
+    "dot_product_relative_v2": "relative_v2",
+    "dot_product_relative_memory": "memory",
+    "restricted": "window",
+}
+
+
+def _parts(name):
+    """Returns (class, score, pattern) that a kind's name means, such as "a+b"; score and pattern are names, or None.
+
+    Raises:
+        ValueError: an unknown name, or two of a sort.
+    """
+    found, words = {}, str(name).split("+")
+    for word in words:
+        registered = _REGISTERED.get(word, word)
+        if word in SELF_ATTENTION and (len(words) == 1 or word == registered):
+            sort, part = "class", SELF_ATTENTION[word]
+        elif registered in Registries.patterns or registered in Registries.scores:
+            sort, part = "pattern" if registered in Registries.patterns else "score", registered
+        else:
+            raise ValueError(
+                f"`self_attention` must be one of {', '.join(self_attention_names())}, or a score and a pattern with + "
+                f"between them: received self_attention={name!r}."
+            )
+        if sort in found or {"class", "score"} <= {*found, sort}:
+            raise ValueError(f"`self_attention` {name} has two scores or two patterns. Expected at most one of each.")
+        found[sort] = part
+    return found.get("class", MultiHeadAttention), found.get("score"), found.get("pattern")
+
+
+def self_attention_names():
+    """Returns the names of all kinds: classes, scores and patterns."""
+    others = {*Registries.scores.names(), *Registries.patterns.names(), *_REGISTERED} - {"full", *SELF_ATTENTION}
+    return [*SELF_ATTENTION, *sorted(others)]
+
+
+def _registered(name):
+    """Returns {argument of `MultiHeadAttention`: (registered name, class)} of a kind's score and pattern."""
+    _, score, pattern = _parts(name)
+    named = ("score", score, Registries.scores), ("pattern", pattern, Registries.patterns)
+    return {argument: (word, registry.get(word)) for argument, word, registry in named if word is not None}
 
 
 def self_attention_kinds(self_attention):
@@ -27,29 +70,37 @@ def self_attention_kinds(self_attention):
     for kind in kinds:
         given = {"type": kind} if isinstance(kind, str) else dict(kind)
         name = given.pop("type", None)
-        if name not in SELF_ATTENTION:
-            raise ValueError(
-                f"`self_attention` must be one of {', '.join(SELF_ATTENTION)}: received self_attention={name!r}."
-            )
         options = own_options(name)
-        if given.keys() - options.keys() or inspect.Parameter.empty in {**options, **given}.values():
-            raise ValueError(f"`self_attention` {name} has the options {[*options]}: received {given}.")
+        check_options("self_attention", name, options, given)
         found.append((name, {**options, **given}))
     return found
 
 
-def make_self_attention(self_attention, index, **options):
+def make_self_attention(self_attention, index, has_order=True, **options):
     """Makes the self-attention of a layer.
 
     Args:
         self_attention: a kind, or a list of kinds that take turns over the layers. A kind is a name in
-            `SELF_ATTENTION`, or a dict of that name and its options: {"type": "restricted", "neighborhood": 9}.
+            `SELF_ATTENTION`, that of a score or of a pattern, or two of them, "local_1d+relative_v2"; or a dict of that
+            name and its options: {"type": "local_1d", "block_length": 128}.
         index: int, number of the layer in its stack.
+        has_order: bool, whether positions see only earlier ones, as in a decoder.
         **options: arguments of `MultiHeadAttention`.
+
+    Raises:
+        ValueError: as `self_attention_kinds`, or a pattern needs an order, and there is none.
     """
     kinds = self_attention_kinds(self_attention)
     name, own = kinds[index % len(kinds)]
-    return SELF_ATTENTION[name](**own, **options)
+    of_kinds = {}
+    for argument, (word, kind) in _registered(name).items():
+        if getattr(kind, "needs_order", False) and not has_order:
+            raise ValueError(
+                f"`self_attention` {name}: {word} sees only what comes before a position, and an encoder has no such "
+                "order. Expected a model with a decoder alone, or another kind."
+            )
+        of_kinds[argument] = {"type": word, **{n: own.pop(n) for n in kind.options()}}
+    return _parts(name)[0](**own, **of_kinds, **options)
 
 
 def self_attention_config(self_attention):
@@ -59,6 +110,36 @@ def self_attention_config(self_attention):
 
 
 def own_options(name):
-    """Returns {name: default} of the arguments that a kind has in addition to those of `MultiHeadAttention`."""
-    base = inspect.signature(MultiHeadAttention).parameters
-    return {n: p.default for n, p in inspect.signature(SELF_ATTENTION[name]).parameters.items() if n not in base}
+    """Returns {name: default} of the options of a kind. Raises `ValueError` for an unknown one."""
+    base, cls = inspect.signature(MultiHeadAttention).parameters, _parts(name)[0]
+    options = {n: p.default for n, p in inspect.signature(cls).parameters.items() if n not in base}
+    for _, kind in _registered(name).values():
+        options |= kind.options()
+    return options
+
+
+def own_hparams(names):
+    """Returns {name: setting} of the hyperparameters that the kinds in `self_attention_type` declare.
+
+    Raises:
+        ValueError: an unknown name.
+    """
+    found = {}
+    for name, _ in spelled_kinds(names):
+        for _, kind in _registered(name).values():
+            found |= kind.HPARAMS
+    return found
+
+
+def spelled_kinds(names):
+    """Returns [(name, {option: text})] of kinds as `self_attention_type` spells them.
+
+    Kinds have / between them, and those options that are not as the hyperparameters say are in brackets:
+    `local_1d(block_length=64)/local_1d(block_length=128)`, several of them with ; between.
+    """
+    kinds = []
+    for kind in names.split("/"):
+        name, _, options = kind.strip().removesuffix(")").partition("(")
+        pairs = (option.partition("=") for option in options.split(";") if option.strip())
+        kinds.append((name.strip(), {option.strip(): value.strip() for option, _, value in pairs}))
+    return kinds

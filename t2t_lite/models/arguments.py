@@ -8,14 +8,14 @@ import keras
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError, shown
 from t2t_lite.layers.keras_names import config_of
-from t2t_lite.layers.self_attention import SELF_ATTENTION, own_options, self_attention_kinds
+from t2t_lite.layers.self_attention import own_options, self_attention_kinds, spelled_kinds
 
 _KINDS = "self_attention"  # the argument made of several settings, `self_attention.…`, see `_kinds`
 
 
-def model_settings(model_class):
-    """Returns {name: Setting} of all hyperparameters, those that the model declares in its `HPARAMS` included."""
-    return HParams().of_model(model_class).settings()
+def model_settings(model_class, self_attention_type=HParams.self_attention_type):
+    """Returns {name: Setting} of all hyperparameters, with those that a model and its kinds of attention declare."""
+    return HParams(self_attention_type=self_attention_type).of_model(model_class).settings()
 
 
 def constructor_arguments(hparams, model_class):
@@ -29,7 +29,8 @@ def constructor_arguments(hparams, model_class):
         UserError: a value that has no meaning here; the message names the hyperparameter.
     """
     found, said_by, accepted = {}, {}, constructor_parameters(model_class)
-    for name, setting in model_settings(model_class).items():
+    settings = model_settings(model_class, hparams.self_attention_type)
+    for name, setting in settings.items():
         if setting.argument.partition(".")[0] not in accepted:
             continue
         value = _to_argument(setting, hparams)
@@ -42,7 +43,7 @@ def constructor_arguments(hparams, model_class):
         said_by[setting.argument] = name
     if _KINDS in found:
         options = {argument.partition(".")[2]: found.pop(argument) for argument in [*found] if "." in argument}
-        found[_KINDS] = _kinds(found[_KINDS], options)
+        found[_KINDS] = _kinds(found[_KINDS], options, settings.values())
     return found
 
 
@@ -80,10 +81,11 @@ def model_hparams(model, base):
             )
     if _KINDS in arguments:
         kinds = self_attention_kinds(arguments[_KINDS])
-        arguments[_KINDS] = "/".join(name for name, _ in kinds)
-        arguments |= {f"{_KINDS}.{option}": value for _, own in kinds for option, value in own.items()}
+        options = {option: value for _, own in reversed(kinds) for option, value in own.items()}
+        arguments[_KINDS] = "/".join(_spelled(name, own, options) for name, own in kinds)
+        arguments |= {f"{_KINDS}.{option}": value for option, value in options.items()}
     values = {}
-    for name, setting in model_settings(type(model)).items():
+    for name, setting in _settings_of(type(model), arguments).items():
         if setting.argument in arguments:
             value = to_hparam(setting, arguments)
             values[name] = value
@@ -93,13 +95,13 @@ def model_hparams(model, base):
             values[name] = setting.default
     made = base.of_model(type(model)).override_from_dict(values)
     if _KINDS in arguments and constructor_arguments(made, type(model))[_KINDS] != model.config[_KINDS]:
-        raise UserError(f"self_attention={model.config[_KINDS]}: hyperparameters hold each option once.")
+        raise UserError(f"self_attention={model.config[_KINDS]}: hyperparameters have no setting of such an option.")
     return made
 
 
 def differing_settings(model, hparams):
     """Returns {name: (hyperparameters' value, model's value)} of the architecture, where the two are not the same."""
-    made, settings = model_hparams(model, hparams), model_settings(type(model))
+    made, settings = model_hparams(model, hparams), hparams.of_model(type(model)).settings()
     wanted, found = (constructor_arguments(h, type(model)) for h in (hparams, made))
     fixed = {s.argument: s.name for s in reversed(settings.values()) if s.fixed and s.argument}
     return {fixed[n]: (wanted[n], found[n]) for n in wanted if n in fixed and wanted[n] != found[n]}
@@ -151,10 +153,26 @@ def to_hparam(setting, arguments):
     return value * arguments[setting.per] if setting.per else value
 
 
-def _kinds(names, options):
+def _settings_of(model_class, arguments):
+    """Returns `model_settings` of {argument of a constructor: value}."""
+    return model_settings(model_class, arguments[_KINDS]) if _KINDS in arguments else model_settings(model_class)
+
+
+def _kinds(names, options, settings):
     """Returns what `self_attention` is in a constructor: of each kind that is named the options that it has."""
-    kinds = []
-    for name in names.split("/"):
-        own = {n: options[n] for n in (own_options(name) if name in SELF_ATTENTION else ()) if n in options}
+    kinds, declared = [], {s.argument.partition(".")[2]: s for s in settings if s.argument.startswith(f"{_KINDS}.")}
+    for name, spelled in spelled_kinds(names):
+        try:
+            accepted = own_options(name)
+        except ValueError:  # an unknown name, which the constructor refuses
+            accepted = ()
+        own = {option: options[option] for option in accepted if option in options}
+        own |= {o: declared[o].typed(value) if o in declared else value for o, value in spelled.items()}
         kinds.append({"type": name, **own} if own else name)
     return kinds if len(kinds) > 1 else kinds[0]
+
+
+def _spelled(name, own, options):
+    """Returns a kind as `self_attention_type` has it: with those options that are not the hyperparameters'."""
+    others = ";".join(f"{option}={value}" for option, value in own.items() if options[option] != value)
+    return f"{name}({others})" if others else name

@@ -10,9 +10,7 @@ from t2t_lite.layers import (
     FeedForward,
     LayerNormalization,
     MultiHeadAttention,
-    RelativeAttention,
     Residual,
-    RestrictedAttention,
 )
 
 SENTENCE = 25  # tokens per side, where a length has to be assumed; attention is then a hundredth of the operations
@@ -50,10 +48,9 @@ def forward_flops(model, lengths):
     Layers that stand in a stack several times count each time; the softmax counts for the model's `predicted_share`.
     Every matrix weight costs 2 operations for each element and position of its own side, attention 2 · h · d_k · n for
     a position's scores and 2 · h · d_v · n for its weighted sums over n positions. Masked positions count, as they are
-    computed. Restricted attention counts the min(r, n) positions that are seen (paper, table 1); its blocks compute up
-    to three times as many. Relative attention counts its products with the 2k + 1 vectors, not their spreading over
-    positions. Not counted: look-ups (0), additions, softmax, normalization, dropout (a few per cent), and weights of a
-    user's own layers that are not in a `Dense`.
+    computed; of patterns as many as `Pattern.seen` has. Relative attention counts its products with the 2k + 1 vectors,
+    not their spreading over positions. Not counted: look-ups (0), additions, softmax, normalization, dropout (a few per
+    cent), and weights of a user's own layers that are not in a `Dense`.
 
     Args:
         model: SequenceModel with `stacks`, with or without values.
@@ -86,18 +83,8 @@ def _block_flops(layer, length, memory_length=0):
             else:
                 own += flops
         elif isinstance(part, MultiHeadAttention):
-            own += _attention_flops(part, memory_length if part is cross else length)
+            own += part.flops(memory_length if part is cross else length)
     return own, memory
-
-
-def _attention_flops(attention, keys):
-    """Returns the operations of one query's scores and weighted sums."""
-    key_channels, value_channels = _channels(attention)
-    flops = 2 * (key_channels + value_channels) * _seen(attention, keys)
-    if isinstance(attention, RelativeAttention):
-        distances = attention.key_table.shape[-2]
-        flops += 2 * distances * (key_channels + value_channels * attention.add_relative_to_values)
-    return flops
 
 
 def training_memory(model, hparams, lengths):
@@ -204,26 +191,13 @@ def _layer_memory(layer, hidden_size, length, memory_length, compute):
             dropped = part.dropout_rate > 0
             kept += part.filter_size * ((inner + dropped) * compute + dropped)
         elif isinstance(part, MultiHeadAttention):
-            keys, dropped = _seen(part, memory_length if part is cross else length), part.dropout_rate > 0
-            kept += 2 * sum(_channels(part)) * compute
-            kept += part.num_heads * keys * (4 + compute * (dropped or compute < 4) + dropped)
-            if isinstance(part, RelativeAttention) and part.add_relative_to_values:
-                kept += part.num_heads * 2 * length * compute  # the weights, ordered by distance
+            kept += part.activations(memory_length if part is cross else length, compute)
     return kept
 
 
 def _cross_attention(layer):
     residual = getattr(layer, "cross_attention", None)
     return None if residual is None else residual.layer
-
-
-def _channels(attention):
-    """Returns h · d_k and h · d_v."""
-    return attention.num_heads * attention.query_size, attention.num_heads * attention.value_size
-
-
-def _seen(attention, keys):
-    return min(attention.neighborhood, keys) if isinstance(attention, RestrictedAttention) else keys
 
 
 @dataclasses.dataclass(frozen=True)

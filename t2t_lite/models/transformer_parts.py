@@ -7,7 +7,7 @@ from t2t_lite.layers import LayerNormalization, MultiHeadAttention, TokenEmbeddi
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.positions import POSITIONS
-from t2t_lite.layers.self_attention import make_self_attention, self_attention_config
+from t2t_lite.layers.self_attention import make_self_attention, own_hparams, self_attention_config
 from t2t_lite.models.options import described, own_options, with_options
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.ranges import own_settings
@@ -38,6 +38,14 @@ class TransformerModel(SequenceModel):
         own["self_attention"] = self_attention_config(own["self_attention"])
         self.config = {"vocab_size": vocab_size, "target_vocab_size": target_vocab_size, **own}
         self.vocab_size, self.target_vocab_size = vocab_size, target_vocab_size or vocab_size
+
+    @classmethod
+    def kind_hparams(cls, self_attention_type):
+        """Returns {name: setting} of what kinds of attention declare; {} for an unknown one, refused elsewhere."""
+        try:
+            return own_hparams(self_attention_type)
+        except ValueError:
+            return {}
 
     def make_embedding(self, size, name, use_bias=False):
         """Returns the `TokenEmbedding` of a vocabulary."""
@@ -113,7 +121,7 @@ class TransformerModel(SequenceModel):
         """
         if role == "memory":
             return MultiHeadAttention(**options)
-        return make_self_attention(self.config["self_attention"], index, **options)
+        return make_self_attention(self.config["self_attention"], index, has_order=role == "decoder", **options)
 
     def logits(self, hidden, matrix=None):
         """[..., hidden] -> float32 [..., target_vocab_size]; `matrix`: see `TokenEmbedding.reverse_matrix`."""

@@ -29,6 +29,10 @@ class SharpAttention(MultiHeadAttention):
         return super().attend(3 * query, key, value, mask, training)
 
 
+def made(score, **pattern):
+    return MultiHeadAttention(2, score=score, pattern=pattern)
+
+
 EXTRA = 7
 PROMPTS = [[5, 3, 7, 4, 9, 2, 8, 6, 10], [], [4], [6, 6, 3, 10, 2]]
 KINDS = {
@@ -39,6 +43,9 @@ KINDS = {
     "rotary": lambda: (MultiHeadAttention(2, positions="rotary"), SinusoidalPositionEmbedding()),
     "attend overridden": lambda: (SharpAttention(2), SinusoidalPositionEmbedding()),
     "restricted": lambda: (RestrictedAttention(2, 4), SinusoidalPositionEmbedding()),
+    "local": lambda: (made("dot_product", type="local_1d", block_length=3), SinusoidalPositionEmbedding()),
+    "strided": lambda: (made("memory", type="strided", stride=3), SinusoidalPositionEmbedding()),
+    "fixed": lambda: (made("dot_product", type="fixed", stride=4, summary=2), SinusoidalPositionEmbedding()),
 }
 
 
@@ -98,9 +105,9 @@ def searcher_of(model, **options):
     return Searcher(model, longest_output=lambda length, options: options.extra_length, **options)
 
 
-@pytest.mark.few("rotary-False", "restricted-True")
+@pytest.mark.few("rotary-False", "restricted-True", "strided-True")
 @pytest.mark.slow
-@pytest.mark.parametrize("kind, compile", [*((kind, False) for kind in KINDS), ("restricted", True)])
+@pytest.mark.parametrize("kind, compile", [*((kind, False) for kind in KINDS), ("restricted", True), ("strided", True)])
 def test_the_search_is_that_of_full_passes_over_each_prompt_alone(kind, compile):
     model = LanguageModel(kind)
     options = SearchOptions(beam_size=3, n_best=3, extra_length=EXTRA, compile=compile)

@@ -16,7 +16,7 @@ X = RNG.normal(size=(2, 6, 8)).astype("float32")
 def vectors(layer, table, length):
     """a[i, j] of every pair, for all heads or each: [heads or 1, T, T, d]."""
     distances = np.arange(length)[None] - np.arange(length)[:, None]
-    limit = layer.max_relative_position
+    limit = layer.score.max_relative_position
     if isinstance(layer, layers.LeftRelativeAttention):
         known = (distances <= 0) & (distances > -limit)
         return np.where(known[..., None], array(table)[:, np.where(known, distances, 0) + limit - 1], 0)

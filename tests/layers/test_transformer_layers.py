@@ -178,7 +178,7 @@ def test_layers_composed_of_layers(tmp_path):
     encoder = layers.TransformerEncoderLayer(**composed())
     encoder(X)
     assert len(encoder.trainable_weights) == 4 + 1 + 2 + 6 + 2
-    assert encoder.self_attention.layer.max_relative_position == 3
+    assert encoder.self_attention.layer.score.max_relative_position == 3
     decoder = layers.TransformerDecoderLayer(**composed(cross_attention=layers.MultiHeadAttention(4)))
     model = keras.Model(*functional(decoder, X, {"memory": MEMORY}))
     assert len(decoder.trainable_weights) == 5 + 2 + 6 + 2 + 4 + 2
@@ -186,7 +186,7 @@ def test_layers_composed_of_layers(tmp_path):
     loaded = keras.saving.load_model(tmp_path / "layer.keras")
     np.testing.assert_array_equal(array(loaded([X, MEMORY])), array(model([X, MEMORY])))
     (part,) = [layer for layer in loaded.layers if isinstance(layer, layers.TransformerDecoderLayer)]
-    assert part.self_attention.layer.max_relative_position == 3 and part.cross_attention.layer.num_heads == 4
+    assert part.self_attention.layer.score.max_relative_position == 3 and part.cross_attention.layer.num_heads == 4
 
 
 @pytest.mark.parametrize("given, missing", [({"filter_size": 16}, "num_heads"), ({"num_heads": 2}, "filter_size")])

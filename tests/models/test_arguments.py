@@ -157,10 +157,21 @@ def test_two_settings_of_one_argument_must_agree():
         Transformer.from_hparams(HParams(layer_postprocess_sequence="da"), 9)
 
 
-def test_a_model_that_hyperparameters_cannot_describe():
-    model = Transformer(9, self_attention=[RESTRICTED, {**RESTRICTED, "neighborhood": 5}])
-    with pytest.raises(UserError, match="hold each option once"):
-        model_hparams(model, HParams())
+def test_two_layers_of_one_kind_with_different_options():
+    kinds = [RESTRICTED, {**RESTRICTED, "neighborhood": 5}]
+    hparams = model_hparams(Transformer(9, self_attention=kinds, num_encoder_layers=2, num_decoder_layers=2), HParams())
+    assert hparams.self_attention_type == "restricted/restricted(neighborhood=5)"
+    assert constructor_arguments(hparams, Transformer)["self_attention"] == kinds
+
+
+def test_a_model_that_hyperparameters_cannot_describe(monkeypatch):
+    class Scaled(MultiHeadAttention):
+        def __init__(self, num_heads, factor=0.5, **kwargs):
+            super().__init__(num_heads, **kwargs)
+
+    monkeypatch.setitem(SELF_ATTENTION, "scaled", Scaled)
+    with pytest.raises(UserError, match="hyperparameters have no setting"):
+        model_hparams(Transformer(9, self_attention={"type": "scaled", "factor": 2.0}), HParams())
 
 
 def test_another_kind_of_attention_with_an_option_of_its_own(monkeypatch):
@@ -194,3 +205,52 @@ def test_a_subclass_whose_constructor_has_other_arguments_is_made_from_hyperpara
             super().__init__(vocab_size, hidden_size=hidden_size, filter_size=filter_size, num_heads=num_heads, **sizes)
 
     assert OfOneVocabulary.from_hparams(SMALL, 20).vocab_size == 20
+
+
+def lm_hparams(changes):
+    lm = registry.model("transformer_lm")
+    sizes = "hidden_size=8,filter_size=16,num_heads=2,num_hidden_layers=2"
+    return registry.hparams("transformer_lm_tiny").of_model(lm).parse(f"{sizes},{changes}")
+
+
+@pytest.mark.parametrize(
+    "changes, patterns, score",
+    [
+        ("self_attention_type=strided/fixed,attention_stride=5", [{"stride": 5}, {"stride": 5, "summary": 1}], {}),
+        (
+            "self_attention_type=local_1d(block_length=3)/local_1d(block_length=9)",
+            [{"block_length": 3}, {"block_length": 9}],
+            {},
+        ),
+        (
+            "block_length=4,max_relative_position=6,self_attention_type=local_1d+dot_product_relative_v2",
+            [{"block_length": 4}] * 2,
+            {"max_relative_position": 6, "heads_share_relative_embedding": False, "add_relative_to_values": False},
+        ),
+        ("self_attention_type=dot_product_relative_memory,clamp_length=7", [{}] * 2, {"clamp_length": 7}),
+    ],
+)
+def test_kinds_of_attention_bring_their_hyperparameters(changes, patterns, score):
+    hparams = lm_hparams(changes)
+    model = registry.model("transformer_lm").from_hparams(hparams, 20)
+    for layer, options in zip(model.decoder.layers, patterns, strict=True):
+        attention = layer.self_attention.layer
+        assert vars(attention.pattern) == options and score.items() <= vars(attention.score).items()
+    made = model_hparams(model, hparams)
+    assert registry.model("transformer_lm").from_hparams(made, 20).config == model.config
+    assert HParams.from_json(made.to_json()).of_model(type(model)) == made
+
+
+def test_a_hyperparameter_of_a_kind_that_is_not_named_is_unknown():
+    with pytest.raises(UserError, match="'attention_stride' is not a hyperparameter"):
+        lm_hparams("self_attention_type=local_1d,attention_stride=5")
+
+
+@pytest.mark.parametrize("kind", ["local_1d", "local_2d", "strided", "fixed+relative", "dot_product/strided"])
+def test_an_encoder_refuses_patterns_that_need_an_order(kind):
+    words = r"hparams: `self_attention_type` .*: \w+ sees only what comes before a position, and an encoder has no such"
+    for model in ("transformer", "transformer_encoder"):
+        hparams = registry.hparams(f"{model}_tiny" if model == "transformer" else "bert_tiny")
+        hparams = hparams.of_model(registry.model(model)).parse(f"self_attention_type={kind},max_relative_position=2")
+        with pytest.raises(UserError, match=words):
+            registry.model(model).from_hparams(hparams, 20)

@@ -1,0 +1,108 @@
+"""How time and memory of the patterns of attention grow with the length: causal, forward and backward.
+
+python -m benchmarks.long_attention
+
+One layer without its projections, batch 1, 4 heads of 64, blocks and strides of √n. Time is the process's own on all
+cores; memory is the growth of the peak resident set. Each kind runs in a process of its own, all lengths by turn, and
+its exponents are slopes of lines through logarithms.
+"""
+
+import json
+import math
+import statistics
+import sys
+import time
+
+from benchmarks.harness.command import alone, main, rounds_of
+from benchmarks.harness.turns import peak_mb
+
+TITLE = "Patterns of attention over long sequences"
+SIDES = {
+    "full": "full",
+    "window": "window of √n",
+    "local_1d": "local_1d, blocks of √n",
+    "strided": "strided by √n",
+    "fixed": "fixed, blocks of √n, c = 1",
+    "relative": "strided by √n, relative_v2 of 128",
+}
+NEEDS = {}
+NUM_HEADS, HEAD_SIZE = 4, 64
+LENGTHS = (1024, 2048, 4096, 8192)
+
+
+def pattern_of(kind, length):
+    """Returns the arguments `score` and `pattern` of the layer."""
+    near = math.isqrt(length)
+    score = {"type": "relative_v2", "max_relative_position": 128} if kind == "relative" else "dot_product"
+    options = {"window": {"neighborhood": near}, "local_1d": {"block_length": near}, "full": {}}
+    kind = "strided" if kind == "relative" else kind
+    return {"score": score, "pattern": {"type": kind, **options.get(kind, {"stride": near})}}
+
+
+def make_step(kind, length):
+    """Returns a function without arguments that runs forward and backward once."""
+    import t2t_lite  # noqa: F401, I001  (first: it sets TensorFlow up)
+    import tensorflow as tf
+
+    from t2t_lite import layers
+    from t2t_lite.layers.masks import Visible
+
+    layer = layers.MultiHeadAttention(NUM_HEADS, **pattern_of(kind, length))
+    layer.build((None, None, NUM_HEADS * HEAD_SIZE))
+    parts = [tf.random.normal((1, NUM_HEADS, length, HEAD_SIZE)) for _ in range(3)]
+
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec((None, NUM_HEADS, None, HEAD_SIZE))] * 3)
+    def step(*parts):
+        with tf.GradientTape() as tape:
+            tape.watch(parts)
+            output, _ = layer.attend_sequence(*parts, Visible(causal=True), True, False)
+            loss = tf.reduce_sum(output * output)
+        return [tf.reduce_sum(gradient) for gradient in tape.gradient(loss, parts)]
+
+    return lambda: [float(gradient) for gradient in step(*parts)]
+
+
+def measured(step, rounds):
+    """Returns the smallest CPU and wall-clock seconds of a call."""
+    times = []
+    for _ in range(rounds):
+        cpu, wall = time.process_time(), time.perf_counter()
+        step()
+        times.append((time.process_time() - cpu, time.perf_counter() - wall))
+    return [min(each) for each in zip(*times, strict=True)]
+
+
+def slope(numbers):
+    """Returns the exponent of {length: number}."""
+    x, y = [math.log(n) for n in numbers], [math.log(max(value, 1e-9)) for value in numbers.values()]
+    return round(statistics.linear_regression(x, y).slope, 3)
+
+
+def measure(result, flags):
+    """Measures each kind in a process of its own."""
+    this, rounds = sys.modules[__name__], rounds_of(flags, 3)
+    lengths = [256, 512] if flags.quick else [*LENGTHS]
+    found = {name: alone(this, name, lengths=lengths, rounds=rounds) for name in flags.sides}
+    for length in lengths:
+        for unit in ("seconds", "peak_mb"):
+            rows = {name: [numbers[unit][str(length)]] for name, numbers in found.items()}
+            result.add(f"{length} ids", unit, rows)
+    for unit in ("exponent", "memory_exponent"):
+        result.add(f"{lengths[0]} to {lengths[-1]} ids", unit, {name: [own[unit]] for name, own in found.items()})
+
+
+def side(name, lengths=LENGTHS, rounds=3):
+    """Prints CPU seconds and memory by length, and their exponents."""
+    make_step(name, 64)()  # TensorFlow itself, its thread pools and oneDNN's buffers
+    seconds, peaks, begin = {}, {}, peak_mb()
+    for length in sorted(lengths):  # the peak only grows
+        step = make_step(name, length)
+        step()
+        peaks[length] = peak_mb() - begin
+        seconds[length] = measured(step, rounds)[0]
+    exponents = {"exponent": slope(seconds), "memory_exponent": slope(peaks)}
+    print(json.dumps({"seconds": seconds, "peak_mb": peaks, **exponents}))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))

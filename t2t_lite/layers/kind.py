@@ -1,0 +1,42 @@
+"""What scores and patterns of attention share: a name, options, and the hyperparameters that set these."""
+
+import inspect
+from typing import ClassVar
+
+
+class Kind:
+    """A kind of score or pattern. Its options are the arguments of its constructor, which has them as attributes.
+
+    Attributes:
+        HPARAMS: {name: `t2t_lite.ranges.setting(…, argument="self_attention.<option>")`}, hyperparameters that set
+            options; a set has them where `self_attention_type` names the kind.
+    """
+
+    HPARAMS: ClassVar = {}
+
+    @classmethod
+    def options(cls):
+        """Returns {option: default}; `inspect.Parameter.empty` for one that must be given."""
+        parameters = inspect.signature(cls).parameters.values()
+        return {p.name: p.default for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD}
+
+
+def make_kind(argument, value, registry):
+    """Makes a kind from a layer's argument: a name, or a dict of it and options, {"type": "window", "neighborhood": 9}.
+
+    Raises:
+        ValueError: an unknown name or option, an option that is missing or out of its range.
+    """
+    given = {"type": value} if isinstance(value, str) else dict(value)
+    name = given.pop("type", None)
+    if name not in registry:
+        raise ValueError(f"`{argument}` must be one of {', '.join(registry.names())}: received {argument}={name!r}.")
+    kind = registry.get(name)
+    check_options(argument, name, kind.options(), given)
+    return kind(**given)
+
+
+def check_options(argument, name, options, given):
+    """Raises `ValueError` for options that are not among {option: default}, or lack one without a default."""
+    if given.keys() - options.keys() or inspect.Parameter.empty in {**options, **given}.values():
+        raise ValueError(f"`{argument}` {name} has the options {[*options]}: received {given}.")

@@ -1,0 +1,1 @@
+"""Scores of attention: how well a key answers a query, before the softmax. One file each."""
