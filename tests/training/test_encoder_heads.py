@@ -114,6 +114,7 @@ def test_texts_are_not_segmented_anew_where_targets_belong_to_pieces(name, data)
         open_training_data(name, hparams, str(data))
 
 
+@pytest.mark.few("tag_own")
 def test_what_is_cut_to_the_longest_row_is_counted(name, data):
     if name == "qa_own":
         pytest.skip("its contexts are read in windows, none is cut")

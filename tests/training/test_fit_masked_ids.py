@@ -45,7 +45,7 @@ def compiled(problem, folder, rate):
     return model, hparams
 
 
-@pytest.mark.few("next_sentence_own-train", "masked_lm_own-eval")
+@pytest.mark.few("next_sentence_own-train")
 @pytest.mark.parametrize("split", ["train", "eval"])
 def test_the_loss_of_fit_is_that_of_the_trainer(prepared, split):
     problem, folder = prepared
@@ -76,6 +76,7 @@ def test_fit_learns_it(prepared):
     assert history.history["val_loss"][0] < 0.8 * before
 
 
+@pytest.mark.few("masked_lm_own")
 def test_replicas_among_which_masked_ids_cannot_be_shared_out_are_refused(prepared):
     problem, folder = prepared
     with (

@@ -156,14 +156,14 @@ def test_windows_score_each_id_once_with_what_comes_before_it(problem_and_folder
     for weight in model.trainable_weights:
         weight.assign(4 * weight)
     ids = np.array([*(2 + byte for byte in TEXT.encode()), 1], "int32")
+    starts = range(0, len(ids) - LENGTH + stride, stride)  # one window after the other, until the text ends
+    rows = [ids[start : start + LENGTH] for start in starts]
+    logits = model({"targets": np.stack([np.pad(row, (0, LENGTH - len(row))) for row in rows])}, training=False)
     total, end = 0.0, 0
-    for start in range(0, len(ids), stride):  # one window after the other, until the text ends
-        row = ids[start : start + LENGTH]
-        each = keras.ops.log_softmax(model({"targets": row[None]}, training=False))[0]
-        scored = np.take_along_axis(np.asarray(each), row[:, None], 1)[end - start :]
+    for start, row, each in zip(starts, rows, np.asarray(keras.ops.log_softmax(logits)), strict=True):
+        scored = np.take_along_axis(each[: len(row)], row[:, None], 1)[end - start :]
         total, end = total - scored.sum(), start + len(row)
-        if end == len(ids):
-            break
+    assert end == len(ids)
     assert evaluated(model, problem_and_folder, stride=stride)["loss"] == pytest.approx(total / len(ids), rel=1e-5)
 
 

@@ -48,16 +48,31 @@ def test_transformer_means_the_decoder_alone_on_a_language_model_problem(digits,
     assert not caplog.messages
 
 
+SETTINGS = {
+    "problem": NAME, "hparams_set": "transformer_lm_tiny", "local_eval_frequency": 20,
+    "hparams": f"{FLAGS},learning_rate_schedule=constant,learning_rate_constant=0.01",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def whole(digits, tmp_path_factory):
+    """A run of 60 steps: its folder, and its last metrics."""
+    folder = tmp_path_factory.mktemp("whole")
+    return folder, trainer(digits, folder, evaluates=True, model="transformer", **SETTINGS).train(60)
+
+
+@pytest.mark.long
+def test_a_run_in_parts_is_bit_for_bit_the_run_in_one(digits, whole, tmp_path):
+    trainer(digits, tmp_path, **SETTINGS).train(20)
+    trainer(digits, tmp_path, **SETTINGS).train(60)
+    assert_same(state(tmp_path, 60), state(whole[0], 60))
+    assert log(tmp_path, "resume")[0]["step"] == 20
+
+
 @pytest.mark.slow
-def test_a_run_in_parts_is_bit_for_bit_the_run_in_one_and_learns(digits, tmp_path):
-    settings = {"problem": NAME, "hparams_set": "transformer_lm_tiny", "local_eval_frequency": 20}
-    settings["hparams"] = f"{FLAGS},learning_rate_schedule=constant,learning_rate_constant=0.01"
-    metrics = trainer(digits, tmp_path / "whole", evaluates=True, model="transformer", **settings).train(60)
-    trainer(digits, tmp_path / "parts", **settings).train(20)
-    trainer(digits, tmp_path / "parts", **settings).train(60)
-    assert_same(state(tmp_path / "parts", 60), state(tmp_path / "whole", 60))
-    assert log(tmp_path / "parts", "resume")[0]["step"] == 20
-    assert log(tmp_path / "whole", "evaluation")[-1]["bits_per_byte"] == pytest.approx(metrics["loss"] / math.log(2))
+def test_it_learns(whole):
+    folder, metrics = whole
+    assert log(folder, "evaluation")[-1]["bits_per_byte"] == pytest.approx(metrics["loss"] / math.log(2))
     # All but the first digit and the length follow from what is before: 1 / 10, then 1 / 17 on average.
     assert metrics["token_accuracy"] > 0.5
 

@@ -10,7 +10,7 @@ from t2t_lite import registry
 from t2t_lite.training import trainer as trainer_module
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.trainer import Trainer
-from tests.training.runs import arguments
+from tests.training.runs import arguments  # and the model runs_small
 
 pytestmark = pytest.mark.slow  # it trains with a profile
 
@@ -41,8 +41,8 @@ def run(tmp_path_factory):
     problem.max_cases = 120
     problem.generate_data(str(folder), str(folder))
     trainer = Trainer(
-        problem=PROBLEM, hparams=registry.hparams("transformer_tiny").parse(HPARAMS), data_dir=str(folder),
-        output_dir=str(folder / "run"),
+        problem=PROBLEM, model="runs_small", hparams=registry.hparams("transformer_tiny").parse(HPARAMS),
+        data_dir=str(folder), output_dir=str(folder / "run"),
         **arguments(
             evaluates=False, logical_cpus=2, local_eval_frequency=100, log_step_count_steps=9, profile=True
         ),

@@ -14,7 +14,7 @@ from t2t_lite.training import trainer as trainer_module
 from t2t_lite.training.evaluator import Evaluation
 from t2t_lite.training.settings import EarlyStopping
 from t2t_lite.training.trainer import Trainer
-from tests.training.runs import HPARAMS, PROBLEM, arguments, checkpoints, log, small_trainer, trainer
+from tests.training.runs import HPARAMS, PROBLEM, arguments, checkpoints, log, small_trainer
 
 pytestmark = pytest.mark.slow  # runs, each for several of them
 
@@ -23,8 +23,9 @@ pytestmark = pytest.mark.slow  # runs, each for several of them
 def run(data_dir, tmp_path_factory):
     """A run of four steps with settings that are not the usual ones, and the metrics of its last evaluation."""
     folder = tmp_path_factory.mktemp("run")
-    metrics = trainer(
-        data_dir, folder, evaluates=True, best_checkpoint_metric="token_accuracy", keep_checkpoint_max=0,
+    hparams = HPARAMS.replace("eval_decode_examples=3", "eval_decode_examples=0")
+    metrics = small_trainer(
+        data_dir, folder, hparams, evaluates=True, best_checkpoint_metric="token_accuracy", keep_checkpoint_max=0,
         save_checkpoints_secs=1e-9, usr_dir="of_mine", flags_text="--x=1\n", log_step_count_steps=1, eval_steps=1,
     ).train(4)  # fmt: skip
     return folder, metrics

@@ -5,14 +5,16 @@ import logging
 import os
 import shutil
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.runs.weights import named_weights
 from tests.training import runs
-from tests.training.runs import log, state, trainer
+from tests.training.runs import Small, log, small_trainer, state, trainer
 
 HPARAMS = runs.HPARAMS.replace("eval_decode_examples=3", "eval_decode_examples=0")
 
@@ -21,7 +23,7 @@ HPARAMS = runs.HPARAMS.replace("eval_decode_examples=3", "eval_decode_examples=0
 def source(data_dir, tmp_path_factory):
     """A run of four steps, and what it was at its end."""
     folder = tmp_path_factory.mktemp("source")
-    metrics = trainer(data_dir, folder, HPARAMS, evaluates=True).train(4)
+    metrics = small_trainer(data_dir, folder, HPARAMS, evaluates=True).train(4)
     return folder, metrics
 
 
@@ -29,7 +31,7 @@ def source(data_dir, tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"logical_cpus": 2}], ids=["one device", "two replicas"])
 def test_without_a_step_it_is_the_model_it_began_with(data_dir, source, tmp_path, more):
-    metrics = trainer(
+    metrics = small_trainer(
         data_dir, tmp_path / "new", HPARAMS, warm_start_from=str(source[0]), evaluates=True, **more
     ).train(0)
     for name in ("loss", "token_accuracy"):
@@ -41,7 +43,7 @@ def test_without_a_step_it_is_the_model_it_began_with(data_dir, source, tmp_path
 @pytest.mark.slow
 def test_optimizer_and_data_begin_anew(data_dir, source, tmp_path):
     standing = HPARAMS + ",learning_rate_constant=1e-9"
-    trainer(data_dir, tmp_path / "new", standing, warm_start_from=str(source[0])).train(1)
+    small_trainer(data_dir, tmp_path / "new", standing, warm_start_from=str(source[0])).train(1)
     before, after = state(source[0], 4), state(tmp_path / "new", 1)
     for key in (key for key in before if key.startswith("model/")):
         np.testing.assert_allclose(after[key], before[key], atol=1e-7)
@@ -52,10 +54,10 @@ def test_optimizer_and_data_begin_anew(data_dir, source, tmp_path):
 
 @pytest.mark.slow
 def test_a_run_that_has_begun_is_resumed_instead(data_dir, source, tmp_path, caplog):
-    trainer(data_dir, tmp_path, HPARAMS, warm_start_from=str(source[0] / "model.ckpt-4")).train(1)
+    small_trainer(data_dir, tmp_path, HPARAMS, warm_start_from=str(source[0] / "model.ckpt-4")).train(1)
     before, after = state(source[0], 4), state(tmp_path, 1)
     assert any(abs(after[key] - before[key]).max() > 1e-6 for key in before if key.startswith("model/"))
-    again = trainer(data_dir, tmp_path, HPARAMS, warm_start_from=str(source[0]))
+    again = small_trainer(data_dir, tmp_path, HPARAMS, warm_start_from=str(source[0]))
     with caplog.at_level(logging.INFO, "t2t_lite"):
         again.train(1)
     assert f"--warm_start_from={source[0]}: not used" in caplog.text
@@ -66,15 +68,24 @@ def test_a_run_that_has_begun_is_resumed_instead(data_dir, source, tmp_path, cap
     assert events == [("start", 0), ("resume", 1)]
 
 
+@registry.register_model("warm_start_wide")
+class Wide(Small):
+    def __init__(self, vocab_size):
+        super().__init__(vocab_size)
+        self.embedding = keras.layers.Embedding(vocab_size, 9)
+
+
 def test_weights_of_another_shape_are_refused(data_dir, source, tmp_path):
-    larger = HPARAMS.replace("filter_size=32", "filter_size=48")
-    with pytest.raises(UserError, match=r"model.ckpt-4: not of this model: decoder/feed_forward\S+ is 32 there, 48 in"):
-        trainer(data_dir, tmp_path / "new", larger, warm_start_from=str(source[0])).train(2)
+    with pytest.raises(UserError, match=r"model.ckpt-4: not of this model: \S+ is 8 x 12 there, 9 x 12 in"):
+        small_trainer(data_dir, tmp_path / "new", model="warm_start_wide", warm_start_from=str(source[0])).train(2)
     assert not os.path.exists(tmp_path / "new" / "hparams.json")
 
 
-def test_a_vocabulary_that_is_not_the_old_runs_is_refused(data_dir, source, tmp_path):
-    other = shutil.copytree(source[0], tmp_path / "other")
+def test_a_vocabulary_that_is_not_the_old_runs_is_refused(data_dir, tmp_path):
+    """Of a model whose embeddings are known."""
+    other, hparams = tmp_path / "other", registry.hparams("transformer_tiny").parse(HPARAMS)
+    model = registry.model("transformer").from_hparams(hparams, 12)
+    model.save_run(str(other), problem=runs.PROBLEM, data_dir=data_dir, hparams=hparams)
     config = json.loads((other / "hparams.json").read_text())
     config["vocabulary_sha256"]["targets"] = "0" * 64
     (other / "hparams.json").write_text(json.dumps(config))
@@ -86,13 +97,13 @@ def test_a_vocabulary_that_is_not_the_old_runs_is_refused(data_dir, source, tmp_
 @pytest.mark.slow
 def test_what_is_no_run_is_refused(data_dir, source, tmp_path):
     with pytest.raises(UserError, match="nowhere: no such folder or checkpoint"):
-        trainer(data_dir, tmp_path / "new", warm_start_from=str(tmp_path / "nowhere")).train(2)
+        small_trainer(data_dir, tmp_path / "new", warm_start_from=str(tmp_path / "nowhere")).train(2)
     damaged = shutil.copytree(source[0], tmp_path / "damaged")
     [data] = damaged.glob("model.ckpt-4.data*")
     data.write_bytes(data.read_bytes()[:1000])
     with pytest.raises(UserError, match=r"model.ckpt-4: damaged"):
-        trainer(data_dir, tmp_path / "new", warm_start_from=str(damaged)).train(2)
+        small_trainer(data_dir, tmp_path / "new", warm_start_from=str(damaged)).train(2)
     (damaged / "hparams.json").unlink()
     with pytest.raises(UserError, match=r"hparams.json: no such file"):
-        trainer(data_dir, tmp_path / "new", warm_start_from=str(damaged)).train(2)
+        small_trainer(data_dir, tmp_path / "new", warm_start_from=str(damaged)).train(2)
     assert tf.io.gfile.glob(str(tmp_path / "new" / "model.ckpt*")) == []
