@@ -139,7 +139,7 @@ def test_without_positions_the_encoder_is_equivariant(rng):
     np.testing.assert_allclose(permuted, hidden[:, order], atol=1e-5)
 
 
-@pytest.mark.few("untied_two_vocabularies", "relative_values", "restricted")
+@pytest.mark.few("untied_two_vocabularies", "relative_values", "rotary")
 @pytest.mark.slow
 def test_saved_and_loaded_without_custom_objects(model, tmp_path, rng):
     inputs, targets = example(rng)

@@ -134,7 +134,7 @@ def test_rows_that_bpe_dropout_makes_too_long_are_cut_anywhere(folder):
     problem = registry.problem("masked_lm_own")
     encoder = problem.get_feature_encoders(folder)["targets"]
     stored, seen = (
-        [[t or i for i, t in zip(*row, strict=True) if i] for row in rows(folder, "train", f"{HPARAMS}{more}", 300)]
+        [[t or i for i, t in zip(*row, strict=True) if i] for row in rows(folder, "train", f"{HPARAMS}{more}", 150)]
         for more in ("", ",bpe_dropout=0.5")
     )
     assert max(map(len, seen)) == problem.sequence_length

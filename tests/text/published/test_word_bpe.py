@@ -55,9 +55,10 @@ def test_the_graph_gives_the_same(encoder):
     spec = tf.TensorSpec([None], tf.string)
     encode = tf.function(encoder.tf_encode, input_signature=[spec], autograph=False)
     decode = tf.function(encoder.tf_decode, input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False)
-    some = [*texts(1500), "", "the" * 30_000, "a " * 20_000, "東" * 20_000, *map(chr, range(0x3000))]
-    ids = list(map(pickle.loads(pickle.dumps(encoder)).encode, some))
-    assert encode(some).to_list() == ids == list(map(encoder.encode, some))
+    some = [*texts(400), "", "the" * 30_000, "a " * 20_000, "東" * 20_000, *map(chr, range(0x3000))]
+    ids = list(map(encoder.encode, some))
+    assert encode(some).to_list() == ids
+    assert list(map(pickle.loads(pickle.dumps(encoder)).encode, some[:100])) == ids[:100]
     assert [encode([text]).to_list()[0] for text in some[:40]] == ids[:40]
     assert encode([]).to_list() == [] and encode([b"a\xff\x80a"]).to_list() == [encoder.encode("a\ufffda")]
     rows = [row for row in ids if len(row) < 500]
