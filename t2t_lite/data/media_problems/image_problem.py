@@ -8,6 +8,7 @@ from t2t_lite.data.base_problem import Problem
 from t2t_lite.media import png_files
 from t2t_lite.media.image_encoder import ImageEncoder
 from t2t_lite.random_numbers import uniform_numbers
+from t2t_lite.tasks.language_model import LanguageModelTask
 from t2t_lite.text.vocabulary import UNK_ID
 
 
@@ -25,7 +26,7 @@ class ImageProblem(Problem):
     """
 
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
-    task = "language_model"
+    task = LanguageModelTask.name
     eval_decode_metric = None
     loss_metrics = ("bits_per_dim",)
     decode_defaults = types.MappingProxyType({"sampling": True})

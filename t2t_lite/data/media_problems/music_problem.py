@@ -9,6 +9,7 @@ from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.media import music_files
 from t2t_lite.media.performance_encoder import PerformanceEncoder
 from t2t_lite.random_numbers import uniform_numbers
+from t2t_lite.tasks.language_model import LanguageModelTask
 from t2t_lite.text.vocabulary import EOS_ID
 
 
@@ -24,7 +25,7 @@ class MusicProblem(Problem):
     """
 
     features = types.MappingProxyType({"targets": 2})
-    task = "language_model"
+    task = LanguageModelTask.name
     eval_decode_metric = None
     loss_metrics = ("nats_per_note",)
     decode_defaults = types.MappingProxyType({"sampling": True, "extra_length": 512})

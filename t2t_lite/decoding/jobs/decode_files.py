@@ -128,7 +128,9 @@ def translate_lines(job, part, path, write=None):
     paths = [path, *filter(None, [job.settings.shard_name(job.alignments_file)])]
 
     def convert(lines):
-        return prediction_files.converted(write, path, part.lines, lines, job.translator.encoders)
+        contents = prediction_files.converted(write, path, part.lines, lines, job.translator.encoders)
+        job.check_files({"--decode_to_file": [*contents]})  # they may have other names
+        return contents
 
     outputs = _write(job, paths, part, make, lines_of.title, convert if write else None)
     if part.references:  # of no sentences there is no score

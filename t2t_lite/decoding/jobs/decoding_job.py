@@ -172,7 +172,15 @@ class DecodingJob:
             outputs: {flag: path, or list of paths}, the files to write; "-" is standard output.
             inputs: further inputs, {name in messages: path, or list of paths}.
         """
-        parts = {name: [path, self.settings.shard_name(path)] for name, path in self.inputs.items() if path}
+        parts = {
+            name: [
+                path,
+                self.settings.shard_name(path),
+                *(files.find_files(path, ("",)) if os.path.isdir(path) else ()),
+            ]
+            for name, path in self.inputs.items()
+            if path
+        }
         of_model = [path for found in self.found for path in run_files(os.path.dirname(found.checkpoint))]
         files.check_outputs(parts | {"the model's": of_model} | (inputs or {}), outputs)
 
