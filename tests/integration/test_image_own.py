@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
@@ -10,7 +9,7 @@ from t2t_lite.data import batching
 from t2t_lite.data.records import Records
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.errors import UserError
-from t2t_lite.media.png_files import png_bytes, read_png, read_upper_halves
+from t2t_lite.media.png_files import png_bytes, read_png
 from tests.data.stored import read_examples
 from tests.decoding.runs import make_problem_run
 
@@ -52,14 +51,6 @@ def test_images_come_back_from_records_with_their_classes(tmp_path):
     assert found == {(3 + at, image(100 * at + number + 50).tobytes()) for at in range(2) for number in range(3)}
     assert records.unit_counts() == {"id": 6 * 36, "dim": 6 * 36}
     assert encoder.vocab_size == 3 + 2 + 3 * 256 and {len(row["targets"]) for row in rows} == {36}
-    first = encoder.encode_image(image(0))[:3]
-    assert [(i - 5) // 256 for i in first] == [0, 1, 2], "each channel has ids of its own"
-    assert encoder.decode([3, *first]) == "cat " + " ".join(map(str, image(0)[0, 0]))
-    assert [encoder.encode(text) for text in ("old dog", " ", "cat ")] == [[4], [2], [3]]
-    in_graph = encoder.tf_encode(tf.constant(["old dog", " ", "cow"])).to_list()
-    assert in_graph == [[4], [2], [2]] and encoder.tf_decode(tf.ragged.constant([[3, *first]])).numpy() == [
-        " ".join(map(str, image(0)[0, 0])).encode()
-    ]
 
 
 def test_classes_are_forgotten_in_training_alone(tmp_path):
@@ -156,15 +147,6 @@ def test_the_decoder_completes_images(run, call_command, tmp_path):
             upper = found[4 * row : 4 * row + 2, 3 * column : 3 * column + 3]
             np.testing.assert_array_equal(upper, given[row][:2])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["grid.png", "out.png"]
-
-
-def test_the_class_of_an_image_to_complete_is_the_name_of_its_folder(run, tmp_path):
-    encoders = registry.problem("image_own").get_feature_encoders(str(run))
-    (tmp_path / "cat").mkdir()
-    for name in ("b.png", "cat/a.PNG"):
-        (tmp_path / name).write_bytes(png_bytes(image(7)))
-    upper = encoders["targets"].encode_image(image(7)[:2])
-    assert read_upper_halves(str(tmp_path), encoders) == [[2, *upper], [3, *upper]]
 
 
 def test_the_decoder_makes_images_of_a_class(run, call_command, tmp_path):

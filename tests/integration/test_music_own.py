@@ -2,35 +2,22 @@
 
 import sys
 
-import numpy as np
 import pytest
-import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.data import batching
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
-from t2t_lite.media.midi_files import Note, midi_bytes, read_midi
+from t2t_lite.media.midi_files import midi_bytes, read_midi
 from t2t_lite.media.performance_encoder import PerformanceEncoder
 from t2t_lite.media.png_files import read_png
 from tests.data.stored import read_examples
 from tests.decoding.runs import make_problem_run
+from tests.media.music import melody
 
 pytest.importorskip("pretty_midi")
 ENCODER = PerformanceEncoder()
-
-
-def melody(seed, count=30, lowest=30, highest=100):
-    """Notes at any times, some together; a pitch is struck again only after it has ended."""
-    draw, now, notes, ends = np.random.default_rng(seed), 0.0, [], {}
-    while len(notes) < count:
-        now += float(draw.choice([0.0, 0.013, 0.2, 1.37]))
-        pitch = int(draw.integers(lowest, highest + 1))
-        if ends.get(pitch, -1) + 0.02 < now:
-            ends[pitch] = now + float(draw.uniform(0.02, 2.5))
-            notes.append(Note(now, ends[pitch], pitch, int(draw.integers(1, 128))))
-    return notes
 
 
 def write_music(folder, seeds, **options):
@@ -51,37 +38,6 @@ def configured(tmp_path, **arguments):
 def generate(problem, tmp_path):
     problem.generate_data(str(tmp_path / "data"), str(tmp_path))
     return str(tmp_path / "data")
-
-
-def test_there_are_magentas_310_events():
-    note = [Note(1.5, 1.5, 60, 80)]
-    ids = ENCODER.encode_notes(note)
-    assert ENCODER.pieces(ids) == ["shift100", "shift50", "velocity20", "on60", "shift1", "off60"]
-    # magenta: on, off, shifts, velocities, behind two reserved ids
-    assert ids == [2 + 176 + 99, 2 + 176 + 49, 2 + 276 + 19, 2 + 60 - 21, 2 + 176, 2 + 88 + 60 - 21]
-    assert ENCODER.vocab_size == 310 and ENCODER.encode(ENCODER.decode(ids)) == ids
-    assert ENCODER.tf_encode(tf.constant(["on60 x shift1"])).to_list() == [[41, 178]]
-    assert ENCODER.tf_decode(tf.ragged.constant([[0, 2, 41, 1, 9]])).numpy() == [b"on21 on60"]
-    assert ENCODER.decode_notes(ids) == [Note(1.5, 1.51, 60, 77)]
-    assert ENCODER.decode_notes([*ENCODER.encode("off60 on60 shift5 on62")]) == [
-        Note(0, 0.05, 60),
-        Note(0.05, 0.06, 62),
-    ]
-    with pytest.raises(UserError, match=r"'on20' is no event of this music\. Expected names from on21 to velocity32"):
-        ENCODER.encode("on20")
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_notes_are_kept_within_10_ms_through_midi_events_and_midi(seed, tmp_path):
-    notes = melody(seed, count=200)
-    path = tmp_path / "a.mid"
-    path.write_bytes(midi_bytes(notes))
-    path.write_bytes(midi_bytes(ENCODER.decode_notes(ENCODER.encode_notes(read_midi(str(path))))))
-    found = sorted(read_midi(str(path)), key=lambda note: (note.pitch, note.start))
-    assert len(found) == len(notes)
-    for note, expected in zip(found, sorted(notes, key=lambda note: (note.pitch, note.start)), strict=True):
-        assert note.pitch == expected.pitch and abs(note.velocity - expected.velocity) < 4
-        assert abs(note.start - expected.start) < 0.01 and abs(note.end - expected.end) < 0.01
 
 
 def test_pieces_come_back_from_rows_and_their_notes_are_counted(tmp_path):

@@ -94,7 +94,7 @@ def test_each_line_is_a_record(tmp_path, downloads, name, train, dev):
         found = rows(problem, tmp_path, split)
         assert sorted(map(encoder.decode, found)) == sorted(expected) and all(row[-1] == 1 for row in found)
     words = sum(len(text.split()) for text in train) + len(train)
-    assert find_manifest(problem, str(tmp_path))["splits"]["train"]["text"]["words"] == words
+    assert find_manifest(problem, str(tmp_path))["splits"]["train"]["units"]["word"] == words
 
 
 def test_words_are_in_the_order_of_their_number(tmp_path, downloads):
@@ -146,8 +146,8 @@ def test_bytes_are_read_in_rows(tmp_path, downloads, split, begin, end, step):
     if split != "train":
         ids = list(itertools.chain(*found))
         assert ids == ByteTextEncoder().encode(part.decode())
-        counts = find_manifest(problem, str(tmp_path))["splits"][split]["text"]
-        assert counts == {"characters": len(part.decode()), "bytes": len(part)}
+        counts = find_manifest(problem, str(tmp_path))["splits"][split]["units"]
+        assert counts == {"character": len(part.decode()), "byte": len(part)}
 
 
 def test_too_few_bytes_and_a_missing_archive_are_named(tmp_path, downloads):

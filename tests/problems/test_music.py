@@ -9,7 +9,6 @@ from t2t_lite import registry
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.media.chorale_encoder import ChoraleEncoder
-from t2t_lite.media.midi_files import Note
 from tests.data.stored import read_examples
 
 ENCODER = ChoraleEncoder()
@@ -31,19 +30,6 @@ def test_pieces_come_back_from_rows(packed, tmp_path):
     assert rows[1] + rows[2][:-1] == [2 if pitch == -1 else 3 + pitch - 21 for step in PIECE for pitch in step]
     assert records.unit_counts() == {"id": 806, "note": 804}
     assert ENCODER.decode(rows[0]) == "62 55 50 40" and ENCODER.vocab_size == 91
-
-
-def test_held_notes_are_one_and_voices_are_tracks():
-    notes = ENCODER.decode_notes(ENCODER.encode("60 - 50 40 60 - 51 40 62 - 51 40"))
-    assert notes == [
-        Note(0, 0.25, 60), Note(0, 0.125, 50, track=2), Note(0, 0.375, 40, track=3), Note(0.125, 0.375, 51, track=2),
-        Note(0.25, 0.375, 62),
-    ]  # fmt: skip
-    assert ENCODER.decode(ENCODER.encode_notes([note._replace(track=9) for note in notes])) == (
-        "60 50 40 - 60 51 40 - 62 51 40 -"
-    ), "of one track, voices are told by their pitches"
-    four = [*notes, Note(0, 0.125, 41, track=1)]
-    assert ENCODER.decode(ENCODER.encode_notes(four)) == "60 41 50 40 60 - 51 40 62 - 51 40"
 
 
 BAD = {

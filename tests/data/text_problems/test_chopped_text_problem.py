@@ -104,12 +104,12 @@ def test_rests_may_be_dropped(tmp_path, rows_of):
 
 def test_the_manifest_counts_the_text_and_its_ends(data_dir, rows_of):
     ends, facts = len(DOCUMENTS), find_manifest(Plays(), str(data_dir))["splits"][DatasetSplit.EVAL]
-    assert facts["text"] == {
-        "words": sum(len(text.split()) for text in DOCUMENTS) + ends,
-        "characters": sum(map(len, DOCUMENTS)) + ends,
-        "bytes": sum(len(text.encode()) for text in DOCUMENTS) + ends,
+    assert facts["units"] == {
+        "word": sum(len(text.split()) for text in DOCUMENTS) + ends,
+        "character": sum(map(len, DOCUMENTS)) + ends,
+        "byte": sum(len(text.encode()) for text in DOCUMENTS) + ends,
     }
-    assert facts["text"]["bytes"] == facts["tokens"]["targets"]
+    assert facts["units"]["byte"] == facts["tokens"]["targets"]
 
 
 def test_batches_are_full_whatever_max_length_says(data_dir, rows_of):
