@@ -52,7 +52,7 @@ def encoder(request, tmp_path_factory):
 
 
 def test_ids_are_those_of_the_vocabulary_and_spans_are_in_order(encoder):
-    for text in [*texts(1500), *SENTENCES, "", " \n ", "ﬁne ＡＢＣ e\u0301e\u0301 ½", "the" * 3000]:
+    for text in [*texts(600), *SENTENCES, "", " \n ", "ﬁne ＡＢＣ e\u0301e\u0301 ½", "the" * 3000]:
         ids, spans = encode_with_offsets(encoder, text)
         assert ids == list(encoder.encode(text)) and len(spans) == len(ids)
         assert all(0 <= start <= end <= len(text) for start, end in spans)
@@ -93,7 +93,7 @@ def test_the_graph_gives_the_same(encoder):
     spec = tf.TensorSpec([None], tf.string)
     graph = tf.function(functools.partial(encode_in_graph, encoder), input_signature=[spec], autograph=False)
     some = [
-        *texts(1500),
+        *texts(500),
         *SENTENCES,
         "",
         " \n ",
@@ -104,7 +104,7 @@ def test_the_graph_gives_the_same(encoder):
     ]
     if encoder.encode("ﬁ") == encoder.encode("fi"):  # which parts of a character pieces have is not known in a graph
         some = [text for text in some if unicodedata.is_normalized("NFKC", text)]
-        assert len(some) > 700
+        assert len(some) > 200
     ids, starts, ends = graph(tf.constant(some))
     found = ids.with_values(tf.stack([starts, ends], 1))
     for text, row, spans in zip(some, ids.to_list(), found.to_list(), strict=True):
