@@ -122,6 +122,16 @@ def _random_numbers_are_the_same_each_time():
         keras.utils.set_random_seed(0)
 
 
+@pytest.fixture
+def eager():
+    """Functions of TensorFlow run operation by operation: of a few short steps, tracing them would take longer."""
+    import tensorflow as tf
+
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _what_is_left_is_not_searched():
     """Frees what a module's tests leave, and keeps the garbage collector from the rest: caches that stay.

@@ -1,4 +1,12 @@
-"""A run directory as t2t-trainer leaves it, in two seconds: a small model with random weights."""
+"""A run directory as t2t-trainer leaves it, in two seconds: a small model with random weights.
+
+What one test has asked for, another one gets a copy of.
+"""
+
+import functools
+import pathlib
+import shutil
+import tempfile
 
 import keras
 import tensorflow as tf
@@ -12,7 +20,25 @@ from t2t_lite.runs.weights import trackable_weights
 TEXT = "the red house is old and a green tree was new der rote Haus ist alt und ein grün Baum war neu"
 SENTENCES = [" ".join(TEXT.split()[i * k % 22] for k in range(1, 3 + i % 7)) + "." for i in range(60)]
 
+_TEMPLATES = tempfile.TemporaryDirectory()  # until the process ends: data remember the files that they are of
 
+
+def _made_once(make):
+    @functools.wraps(make)
+    def copied(folder, *args, **options):
+        template = templates.setdefault(
+            repr((args, sorted(options.items()))), pathlib.Path(_TEMPLATES.name, f"{make.__name__}-{len(templates)}")
+        )
+        if not template.exists():
+            make(template, *args, **options)
+        shutil.copytree(template, folder, dirs_exist_ok=True)
+        return folder / "run"
+
+    templates = {}
+    return copied
+
+
+@_made_once
 def make_run(folder, steps=(100,), seed=0, vocab_size=330, **hparams):
     """Writes data into <folder>/data and a run with one checkpoint a step into <folder>/run; returns the latter."""
     (folder / "data").mkdir(parents=True)
@@ -26,6 +52,7 @@ def make_run(folder, steps=(100,), seed=0, vocab_size=330, **hparams):
     return make_problem_run(problem, "transformer", folder, steps, seed, **hparams)
 
 
+@_made_once
 def make_language_model_run(folder, steps=(100,), seed=0, vocab_size=300, **hparams):
     """The same of a language model with learned positions."""
     (folder / "data").mkdir(parents=True)
@@ -37,6 +64,7 @@ def make_language_model_run(folder, steps=(100,), seed=0, vocab_size=300, **hpar
     return make_problem_run(problem, "transformer_lm", folder, steps, seed, **hparams)
 
 
+@_made_once
 def make_encoder_run(folder, name, text, steps=(100,), seed=0, **arguments):
     """The same of an encoder, of a problem with one file; large weights make different answers to different texts."""
     (folder / "data").mkdir(parents=True)

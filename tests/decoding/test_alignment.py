@@ -110,7 +110,7 @@ def test_attention_is_the_mean_of_the_heads_of_a_layer():
 
 
 @pytest.mark.slow
-def test_a_translator_gives_attention_on_request(run_dir):
+def test_a_translator_gives_attention_on_request(eager, run_dir):
     translator, texts = Translator.load(str(run_dir)), ["the red house.", "", "a tree"]
     options = {"n_best": 2, "extra_length": 3}
     found = translator.translate(texts, return_attention=True, **options)

@@ -33,7 +33,7 @@ def generator_of(begin="zero", encoder=None, **options):
 
 @pytest.fixture(scope="module")
 def letters():
-    """A generator that no test changes; what one test has traced another one runs."""
+    """A generator that no test changes."""
     return generator_of()
 
 
@@ -43,20 +43,25 @@ class FullPasses:
     def __init__(self, model):
         self.model, self.vocab_size = model, model.vocab_size
 
-    def logits(self, prompt, outputs):
+    def all_logits(self, prompt, outputs):
+        """Of each output, and of the next one."""
         batch = {"targets": np.array([[*outputs, 3]])} | ({"inputs": np.array([prompt])} if prompt else {})
-        return keras.ops.convert_to_numpy(self.model(batch))[0, -1]
+        return keras.ops.convert_to_numpy(self.model(batch))[0, -1 - len(outputs) :]
+
+    def logits(self, prompt, outputs):
+        return self.all_logits(prompt, outputs)[-1]
 
 
 def log_probs(model, prompt, ids):
-    return [log_softmax(FullPasses(model).logits(prompt, ids[:at]))[i] for at, i in enumerate(ids)]
+    logits = FullPasses(model).all_logits(prompt, ids[:-1])[: len(ids)]
+    return [log_softmax(row)[i] for row, i in zip(logits, ids, strict=True)]
 
 
 @pytest.mark.slow
 @pytest.mark.few("1-zero", "3-end")
 @pytest.mark.parametrize("begin", ["zero", "end"])
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_continuations_are_those_of_full_passes(begin, beam_size):
+def test_continuations_are_those_of_full_passes(eager, begin, beam_size):
     generator, rules = generator_of(begin, norm="pre", position="learned", max_position=16), {}
     options = {"beam_size": beam_size, "n_best": beam_size, **rules}
     found = generator.generate(PROMPTS, max_new_tokens=NEW, return_token_scores=True, **options)
@@ -73,7 +78,7 @@ def test_continuations_are_those_of_full_passes(begin, beam_size):
 
 
 @pytest.mark.slow
-def test_samples_have_their_own_log_probability_and_depend_on_seed_and_prompt_alone(letters):
+def test_samples_have_their_own_log_probability_and_depend_on_seed_and_prompt_alone(eager, letters):
     generator = letters
     options = {"max_new_tokens": NEW, "sampling": True, "n_best": 5, "seed": 7, "temperature": 3.0}
     found = generator.generate(PROMPTS, **options)
@@ -123,7 +128,7 @@ def test_a_text_s_score_is_that_of_its_ids_from_the_beginning():
 
 
 @pytest.mark.slow
-def test_prompts_may_be_ids_which_are_in_the_vocabulary(letters):
+def test_prompts_may_be_ids_which_are_in_the_vocabulary(eager, letters):
     generator = letters
     by_text, by_ids = generator.generate(["abba", Letters().encode("abba")], max_new_tokens=3)
     assert (by_text.text, by_text.ids) == (by_ids.text, by_ids.ids)
@@ -142,7 +147,7 @@ def test_prompts_may_be_ids_which_are_in_the_vocabulary(letters):
     assert len(generator.generate((text for text in given), max_new_tokens=1)) == 3
 
 
-@pytest.mark.few("rules", "stop")
+@pytest.mark.few("stop")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
@@ -168,7 +173,7 @@ def test_a_stream_is_what_generate_returns_part_by_part(options):
 
 
 @pytest.mark.slow
-def test_a_prompt_with_the_end_of_a_text_has_a_continuation(letters):
+def test_a_prompt_with_the_end_of_a_text_has_a_continuation(eager, letters):
     """It is the way to say that a new text begins."""
     options = {"max_new_tokens": 5, "beam_size": 1}
     prompts = [[1], [5, 6, 1], [1, 5, 6]]
@@ -180,7 +185,7 @@ def test_a_prompt_with_the_end_of_a_text_has_a_continuation(letters):
     assert stopped.text == texts[2][: texts[2].index(texts[2][1])]
 
 
-def test_what_cannot_be_streamed_or_is_out_of_range_is_named(letters):
+def test_what_cannot_be_streamed_or_is_out_of_range_is_named(eager, letters):
     generator = letters
     for options in ({}, {"sampling": True, "n_best": 2}):
         with pytest.raises(UserError, match="expected sampling or beam_size=1, and n_best=1"):
@@ -200,7 +205,7 @@ def test_what_cannot_be_streamed_or_is_out_of_range_is_named(letters):
 
 
 @pytest.mark.parametrize("rule", [{"repetition_penalty": 1.3}, {"no_repeat_ngram_size": 1}], ids=str)
-def test_a_greedy_score_is_the_models_own_log_probability_whatever_the_rules(rule):
+def test_a_greedy_score_is_the_models_own_log_probability_whatever_the_rules(eager, rule):
     (found,) = generator_of().generate(
         ["abba"], beam_size=1, alpha=0.0, max_new_tokens=6, return_token_scores=True, **rule
     )
@@ -208,7 +213,7 @@ def test_a_greedy_score_is_the_models_own_log_probability_whatever_the_rules(rul
 
 
 @pytest.mark.slow
-def test_rules_against_repetition_count_the_prompt_and_stop_does_not():
+def test_rules_against_repetition_count_the_prompt_and_stop_does_not(eager):
     generator = generator_of(softmax_bias=True)
     likely = Letters().encode("ab")
     generator.model.target_embedding.bias.assign(np.where(np.isin(np.arange(11), likely), 30.0, 0.0))
@@ -220,7 +225,7 @@ def test_rules_against_repetition_count_the_prompt_and_stop_does_not():
 
 
 @pytest.mark.slow
-def test_a_run_is_loaded_by_its_task(lm_run_dir):
+def test_a_run_is_loaded_by_its_task(eager, lm_run_dir):
     generator = t2t_lite.load(str(lm_run_dir))
     assert isinstance(generator, t2t_lite.Generator)
     (found,) = generator.generate(["the red"], max_new_tokens=4, beam_size=1)

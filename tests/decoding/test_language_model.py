@@ -108,7 +108,9 @@ def searcher_of(model, **options):
 @pytest.mark.few("rotary-False", "restricted-True", "strided-True")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind, compile", [*((kind, False) for kind in KINDS), ("restricted", True), ("strided", True)])
-def test_the_search_is_that_of_full_passes_over_each_prompt_alone(kind, compile):
+def test_the_search_is_that_of_full_passes_over_each_prompt_alone(request, kind, compile):
+    if not compile:
+        request.getfixturevalue("eager")
     model = LanguageModel(kind)
     options = SearchOptions(beam_size=3, n_best=3, extra_length=EXTRA, compile=compile)
     for prompt, results in zip(PROMPTS, searcher_of(model).search(PROMPTS, options), strict=True):
@@ -119,10 +121,12 @@ def test_the_search_is_that_of_full_passes_over_each_prompt_alone(kind, compile)
     assert len(model.prompts_read) == 1, "the prompts were read more than once"
 
 
-@pytest.mark.few("True")
+@pytest.mark.few("False")
 @pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, True])
-def test_samples_without_an_end_are_as_long_as_the_limit_and_have_the_scores_of_one_pass(compile):
+def test_samples_without_an_end_are_as_long_as_the_limit_and_have_the_scores_of_one_pass(request, compile):
+    if not compile:
+        request.getfixturevalue("eager")
     model = LanguageModel("relative")
     options = SearchOptions(sampling=True, n_best=8, extra_length=EXTRA, seed=4, compile=compile)
     found = searcher_of(model, end_id=None).search(PROMPTS, options)

@@ -11,7 +11,7 @@ TEXTS = ["the red house.", "", "a tree", "old and new and old and new.", "Grün 
 OPTIONS = {"alpha": 0, "beam_size": 3, "n_best": 3, "extra_length": 6}
 
 
-@pytest.fixture(scope="module", params=["one model", "ensemble"])
+@pytest.fixture(scope="module", params=["one model", pytest.param("ensemble", marks=pytest.mark.long)])
 def translator(request, run_dir):
     paths = [f"{run_dir}/model.ckpt-{step}" for step in (100, 200)]
     return Translator.load(paths if request.param == "ensemble" else paths[0])

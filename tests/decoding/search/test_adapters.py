@@ -40,7 +40,7 @@ def test_beam_search_of_an_ensemble_is_that_of_the_mean_of_probabilities(compile
 
 
 @pytest.mark.slow
-def test_one_model_twice_is_that_model():
+def test_one_model_twice_is_that_model(eager):
     model = MODELS[0]
     options = {"n_best": 3, "extra_length": 6}
     for settings in (SearchOptions(**options), SearchOptions(sampling=True, top_p=0.9, **options)):
@@ -64,7 +64,7 @@ def test_logits_of_given_targets():
 
 
 @pytest.mark.slow
-def test_checkpoints_of_one_run(run_dir):
+def test_checkpoints_of_one_run(eager, run_dir):
     paths = [f"{run_dir}/model.ckpt-{step}" for step in (100, 200)]
     ensemble, (first, second) = Translator.load(paths), map(Translator.load, paths)
     text, target = ["the red house."], ["der Baum"]

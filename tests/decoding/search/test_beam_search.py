@@ -110,6 +110,7 @@ def test_finds_the_best_of_all_outputs_when_the_beam_is_wide_enough():
         assert_same(search(model, [source], [longest], mode, beam_size=8, alpha=0.6, n_best=8), [best[:8]])
 
 
+@pytest.mark.few("graph")
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["graph", "static"])
 def test_neighbours_do_not_matter(mode):
@@ -184,6 +185,7 @@ def test_no_hypothesis_comes_twice_or_from_nowhere():
     assert sorted(ids for _, ids, _ in found) == [[1], [2, 1]]
 
 
+@pytest.mark.few("graph")
 @graph_and_xla
 def test_a_model_without_the_interface_decodes_by_full_passes(mode, caplog):
     model, sources = ScriptedModel(spread=1.0), sources_of(4)

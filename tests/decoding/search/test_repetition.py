@@ -38,7 +38,9 @@ def rules_of(source, ngram_size, penalty, continues):
 @pytest.mark.parametrize("continues", [False, True], ids=["outputs", "prompts"])
 @pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])
 @pytest.mark.parametrize("beam", [1, 3])
-def test_what_is_forbidden_and_penalized_is_hugging_faces(beam, compile, continues):
+def test_what_is_forbidden_and_penalized_is_hugging_faces(request, beam, compile, continues):
+    if not compile:
+        request.getfixturevalue("eager")
     model, changed = ScriptedModel(vocab_size=12, spread=1.0, end_bias=-4.0), 0
     searcher = Searcher(model, lambda length, options: 12, continues_inputs=continues)
     free = [numpy_search(model, source, 12, beam, 0.6)[0][1] for source in SOURCES]
@@ -68,7 +70,7 @@ def test_a_prompts_ids_are_penalized():
 @pytest.mark.slow
 @pytest.mark.few("3-1.0", "2-1.5")
 @pytest.mark.parametrize("ngram_size, penalty", RULES)
-def test_samples_are_of_what_is_left_and_scored_by_the_model_itself(ngram_size, penalty):
+def test_samples_are_of_what_is_left_and_scored_by_the_model_itself(eager, ngram_size, penalty):
     model = ScriptedModel(vocab_size=12, spread=1.0, end_bias=-4.0)
     searcher = Searcher(model, lambda length, options: 12, continues_inputs=True)
     options = {"no_repeat_ngram_size": ngram_size, "repetition_penalty": penalty, "sampling": True, "n_best": 5}

@@ -21,8 +21,8 @@ def exact_score(model, source, result):
     return sum(log_probabilities(model.logits(source, ids[:n]))[i] for n, i in enumerate(ids))
 
 
-def drawn(model, sources=SOURCES, **options):
-    return Searcher(model).search(sources, SearchOptions(sampling=True, **options))
+def drawn(searcher, sources=SOURCES, **options):
+    return searcher.search(sources, SearchOptions(sampling=True, **options))
 
 
 def ids_of(found):
@@ -105,10 +105,10 @@ def test_top_p_of_a_large_vocabulary(top_p):
 
 @pytest.mark.slow
 def test_a_temperature_of_nearly_nothing_is_greedy_search_and_so_is_a_choice_of_one():
-    model = ScriptedModel(end_bias=-1.0)
-    greedy = Searcher(model).search(SOURCES, SearchOptions(beam_size=1, alpha=0, extra_length=9))
+    searcher = Searcher(ScriptedModel(end_bias=-1.0))
+    greedy = searcher.search(SOURCES, SearchOptions(beam_size=1, alpha=0, extra_length=9))
     for options in ({"temperature": 0.0}, {"temperature": 1e-4}, {"top_k": 1}, {"top_p": 1e-6}):
-        found = drawn(model, extra_length=9, n_best=2, **options)
+        found = drawn(searcher, extra_length=9, n_best=2, **options)
         for ours, theirs in zip(found, greedy, strict=True):
             assert [r.ids for r in ours] == [theirs[0].ids] * 2
             assert ours[0].score == pytest.approx(theirs[0].score, abs=1e-4)
@@ -117,8 +117,8 @@ def test_a_temperature_of_nearly_nothing_is_greedy_search_and_so_is_a_choice_of_
 
 @pytest.mark.slow
 def test_a_seed_fixes_the_samples_and_another_one_changes_them():
-    model = ScriptedModel(spread=0.5, end_bias=-1.0)
-    first, again, other = (ids_of(drawn(model, n_best=3, seed=seed)) for seed in (5, 5, 6))
+    searcher = Searcher(ScriptedModel(spread=0.5, end_bias=-1.0))
+    first, again, other = (ids_of(drawn(searcher, n_best=3, seed=seed)) for seed in (5, 5, 6))
     assert first == again != other
     every = [tuple(ids) for samples in first + other for ids in samples]
     assert len(set(every)) == len(every)
@@ -131,7 +131,7 @@ def test_each_sentence_has_draws_of_its_own_and_equal_ones_have_equal_ones():
         def encode(self, inputs):
             return tf.zeros_like(super().encode(inputs))
 
-    found = ids_of(drawn(Blind(spread=0.5, end_bias=-3.0), [[2, 3, 1], [3, 2, 1], [2, 3, 1]], n_best=2))
+    found = ids_of(drawn(Searcher(Blind(spread=0.5, end_bias=-3.0)), [[2, 3, 1], [3, 2, 1], [2, 3, 1]], n_best=2))
     assert found[0] == found[2] != found[1]
 
 
@@ -141,10 +141,11 @@ def test_each_sentence_has_draws_of_its_own_and_equal_ones_have_equal_ones():
 def test_samples_do_not_depend_on_neighbours_or_on_compilation(compile):
     """Twelve are drawn in several groups. The scores are the model's own, whatever they were drawn by."""
     model = ScriptedModel(spread=1.0, end_bias=-1.0)
+    searcher = Searcher(model)
     options = {"n_best": 12, "extra_length": 5, "temperature": 1.5, "top_k": 7, "top_p": 0.9}
-    together = drawn(model, batch_size=16, compile=compile, **options)
+    together = drawn(searcher, batch_size=16, compile=compile, **options)
     for source, results in zip(SOURCES, together, strict=True):
-        (alone,) = drawn(model, [source], compile=False, **options | {"n_best": 2})
+        (alone,) = drawn(searcher, [source], compile=False, **options | {"n_best": 2})
         assert [r.ids for r in alone] == [r.ids for r in results[:2]]
         for result in results:
             assert result.score == pytest.approx(exact_score(model, source, result), abs=1e-3)
@@ -182,4 +183,4 @@ def test_settings_that_are_numbers_need_no_new_trace():
 def test_a_model_that_is_broken_still_has_an_answer():
     model = ScriptedModel()
     model.bias[:] = np.nan
-    assert not np.isfinite(drawn(model)[0][0].score)
+    assert not np.isfinite(drawn(Searcher(model))[0][0].score)

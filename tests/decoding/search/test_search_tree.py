@@ -8,7 +8,10 @@ from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.search_options import SearchOptions
 from tests.decoding.scripted import ScriptedModel
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.few("beams", "only the top may end", "a prefix", "no end within the limit", "no repetition"),
+]
 
 SOURCE = [3, 7, 4, 1]
 CASES = {

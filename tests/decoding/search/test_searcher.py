@@ -53,7 +53,7 @@ def test_each_option_reaches_the_search(options):
 
 
 @pytest.mark.slow
-def test_sampling_shares_a_batch_with_fewer_sentences_the_more_it_draws():
+def test_sampling_shares_a_batch_with_fewer_sentences_the_more_it_draws(eager):
     """The cache grows with the samples."""
     sources, sizes = sources_of(16, longest=5), []
     for n_best in (1, 4, 8, 64):
@@ -187,6 +187,7 @@ def test_a_model_that_is_broken_still_has_an_answer(compile):
     assert [len(results) for results in found] == [1, 1] and not np.isfinite(found[0][0].score)
 
 
+@pytest.mark.few("False")
 @pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, True])
 def test_prefixes_go_with_their_sentences(compile):

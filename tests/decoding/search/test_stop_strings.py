@@ -114,7 +114,7 @@ def test_a_sample_is_the_beginning_of_the_one_without_stops(compile):
 
 
 @pytest.mark.slow
-def test_translations_are_cut_before_the_first_string(run_dir):
+def test_translations_are_cut_before_the_first_string(eager, run_dir):
     translator = Translator.load(str(run_dir))
     options = {"beam_size": 1, "extra_length": 8}
     (whole,) = translator.translate(["the red house is old"], **options, return_token_scores=True)
@@ -130,7 +130,7 @@ def test_translations_are_cut_before_the_first_string(run_dir):
 
 
 @pytest.mark.slow
-def test_the_space_before_the_first_word_is_no_part_of_a_text_without_prompt(tmp_path):
+def test_the_space_before_the_first_word_is_no_part_of_a_text_without_prompt(eager, tmp_path):
     encoder, draw = encoders(tmp_path)["sentencepiece"], np.random.default_rng(0)
     words = [i for i, piece in enumerate(encoder.pieces(range(encoder.vocab_size))) if piece[:1] in "\u2581abo"]
     model = TransformerLM(
