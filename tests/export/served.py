@@ -13,10 +13,13 @@ from tensorflow.core.protobuf import saved_model_pb2
 _CALL = """
 import base64, json, sys
 import tensorflow as tf, tensorflow_text
+unoptimized = tf.compat.v1.ConfigProto()  # for speed; run_export, which c_program.py starts, does optimize graphs
+unoptimized.graph_options.rewrite_options.disable_meta_optimizer = True
+tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 path, calls = sys.argv[1], json.load(sys.stdin)
 decode = lambda rows: [base64.b64decode(row) for row in rows]
 answers = []
-with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+with tf.Graph().as_default(), tf.compat.v1.Session(config=unoptimized) as session:
     signatures = tf.compat.v1.saved_model.load(session, ["serve"], path).signature_def
     for name, texts, options in calls:
         signature = signatures[name]
@@ -80,12 +83,14 @@ def answers_of(export, calls, folder):
 
 
 def served(export):
-    """Returns a function that calls an export as TensorFlow Serving does, in this process.
+    """Returns a function that calls an export by the loader of TensorFlow Serving, in this process.
 
-    The function: (name of a signature, {input: list of bytes}) -> {output: array}.
+    The function: (name of a signature, {input: list of bytes, or another value}) -> {output: array}.
     """
+    config = tf.compat.v1.ConfigProto()
+    config.graph_options.rewrite_options.disable_meta_optimizer = True  # takes longer than all that is computed here
     with tf.Graph().as_default():
-        session = tf.compat.v1.Session()
+        session = tf.compat.v1.Session(config=config)
         signatures = tf.compat.v1.saved_model.load(session, ["serve"], export).signature_def
 
     def call(name, inputs):
@@ -95,6 +100,19 @@ def served(export):
         return session.run({key: tensor.name for key, tensor in signature.outputs.items()}, feed)
 
     return call
+
+
+def answers_here(export, calls):
+    """As `answers_of`, in this process and by that loader alone."""
+    call = served(export)
+    found = {key: call(name, texts | options) for key, (name, texts, options) in calls.items()}
+    return {key: {name: _decoded(values.tolist()) for name, values in one.items()} for key, one in found.items()}
+
+
+def _decoded(values):
+    if isinstance(values, list):
+        return [_decoded(value) for value in values]
+    return values.decode() if isinstance(values, bytes) else values
 
 
 def stock_operations(export):

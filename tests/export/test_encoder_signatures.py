@@ -236,6 +236,7 @@ def test_every_word_of_a_long_sentence_is_tagged(tmp_path):
                 check(found["probabilities"][at].numpy(), expected.probabilities)
 
 
+@pytest.mark.few("tags", "spans")
 def test_no_row_changes_another(kind, call):
     for signature in ("predict", "features"):
         together = call(signature, kind.columns)
@@ -255,6 +256,7 @@ def test_of_stock_operations(exported):
     stock_operations(exported)
 
 
+@pytest.mark.few("spans")
 def test_through_a_server(kind, call, exported):
     # Without "is is is …": the same windows have equally probable answers, but for rounding in other batches.
     columns = {name: rows[:4] for name, rows in kind.columns.items()}

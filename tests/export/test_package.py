@@ -14,6 +14,7 @@ import yaml
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model
+from t2t_lite.models import Transformer
 from t2t_lite.runs.run_config import build_model
 from t2t_lite.runs.warm_start import warm_start
 from t2t_lite.runs.weights import named_weights
@@ -62,23 +63,26 @@ def _served(export, signature="serving_default", **inputs):
 
 
 @pytest.mark.slow
-def test_an_export_opens_as_the_model_it_was_made_of(run, exported):
+def test_an_export_opens_as_the_model_it_was_made_of(eager, run, exported):
     before, after = Translator.load(str(run)), Translator.load(exported)
     weights = [named_weights(translator.model) for translator in (before, after)]
     assert weights[0].keys() == weights[1].keys()
     for name, weight in weights[0].items():
         np.testing.assert_array_equal(weight.numpy(), weights[1][name].numpy())
-    assert before.translate(TEXTS) == after.translate(TEXTS)
+    options = {"beam_size": 1, "extra_length": 2, "max_input_length": 20}
+    assert before.translate(TEXTS, **options) == after.translate(TEXTS, **options)
     assert (after.run.step, after.run.config["hparams_set"]) == (200, "transformer_tiny")
+    of_keras = named_weights(Transformer.from_run(exported))
+    assert {name: weight.shape for name, weight in of_keras.items()} == {n: w.shape for n, w in weights[0].items()}
 
 
 @pytest.mark.slow
-def test_it_needs_nothing_from_elsewhere(run, exported, tmp_path, monkeypatch):
+def test_it_needs_nothing_from_elsewhere(eager, run, exported, tmp_path, monkeypatch):
     """Moved, and named by the folder of its versions."""
     os.renames(exported, tmp_path / "moved" / "10")
     try:
         os.rename(run, f"{run}-gone")
-        assert Translator.load(str(tmp_path / "moved")).translate(["a tree"])[0].text
+        assert Translator.load(str(tmp_path / "moved")).translate(["a tree"], extra_length=2)[0].text
     finally:
         os.rename(f"{run}-gone", run)
         os.renames(tmp_path / "moved" / "10", exported)

@@ -6,13 +6,10 @@ import pathlib
 import pytest
 import tensorflow as tf
 
-from t2t_lite.config import HParams
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.export.saved_model import export_saved_model
-from t2t_lite.models.transformer import Transformer
 from t2t_lite.text import reading_graph
-from t2t_lite.text.vocabulary import TokenTextEncoder
 from tests.decoding.runs import make_run
 from tests.export.c_program import assert_answers
 from tests.export.served import HOSTILE, answers_of, stock_operations
@@ -238,19 +235,3 @@ def test_a_model_with_a_table_of_positions(tmp_path):
     assert found["truncated"].numpy().tolist() == [True, False]
     with pytest.raises(UserError, match="table of positions ends at 10"):
         export_saved_model(translator, str(tmp_path / "export"), max_input_length=11)
-
-
-def test_a_vocabulary_of_words_goes_along(tmp_path):
-    """Its table is a resource, which the export has to hold."""
-    path = tmp_path / "vocab.tokens"
-    path.write_text("<pad>\n<EOS>\nUNK\nred\nhouse\n")
-    encoder = TokenTextEncoder(str(path), replace_oov="UNK")
-    hparams = HParams(num_hidden_layers=1, hidden_size=8, filter_size=8, num_heads=2)
-    model = Transformer.from_hparams(hparams, vocab_size=encoder.vocab_size)
-    translator = Translator(model, {"inputs": encoder, "targets": encoder}, hparams)
-    exported = export_saved_model(translator, str(tmp_path / "export"), extra_length=4)
-    texts = ["red house", "an unknown word", "red"]
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        signature = tf.compat.v1.saved_model.load(session, ["serve"], exported).signature_def["serving_default"]
-        found = session.run(signature.outputs["outputs"].name, {signature.inputs["inputs"].name: texts})
-    assert [text.decode() for text in found] == [t.text for t in translator.translate(texts, extra_length=4)]
