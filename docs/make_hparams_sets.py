@@ -9,7 +9,7 @@ from t2t_lite.bin import _unknown_flags
 from t2t_lite.config import HParams
 from t2t_lite.decoding.jobs.decode_hparams import decode_settings
 from t2t_lite.flags import Flags
-from t2t_lite.hparams import transformer, transformer_encoder, transformer_lm, transformer_media
+from t2t_lite.hparams import transformer, transformer_encoder, transformer_lm, transformer_media, transformer_memory
 from t2t_lite.models.describe import describe, shapes_only
 from t2t_lite.ranges import own_settings, settings_of
 
@@ -54,6 +54,11 @@ def language_models():
 def images_and_music():
     """Returns the table of the sets of hparams/transformer_media.py."""
     return short_table(transformer_media, "transformer_lm", PERFORMANCE_VOCAB_SIZE)
+
+
+def memories():
+    """Returns the table of the sets of hparams/transformer_memory.py."""
+    return short_table(transformer_memory, "transformer_memory", GPT2_VOCAB_SIZE)
 
 
 def encoders():
@@ -213,11 +218,14 @@ PARTS = {
     "hparams_sets.md": {
         "sets": table,
         "language models": language_models,
+        "language models with a memory": memories,
         "images and music": images_and_music,
         "encoders": encoders,
         "ranges": hyperparameters,
     },
-    "models.md": {name: hyperparameters_of(name) for name in ("transformer_lm", "transformer_encoder")},
+    "models.md": {
+        name: hyperparameters_of(name) for name in ("transformer_lm", "transformer_memory", "transformer_encoder")
+    },
     "decoding.md": {"ranges": decoding_ranges},
     "coming_from_tensor2tensor.md": {
         "hyperparameters here": common_hyperparameters,

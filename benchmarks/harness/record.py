@@ -50,6 +50,7 @@ FIGURES = {
     "fill": ("share of cells that are not padding", True),
     "shapes": ("different shapes", None),
     "bleu": ("BLEU", True),
+    "nats_per_character": ("nats per character", False),
     "accuracy": ("accuracy, %", True),
     "same_outputs": ("outputs equal to the first side's, %", True),
     "wrong": ("wrong answers", False),

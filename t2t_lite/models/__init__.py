@@ -3,5 +3,6 @@
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.models.transformer_lm import TransformerLM
+from t2t_lite.models.transformer_memory import TransformerMemory
 
-__all__ = ["Transformer", "TransformerEncoder", "TransformerLM"]
+__all__ = ["Transformer", "TransformerEncoder", "TransformerLM", "TransformerMemory"]

@@ -1,0 +1,92 @@
+"""Transformer-XL against the same model without a memory, on segments of 32 bytes of a text: nats per character.
+
+python -m benchmarks.memory --train_files=train.txt.gz --dev_files=validation.txt.gz
+python -m benchmarks.memory --train_files=… --dev_files=… --sides=memory,longer --steps=2400
+
+All are trained by t2t-trainer with 1,024 ids a step, 3 layers of 128. `memory` sees the 32 ids before a segment in each
+layer, `longer` the 128 before, also in evaluation; `plain` reads each row of 32 ids for itself, `stride` is the same
+model evaluated by windows that move by 8 ids. The plain model's feed-forward networks are wider, so that it has as many
+parameters.
+"""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+from benchmarks.harness.command import main
+from t2t_lite.errors import UserError
+
+TITLE = "A memory of the segment before against none"
+SIDES = {"memory": "memory of 32", "longer": "memory of 128", "plain": "no memory", "stride": "no memory, windows"}
+NEEDS = {}
+SEGMENT, ROW = 32, 1024
+SHARED = (
+    "learning_rate_schedule=constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size,learning_rate_warmup_steps=150,"
+    "learning_rate_constant=1,batch_size=1024"
+)
+SETS = {
+    "memory": ("transformer_memory", "transformer_memory_tiny", f"{SHARED},memory_length=32"),
+    "longer": ("transformer_memory", "transformer_memory_tiny", f"{SHARED},memory_length=128"),
+    "plain": (
+        "transformer_lm",
+        "transformer_lm_tiny",
+        f"{SHARED},num_hidden_layers=3,filter_size=576,layer_prepostprocess_dropout=0.1,"
+        "layer_preprocess_sequence=none,layer_postprocess_sequence=dan,ffn_activation=relu",
+    ),
+}
+
+
+def call(command, *words):
+    """Runs a command of this package; returns what it printed."""
+    path = pathlib.Path(sys.executable).with_name(command)
+    done = subprocess.run([path, *map(str, words)], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{command} failed: {done.stderr.splitlines()[-1:]}")
+    return done.stdout
+
+
+def add_flags(parser):
+    """Adds this benchmark's flags."""
+    parser.add_argument("--train_files", help="texts to train on, with commas between them")
+    parser.add_argument("--dev_files", help="texts to evaluate on")
+    parser.add_argument("--steps", type=int, default=1200)
+
+
+def measure(result, flags):
+    """Trains each side, and evaluates it on the dev text."""
+    if not flags.train_files or not flags.dev_files:
+        raise UserError("--train_files, --dev_files: missing. Expected the paths of texts.")
+    folder = pathlib.Path(flags.bench_dir, "memory")
+    shutil.rmtree(folder, ignore_errors=True)
+    steps = 20 if flags.quick else flags.steps
+    nats, seconds = {}, {}
+    for side in flags.sides:
+        trained = "plain" if side == "stride" else side
+        data, run = folder / f"data_{trained == 'plain'}", folder / trained
+        length = SEGMENT if trained == "plain" else ROW
+        files = f"--train_files={flags.train_files}", f"--dev_files={flags.dev_files}"
+        if not data.exists():
+            words = "--problem=languagemodel_own_characters", f"--sequence_length={length}", f"--data_dir={data}"
+            call("t2t-datagen", *words, *files)
+        begun = time.monotonic()
+        if not run.exists():
+            model, name, hparams = SETS[trained]
+            words = f"--model={model}", f"--hparams_set={name}", f"--hparams={hparams}", f"--train_steps={steps}"
+            when = f"--local_eval_frequency={steps}", "--problem=languagemodel_own_characters"
+            call("t2t-trainer", *words, *when, f"--data_dir={data}", f"--output_dir={run}")
+            seconds[side] = [time.monotonic() - begun]
+        if side == "stride":
+            call("t2t-eval", f"--output_dir={run}", f"--data_dir={data}", "--eval_timeout_mins=0", "--eval_stride=8")
+        lines = (run / ("eval.log" if side == "stride" else "train.log")).read_text().splitlines()
+        events = [event for event in map(json.loads, lines) if event["event"] == "evaluation"]
+        nats[side] = [events[-1]["nats_per_character"]]
+    case = f"{steps} steps of 1,024 ids"
+    result.add(case, "nats_per_character", nats)
+    result.add(case, "seconds", seconds)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))

@@ -1,0 +1,89 @@
+"""Transformer-XL against XLNetLMHeadModel, which with `attn_type="uni"` and `mems` computes the same."""
+
+import numpy as np
+import torch
+import transformers
+from keras import ops
+
+from t2t_lite.models import TransformerMemory
+
+VOCAB, HIDDEN, HEADS, FILTER, LAYERS, MEMORY, SEGMENT = 30, 16, 4, 24, 3, 10, 6
+
+
+def made():
+    """Returns (our model, XLNet of the same weights, N(0, 0.3))."""
+    ours = TransformerMemory(
+        VOCAB, hidden_size=HIDDEN, num_heads=HEADS, filter_size=FILTER, num_layers=LAYERS, memory_length=MEMORY,
+        dropout=0.0, scale_embeddings=False, norm_epsilon=1e-12, softmax_bias=True,
+    )  # fmt: skip
+    ours.build()
+    theirs = transformers.XLNetLMHeadModel(
+        transformers.XLNetConfig(
+            vocab_size=VOCAB, d_model=HIDDEN, n_head=HEADS, d_inner=FILTER, n_layer=LAYERS, attn_type="uni",
+            mem_len=MEMORY, use_mems_eval=True, ff_activation="relu", dropout=0.0, layer_norm_eps=1e-12,
+        )
+    ).eval()  # fmt: skip
+    rng = np.random.default_rng(0)
+    for weight in ours.trainable_weights:
+        weight.assign(rng.normal(0, 0.3, weight.shape))
+
+    def heads(kernel):
+        return ops.convert_to_numpy(kernel).reshape(HIDDEN, HEADS, HIDDEN // HEADS)
+
+    state, array = {}, ops.convert_to_numpy
+    for i, layer in enumerate(ours.decoder.layers):
+        attention, network = layer.self_attention.layer, layer.feed_forward.layer
+        state |= {
+            f"transformer.layer.{i}.rel_attn.{name}": value
+            for name, value in {
+                "q": heads(attention.query_projection.kernel),
+                "k": heads(attention.key_projection.kernel),
+                "v": heads(attention.value_projection.kernel),
+                "r": heads(attention.position_projection.kernel),
+                "o": heads(array(attention.output_projection.kernel).T),
+                "r_w_bias": array(attention.content_bias),
+                "r_r_bias": array(attention.position_bias),
+                "layer_norm.weight": array(layer.self_attention.normalization.gamma),
+                "layer_norm.bias": array(layer.self_attention.normalization.beta),
+            }.items()
+        }
+        state |= {
+            f"transformer.layer.{i}.ff.{name}": value
+            for name, value in {
+                "layer_1.weight": array(network.inner.kernel).T,
+                "layer_1.bias": array(network.inner.bias),
+                "layer_2.weight": array(network.outer.kernel).T,
+                "layer_2.bias": array(network.outer.bias),
+                "layer_norm.weight": array(layer.feed_forward.normalization.gamma),
+                "layer_norm.bias": array(layer.feed_forward.normalization.beta),
+            }.items()
+        }
+    table = array(ours.target_embedding.embeddings).copy()
+    table[0] = 0  # id 0 is read as zero
+    ours.target_embedding.embeddings.assign(table)
+    state |= {"transformer.word_embedding.weight": table, "lm_loss.weight": table}
+    state["lm_loss.bias"] = array(ours.target_embedding.bias)
+    missing, unexpected = theirs.load_state_dict(
+        {name: torch.tensor(np.ascontiguousarray(value)) for name, value in state.items()}, strict=False
+    )
+    assert not unexpected
+    assert all("seg_embed" in name or "r_s_bias" in name or "mask_emb" in name for name in missing), missing
+    return ours, theirs
+
+
+def test_logits_and_memory_of_four_segments():
+    ours, theirs = made()
+    ids = np.random.default_rng(1).integers(3, VOCAB, (2, 1 + 4 * SEGMENT))
+    state, mems = ours.initial_state(2), None
+    for begin in range(0, 4 * SEGMENT, SEGMENT):
+        read, targets = ids[:, begin : begin + SEGMENT], ids[:, begin + 1 : begin + 1 + SEGMENT]
+        found = ours({"targets": targets, "before": read[:, 0], "state": state}, training=False)
+        state = found["state"]
+        with torch.inference_mode():
+            expected = theirs(torch.tensor(read), mems=mems, use_mems=True)
+        mems = expected.mems
+        np.testing.assert_allclose(ops.convert_to_numpy(found["targets"]), expected.logits.numpy(), atol=1e-4)
+        for memory, mem in zip(state["memory"], mems, strict=True):
+            there = mem.numpy().swapaxes(0, 1)
+            np.testing.assert_allclose(ops.convert_to_numpy(memory)[:, -there.shape[1] :], there, atol=1e-4)
+    assert ops.convert_to_numpy(state["visible"]).all() and there.shape[1] == MEMORY
