@@ -8,6 +8,7 @@ import pytest
 
 from t2t_lite.errors import UserError
 from t2t_lite.training.trainer import Trainer
+from tests.training import runs
 from tests.training.runs import HPARAMS, PROBLEM, assert_same, checkpoints, log, small_trainer, state, trainer
 
 
@@ -21,11 +22,11 @@ def whole(data_dir, tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_run_in_parts_is_bit_for_bit_the_run_in_one(data_dir, whole, tmp_path):
-    trainer(data_dir, tmp_path).train(4)
-    trainer(data_dir, tmp_path).train(7)
-    assert_same(state(tmp_path, 7), state(whole[0], 7))
-    resumed = log(tmp_path, "resume")
-    assert [(line["step"], line["data_batch"]) for line in resumed] == [(4, 4)]
+    runs.killed_after(whole[0], 3, tmp_path / "parts")
+    trainer(data_dir, tmp_path / "parts").train(7)
+    assert_same(state(tmp_path / "parts", 7), state(whole[0], 7))
+    resumed = log(tmp_path / "parts", "resume")
+    assert [(line["step"], line["data_batch"]) for line in resumed] == [(3, 3)]
 
 
 def test_what_a_run_leaves(whole):
