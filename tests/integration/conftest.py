@@ -44,6 +44,30 @@ def run_command(tmp_path):
     return run
 
 
+EXPORTED = {"beam_size": 2, "extra_length": 4, "max_input_length": 24}  # settings of `exports`
+
+
+@pytest.fixture(scope="session")
+def translators(tmp_path_factory):
+    """{version: Translator} of 1 and 2, which differ in every sentence."""
+    from t2t_lite.decoding.translator import Translator
+    from tests.decoding.runs import make_run
+
+    run = make_run(tmp_path_factory.mktemp("run"), steps=(100, 200))
+    return {version: Translator.load(str(run / f"model.ckpt-{version}00")) for version in (1, 2)}
+
+
+@pytest.fixture(scope="session")
+def exports(translators, tmp_path_factory):
+    """A folder of their exports, 1 and 2; read only."""
+    from t2t_lite.export.saved_model import export_saved_model
+
+    folder = tmp_path_factory.mktemp("exports")
+    for translator in translators.values():
+        export_saved_model(translator, str(folder), **EXPORTED)
+    return folder
+
+
 @pytest.fixture
 def start():
     """Starts a program as `subprocess.Popen` does; see `owned`."""

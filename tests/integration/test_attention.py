@@ -67,7 +67,7 @@ MISTAKES = {
     "layer": (["--output_dir=run", TEXT, "--layer=3"], ["layer=3", "2 layers"]),
     "head": (["--output_dir=run", TEXT, "--heads=1,9"], ["head=9", "2 heads"]),
     "no number": (["--output_dir=run", TEXT, "--heads=a"], ["--heads=a"]),
-    "word": (["--output_dir=run", TEXT, "--word=zebra"], ["'zebra'", "the red house"]),
+    "word": (["--output_dir=run", TEXT, "--target=Haus", "--word=zebra"], ["'zebra'", "the red house"]),
     "blank": (["--output_dir=run", "--text="], ["blank"]),
     "long": (["--output_dir=run", "--text=" + "the " * 25_000], ["tokens", "at most 200"]),
     "not UTF-8": (["--output_dir=run", "--text=a\udcff"], ["--text", "not UTF-8"]),

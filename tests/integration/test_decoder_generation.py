@@ -18,6 +18,17 @@ def made(tmp_path_factory):
     return make_language_model_run(tmp_path_factory.mktemp("run"))
 
 
+@pytest.fixture(scope="module")
+def generator(made):
+    return Generator.load(str(made))
+
+
+@pytest.fixture
+def loaded(generator, monkeypatch):
+    """The command finds its model loaded, and what was traced before."""
+    monkeypatch.setattr(Generator, "load", lambda *args, **options: generator)
+
+
 @pytest.fixture
 def decode(call_command, made, tmp_path):
     (tmp_path / "in").write_text("".join(f"{prompt}\n" for prompt in PROMPTS))
@@ -50,9 +61,11 @@ def test_two_devices_share_the_prompts(decode, tmp_path):
 
 
 @pytest.mark.slow
-def test_samples_are_those_of_their_seed_in_a_file_and_from_standard_input(decode, standard_input, made, tmp_path):
+def test_samples_are_those_of_their_seed_in_a_file_and_from_standard_input(
+    decode, loaded, generator, standard_input, tmp_path
+):
     decode("--decode_from_file=in", "--decode_to_file=out", SAMPLES, "--n_best_format=json")
-    expected = Generator.load(str(made)).generate(PROMPTS, max_new_tokens=6, sampling=True, n_best=3, seed=2)
+    expected = generator.generate(PROMPTS, max_new_tokens=6, sampling=True, n_best=3, seed=2)
     texts = [[one.text for one in generation.hypotheses] for generation in expected]
     rows = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
     assert [[one["text"] for one in row["hypotheses"]] for row in rows] == texts
@@ -62,12 +75,11 @@ def test_samples_are_those_of_their_seed_in_a_file_and_from_standard_input(decod
 
 
 @pytest.mark.slow
-def test_what_is_typed_is_continued(decode, standard_input, made):
+def test_what_is_typed_is_continued(decode, loaded, generator, standard_input):
     typed = b"the red\nns=1\nder\nns=0\ndl=2\nthe red\nq\n"
     options = "--decode_hparams=beam_size=1,extra_length=6,sampling_seed=4"
     standard_input(typed)
     result = decode("--decode_interactive", options)
-    generator = Generator.load(str(made))
     texts = [
         generator.generate(["the red"], beam_size=1, max_new_tokens=6)[0].text,
         generator.generate(["der"], sampling=True, seed=4, max_new_tokens=6)[0].text,
@@ -84,7 +96,7 @@ def test_texts_are_scored(decode, made, tmp_path):
     assert (tmp_path / "out").read_text().splitlines() == expected
 
 
-def test_a_refused_line_is_no_empty_prompt(decode, tmp_path):
+def test_a_refused_line_is_no_empty_prompt(decode, loaded, tmp_path):
     """Of which a language model would make a text of its own."""
     (tmp_path / "in").write_bytes(b"the red\n\xff\n")
     flags = ["--decode_from_file=in", "--decode_to_file=out", f"{SHORT},beam_size=1", "--on_error=skip"]
@@ -97,7 +109,7 @@ def test_a_refused_line_is_no_empty_prompt(decode, tmp_path):
 
 
 @pytest.mark.slow
-def test_lines_that_are_too_long(decode, assert_user_error, made, tmp_path):
+def test_lines_that_are_too_long(decode, loaded, assert_user_error, tmp_path):
     """The model has 32 positions."""
     (tmp_path / "in").write_text("the red\n" + "the red " * 40 + "\n")
     flags = ["--decode_from_file=in", "--decode_to_file=out", f"{SHORT},beam_size=1"]

@@ -13,11 +13,9 @@ import sys
 import numpy as np
 import pytest
 
-from t2t_lite.decoding.translator import Translator
-from t2t_lite.export.saved_model import export_saved_model
 from t2t_lite.serving import client as query
-from tests.decoding.runs import make_run
 from tests.export.serving_double import ServingDouble
+from tests.integration.conftest import EXPORTED
 from tests.processes import owned, wait_for
 
 COMMAND = "t2t-query-server"
@@ -31,8 +29,6 @@ LINES = [
     "is " * 40,
     "a\x00b\x1b[1m",
 ]
-OPTIONS = {"beam_size": 2, "extra_length": 4}
-LONGEST = 24
 LABELS = {"stable": 1, "canary": 2}
 CONFIG = """model_config_list { config { name: 'translate' base_path: '%s' model_platform: 'tensorflow'
   model_version_policy { specific { versions: 1 versions: 2 } }
@@ -40,24 +36,9 @@ CONFIG = """model_config_list { config { name: 'translate' base_path: '%s' model
 
 
 @pytest.fixture(scope="module")
-def translators(tmp_path_factory):
-    """{version: Translator}; the versions differ in every sentence."""
-    run = make_run(tmp_path_factory.mktemp("run"), steps=(100, 200))
-    return {version: Translator.load(str(run / f"model.ckpt-{version}00")) for version in (1, 2)}
-
-
-@pytest.fixture(scope="module")
-def exports(translators, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("exports")
-    for translator in translators.values():
-        export_saved_model(translator, str(folder), max_input_length=LONGEST, **OPTIONS)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def expected(translators):
     """{version: the Translations of LINES}."""
-    return {v: t.translate(LINES, max_input_length=LONGEST, **OPTIONS) for v, t in translators.items()}
+    return {v: t.translate(LINES, **EXPORTED) for v, t in translators.items()}
 
 
 @pytest.fixture(scope="module", params=["stand-in", "tensorflow_model_server"])
@@ -176,8 +157,8 @@ def test_other_options_than_the_exports(ask, served, translators, tmp_path, prot
     (tmp_path / "in").write_bytes("".join(f"{line}\n" for line in LINES).encode())
     result = ask(served[protocol], protocol, "--inputs_file=in", "--decode_hparams=alpha=0,extra_length=2")
     assert result.status == 0, result.stderr
-    options = OPTIONS | {"alpha": 0.0, "extra_length": 2}
-    expected = translators[2].translate(LINES, max_input_length=LONGEST, **options)
+    options = EXPORTED | {"alpha": 0.0, "extra_length": 2}
+    expected = translators[2].translate(LINES, **options)
     assert result.stdout == "".join(f"{translation.text}\n" for translation in expected)
 
 

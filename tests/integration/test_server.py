@@ -16,38 +16,19 @@ import tensorflow as tf
 from google.protobuf import json_format
 from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2
 
-from t2t_lite.decoding.translator import Translator
-from t2t_lite.export.saved_model import export_saved_model
-from tests.decoding.runs import SENTENCES, make_run
+from tests.decoding.runs import SENTENCES
+from tests.integration.conftest import EXPORTED
 from tests.processes import wait_for
 from tests.serving.running_server import RunningServer
 
 pytestmark = pytest.mark.slow  # processes of their own serve
 
 COMMAND = "t2t-server"
-OPTIONS = {"beam_size": 2, "extra_length": 4}
-LONGEST = 24
 HOSTILE = [
     "", " \u2003\t", "a\x00b\x1b[1m\r\n",
     "שני \u202eكلبان\u202c 二匹の犬 👩\u200d👩\u200d👧", "<s></s><unk><0x0A> ${HOME} '; --",
     "\ufeff\ufffe\U0010ffff", "e\u0301\u0327" * 30, "red " * 25_000, "x" * 100_000,
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def translators(tmp_path_factory):
-    """[Translator]; they differ in every sentence."""
-    run = make_run(tmp_path_factory.mktemp("run"), steps=(100, 200))
-    return [Translator.load(str(run / f"model.ckpt-{step}")) for step in (100, 200)]
-
-
-@pytest.fixture(scope="module")
-def exports(translators, tmp_path_factory):
-    """A folder of exports 1 and 2."""
-    folder = tmp_path_factory.mktemp("exports")
-    for translator in translators:
-        export_saved_model(translator, str(folder), max_input_length=LONGEST, **OPTIONS)
-    return folder
 
 
 def started(export_dir, folder, *flags):
@@ -62,10 +43,10 @@ def server(exports, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def expected(translators):
-    """[{text: (translation, score)}] of each version."""
+    """{version: {text: (translation, score)}}."""
     texts = [*HOSTILE, *SENTENCES]
-    found = [translator.translate(texts, max_input_length=LONGEST, **OPTIONS) for translator in translators]
-    return [{text: (one.text, one.score) for text, one in zip(texts, many, strict=True)} for many in found]
+    found = {version: translator.translate(texts, **EXPORTED) for version, translator in translators.items()}
+    return {v: {text: (t.text, t.score) for text, t in zip(texts, many, strict=True)} for v, many in found.items()}
 
 
 def is_right(text, output, score, expected):
@@ -102,10 +83,7 @@ def test_every_signature_answers_as_the_export_does(server, exports):
 def test_several_sentences_are_translated_one_by_one(server, translators):
     """As Translator does; the signature `sentences` is for what is one sentence already."""
     texts = ["The red house. A tree was new!", "old"]
-    split, whole = (
-        translators[1].translate(texts, split_sentences=choice, max_input_length=LONGEST, **OPTIONS)
-        for choice in ("auto", "never")
-    )
+    split, whole = (translators[2].translate(texts, split_sentences=choice, **EXPORTED) for choice in ("auto", "never"))
     assert [one.parts for one in split] == [2, 1] and split[0].text != whole[0].text
     for name, expected in ((None, split), ("sentences", whole)):
         found = server.predict({"inputs": texts}, **({"signature_name": name} if name else {}))
@@ -127,22 +105,22 @@ def test_status_and_metadata_are_those_of_tensorflow_servings_protos(server, exp
 
 
 def test_load(server, expected):
-    """32 callers with texts of all kinds get their own answers, and memory is bounded."""
+    """16 callers with texts of all kinds get their own answers, and memory is bounded."""
 
     def ask(seed):
         draw, wrong = random.Random(seed), []
-        for _ in range(6):
+        for _ in range(4):
             texts = draw.choices(SENTENCES, k=draw.choice((1, 1, 3, 8))) + draw.choices(HOSTILE, k=draw.choice((0, 1)))
             found = server.predict(texts)
             for text, output, score in zip(texts, found["outputs"], found["scores"], strict=True):
-                if not is_right(text, output, score, expected[1]):
+                if not is_right(text, output, score, expected[2]):
                     wrong.append((text[:80], output))
         return wrong
 
-    with ThreadPoolExecutor(32) as pool:
-        assert [one for wrong in pool.map(ask, range(32)) for one in wrong] == []
+    with ThreadPoolExecutor(16) as pool:
+        assert [one for wrong in pool.map(ask, range(16)) for one in wrong] == []
         before = server.resident_bytes()
-        assert [one for wrong in pool.map(ask, range(32, 96)) for one in wrong] == []
+        assert [one for wrong in pool.map(ask, range(16, 48)) for one in wrong] == []
     assert server.resident_bytes() < 1.1 * before
     _, page = server.get("/monitoring/prometheus/metrics")
     lines = dict(line.rsplit(" ", 1) for line in page.splitlines() if not line.startswith("#"))
@@ -193,7 +171,7 @@ def test_a_new_version_comes_and_the_old_one_goes_while_callers_ask(exports, exp
             text = draw.choice(SENTENCES)
             found = server.predict([text])
             row = found["outputs"][0], found["scores"][0]
-            versions = [version for version in (1, 2) if is_right(text, *row, expected[version - 1])]
+            versions = [version for version in (1, 2) if is_right(text, *row, expected[version])]
             seen.update(versions)
             wrong.extend([] if versions else [(text, found)])
 
