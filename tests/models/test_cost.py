@@ -5,7 +5,7 @@ import math
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.models.cost import all_reduced_bytes, largest_batch_size, sent_bytes, training_memory
+from t2t_lite.models.cost import all_reduced_bytes, forward_flops, largest_batch_size, sent_bytes, training_memory
 from t2t_lite.models.describe import describe, shapes_only
 from tests.training.test_train_step import VOCAB, make_step, settings
 
@@ -101,3 +101,22 @@ def test_a_batch_size_is_one_that_hparams_take():
     text = described(gpu_memory=1e6).text()
     largest = value(text, "largest batch_size in 1e+06 GB").replace(",", "")
     assert TINY.parse(f"batch_size={largest}").batch_size == int(largest)
+
+
+@pytest.mark.parametrize(
+    "kind, seen",
+    [
+        ("strided,attention_stride=40", 2 * 40 + 1024 // 40),
+        ("fixed,attention_stride=32,attention_summary=2", 32 + 2 * 1024 // 32),
+        ("local_1d,block_length=48", 96),
+        ("local_2d,block_height=4,block_width=4,image_width=32", 5 * 16),
+    ],
+)
+def test_patterns_count_the_scores_that_are_made(kind, seen):
+    model_class = registry.model("transformer_lm")
+    tiny = registry.hparams("transformer_lm_tiny").of_model(model_class)
+    full, sparse = (
+        forward_flops(shapes_only(model_class, tiny.parse(changes), VOCAB), {"targets": 1024}).per_token["targets"]
+        for changes in ("", f"self_attention_type={kind}")
+    )
+    assert full - sparse == tiny.num_hidden_layers * 2 * 2 * tiny.hidden_size * (1024 - seen)

@@ -40,7 +40,6 @@ def attend_in_parts(layer, parts, query, key, value, seen, end, training):
     Returns:
         [B, heads, T, value_dim].
     """
-    query = query * ops.cast(layer.query_size**-0.5, query.dtype)
     results = [_attend(layer, part, query, key, value, seen, end, training, len(parts) == 1) for part in parts]
     if len(results) == 1:
         return results[0][0]
@@ -57,7 +56,8 @@ def attend_in_parts(layer, parts, query, key, value, seen, end, training):
 
 def _attend(layer, part, query, key, value, seen, end, training, is_all):
     """Returns the sums of values; unless the part is all, also the sums of exponentials and what these are less by."""
-    q, k, v = part.queries(query), part.keys(key, training), part.keys(value, training)
+    k, v = part.keys(key, training), part.keys(value, training)
+    q = part.queries(query) * ops.cast(layer.query_size**-0.5, query.dtype)
     batch, heads, groups, length, _ = ops.shape(q)
     width = ops.shape(k)[3]
     scores = layer.score.scores(layer, q, k, part.distances, training)
