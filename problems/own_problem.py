@@ -9,8 +9,6 @@ import logging
 import os
 import types
 
-import tensorflow as tf
-
 from t2t_lite import files
 from t2t_lite.console import Progress
 from t2t_lite.data.own_files import FLAGS, describe_files, with_content
@@ -95,7 +93,7 @@ class OwnProblem(Problem):
         """Returns paths with the files of each folder in its place."""
         found = []
         for path in paths:
-            inside = self.file_endings and tf.io.gfile.isdir(path) and files.find_files(path, self.file_endings)
+            inside = self.file_endings and files.is_folder(path) and files.find_files(path, self.file_endings)
             if inside == []:
                 endings = " or ".join(self.file_endings)
                 raise UserError(

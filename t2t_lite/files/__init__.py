@@ -80,6 +80,15 @@ def list_files(folder, pattern):
     return sorted(os.path.join(folder, name) for name in names if re.fullmatch(pattern, name))
 
 
+def is_folder(path):
+    """Returns whether there is a folder at a path."""
+    if not is_remote(path):
+        return os.path.isdir(path)
+    import tensorflow as tf
+
+    return tf.io.gfile.isdir(path)
+
+
 def find_files(folder, endings):
     """Returns the sorted paths of the files in a folder, at any depth, whose names end in one of some endings."""
     import tensorflow as tf

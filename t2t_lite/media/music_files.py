@@ -3,7 +3,6 @@
 import os
 
 import numpy as np
-import tensorflow as tf
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, located
@@ -27,7 +26,7 @@ def encode_midi(path, encoder):
 
 def read_primers(path, encoders):
     """Returns the ids of a MIDI file, or of each of a folder's in the order of their paths, as a list of lists."""
-    paths = files.find_files(path, ENDINGS) if tf.io.gfile.isdir(path) else [path]
+    paths = files.find_files(path, ENDINGS) if files.is_folder(path) else [path]
     return [encode_midi(name, encoders["targets"]) for name in paths]
 
 

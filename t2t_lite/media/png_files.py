@@ -3,7 +3,6 @@
 import os
 
 import numpy as np
-import tensorflow as tf
 
 from t2t_lite import files
 from t2t_lite.errors import UserError
@@ -18,6 +17,8 @@ def read_png(path):
     Raises:
         UserError: the file is missing, no PNG, cut off, or has an alpha channel.
     """
+    import tensorflow as tf
+
     data = files.read_bytes(path)
     if not data.startswith(_SIGNATURE):
         raise UserError(f"{path}: is no PNG. Expected an image that is saved as PNG.")
@@ -32,6 +33,8 @@ def read_png(path):
 
 def png_bytes(image):
     """Returns uint8 pixels [rows, columns, channels] as the bytes of a PNG."""
+    import tensorflow as tf
+
     return tf.io.encode_png(image).numpy()
 
 
@@ -66,7 +69,7 @@ def read_upper_halves(path, encoders):
     encoder = encoders["targets"]
     height, width, channels = encoder.size
     prompts = []
-    for name in files.find_files(path, (".png",)) if tf.io.gfile.isdir(path) else [path]:
+    for name in files.find_files(path, (".png",)) if files.is_folder(path) else [path]:
         image = read_png(name)
         if image.shape[0] % height or image.shape[1] % width or image.shape[2] != channels:
             raise UserError(

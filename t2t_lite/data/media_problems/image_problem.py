@@ -2,12 +2,9 @@
 
 import types
 
-import tensorflow as tf
-
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.media import png_files
 from t2t_lite.media.image_encoder import ImageEncoder
-from t2t_lite.random_numbers import uniform_numbers
 from t2t_lite.tasks.language_model import LanguageModelTask
 from t2t_lite.text.vocabulary import UNK_ID
 
@@ -59,6 +56,10 @@ class ImageProblem(Problem):
 
     def augment(self, batch, seeds):
         """Forgets the classes of some images: see `unknown_class_rate`."""
+        import tensorflow as tf
+
+        from t2t_lite.random_numbers import uniform_numbers
+
         is_forgotten = uniform_numbers(seeds, 1, 1)[:, 0, :, 0] < self.unknown_class_rate
         return {**batch, "inputs": tf.where(is_forgotten, UNK_ID, batch["inputs"])}
 

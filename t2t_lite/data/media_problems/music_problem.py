@@ -2,13 +2,10 @@
 
 import types
 
-import tensorflow as tf
-
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.media import music_files
 from t2t_lite.media.performance_encoder import PerformanceEncoder
-from t2t_lite.random_numbers import uniform_numbers
 from t2t_lite.tasks.language_model import LanguageModelTask
 from t2t_lite.text.vocabulary import EOS_ID
 
@@ -66,6 +63,10 @@ class MusicProblem(Problem):
 
     def augment(self, batch, seeds):
         """Transposes each row, as far as its lowest and its highest note may move."""
+        import tensorflow as tf
+
+        from t2t_lite.random_numbers import uniform_numbers
+
         ids = batch["targets"]
         drawn = uniform_numbers(seeds, 1, 1)[:, 0, :, 0] * (2 * self.most_semitones + 1)
         shift = tf.cast(tf.floor(drawn), tf.int32) - self.most_semitones  # [rows, 1]

@@ -2,9 +2,7 @@
 
 import os
 
-import tensorflow as tf
-
-from t2t_lite import registry
+from t2t_lite import files, registry
 from t2t_lite.corpora import plain_text
 from t2t_lite.decoding.jobs import text_files
 from t2t_lite.errors import UserError
@@ -23,7 +21,7 @@ def reader(path, problem, folder, encoders):
         encoders: function that returns {feature: encoder}; called for `Problem.readers` alone.
     """
     ending = _ending(path)
-    if tf.io.gfile.isdir(path):
+    if files.is_folder(path):
         ending = _ending_inside(path, problem)
     if read := problem.readers.get(ending):
         return lambda path, delimiter, on_bad_line: read(path, encoders())
@@ -57,7 +55,7 @@ def _ending(path):
 
 def _ending_inside(folder, problem):
     """Returns the ending that the files of a folder have. Raises `UserError` if it is none of `Problem.readers`."""
-    found = {_ending(name) for _, _, names in tf.io.gfile.walk(folder) for name in names} & {*problem.readers}
+    found = {*map(_ending, files.find_files(folder, ("",)))} & {*problem.readers}
     if len(found) != 1:
         endings = ", ".join(f".{ending}" for ending in problem.readers)
         what = f"Expected files that all end in one of {endings}." if endings else "Expected a file."
