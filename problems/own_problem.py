@@ -19,6 +19,7 @@ from t2t_lite.problems.own_settings import SETTINGS, TABLES, listed
 _LOGGER = logging.getLogger("t2t_lite")
 _BYTES_A_SHARD = 2**24
 _MOST_SHARDS = 100
+_MOST_WARNINGS = 5  # of files of images, there may be thousands
 
 
 class OwnProblem(Problem):
@@ -231,14 +232,20 @@ class OwnProblem(Problem):
 
     def _warn_of_files_that_are_trained_on(self):
         trained_on = {facts.get("sha256", facts["path"]): facts["path"] for facts in self.files_of(DatasetSplit.TRAIN)}
-        for split in self.config["files"].keys() - {DatasetSplit.TRAIN}:
-            for facts in self.files_of(split):
-                if same := trained_on.get(facts.get("sha256", facts["path"])):
-                    what = "is" if same == facts["path"] else f"has the same text as {same},"
-                    _LOGGER.warning(
-                        f"--{FLAGS[split]}: {facts['path']} {what} a training corpus: evaluations will measure what "
-                        "was learned by heart. Expected sentences that are not in --train_files."
-                    )
+        repeated = [
+            (split, facts["path"], same)
+            for split in self.config["files"].keys() - {DatasetSplit.TRAIN}
+            for facts in self.files_of(split)
+            if (same := trained_on.get(facts.get("sha256", facts["path"])))
+        ]
+        for split, path, same in repeated[:_MOST_WARNINGS]:
+            what = "is" if same == path else f"has the same content as {same},"
+            _LOGGER.warning(
+                f"--{FLAGS[split]}: {path} {what} a training corpus: evaluations will measure what was learned by "
+                "heart. Expected what is not in --train_files."
+            )
+        if len(repeated) > _MOST_WARNINGS:
+            _LOGGER.warning(f"{len(repeated) - _MOST_WARNINGS:,} more such files.")
 
     def prepare_generation(self, data_dir, tmp_dir):
         """Reads all files, prepares what the kind of problem needs, then writes the configuration."""

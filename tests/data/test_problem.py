@@ -1,4 +1,6 @@
 import pathlib
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -301,3 +303,8 @@ def test_only_two_texts_are_swapped():
     for problem in map(registry.problem, ("masked_lm_own_rev", "sentence_order_own_rev", "tag_own_rev", "qa_own_copy")):
         with pytest.raises(UserError, match=f"{problem.full_name}: its inputs .* Use {problem.name}"):
             problem.maybe_reverse_and_copy({feature: [5, 1] for feature in problem.record_features})
+
+
+def test_problems_are_imported_without_tensorflow():
+    script = "import sys, t2t_lite.data.problem; sys.exit('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
