@@ -19,7 +19,7 @@ def made(tmp_path_factory):
     return make_run(tmp_path_factory.mktemp("run"), steps=(100, 200))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_exports_the_newest_checkpoint_with_its_settings(call_command, made, tmp_path):
     settings = "beam_size=2,alpha=1.0,extra_length=2,max_input_size=8"
     result = call_command("t2t-exporter", f"--output_dir={made}", "--export_dir=export", f"--decode_hparams={settings}")
@@ -59,12 +59,19 @@ def test_by_default_beside_the_checkpoint(call_command, made, monkeypatch):
 
 
 def test_every_setting_reaches_the_export(call_command, made, monkeypatch):
-    given = []
-    monkeypatch.setattr(saved_model, "export_saved_model", lambda *args, **options: given.append(options) or "x")
+    given, exported = [], []
+
+    def export(translator, folder, **options):
+        given.append(options)
+        exported.append((translator.run.step, folder))
+        return "x"
+
+    monkeypatch.setattr(saved_model, "export_saved_model", export)
     flags = f"--output_dir={made}", "--export_dir=there"
     settings = "beam_size=7,alpha=0.3,extra_length=9,length_penalty=power,ends=top,max_input_size=33"
     for more in ([], [f"--decode_hparams={settings}"]):
-        assert call_command("t2t-exporter", *flags, *more).status == 0
+        assert call_command("t2t-exporter", *flags, *more)[:2] == (0, "x\n")
+    assert exported == [(200, "there")] * 2  # the newest checkpoint
     for options in given:
         options.pop("command"), options.pop("license")
     assert given == [

@@ -84,7 +84,7 @@ def test_of_equally_good_checkpoints_the_earliest_is_the_best(tmp_path, capsys):
     assert "best: step 200, sacreBLEU = 31.00: run/model.ckpt-200\n" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_card_of_an_exported_average_has_its_bleu(call_command, expected, tmp_path):
     (tmp_path / "other.de").write_text("".join(f"{line} indeed\n" for line in expected[200]))
     averaged = call_command("t2t-avg-all", "--model_dir=run", "--output_dir=avg", "--n=2")

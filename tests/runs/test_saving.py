@@ -50,7 +50,7 @@ def fitted(data):
     model = Transformer(problem.get_feature_encoders(folder)["inputs"].vocab_size, **SMALL)
     model.compile(keras.optimizers.Adam(0.01), SmoothedCrossEntropy(0.1), metrics=[MaskedAccuracy()])
     train, dev = (problem.dataset(folder, split, hparams) for split in ("train", "eval"))
-    bleu = BleuCallback(problem, folder, max_examples=40, epochs=2, steps=30, beam_size=1)
+    bleu = BleuCallback(problem, folder, max_examples=40, epochs=2, steps=30, beam_size=1, extra_length=4)
     seen = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: bleu.seen.append(logs.get("val_bleu")))
     bleu.seen = []
     fit = model.fit(train, steps_per_epoch=20, epochs=2, validation_data=dev, callbacks=[bleu, seen], verbose=0)
@@ -67,7 +67,7 @@ def test_bleu_is_that_of_the_translator(fitted):
     assert bleu.seen == [None, bleu.history[-1][1]] and model.history.history["val_bleu"] == bleu.seen[1:]
     assert len(bleu.texts) == 40
     translator = t2t_lite.Translator(model, problem.get_feature_encoders(folder), registry.hparams("transformer_tiny"))
-    outputs = [t.text for t in translator.translate([text for text, _, _ in bleu.texts], beam_size=1)]
+    outputs = [t.text for t in translator.translate([text for text, _, _ in bleu.texts], beam_size=1, extra_length=4)]
     assert outputs == [output for _, output, _ in bleu.texts]
     score = corpus_bleu(outputs, [reference for _, _, reference in bleu.texts])
     assert (score.score, score.signature) == (bleu.history[-1][1], bleu.signature)
@@ -108,15 +108,22 @@ def run(fitted, data):
 
 
 @pytest.mark.slow
-def test_the_commands_open_it(fitted, run, tmp_path):
+def test_a_command_opens_it(eager, run, tmp_path):
     source, target = tmp_path / "source.txt", tmp_path / "target.txt"
     source.write_text("red house\n\nold green tree\n")
-    assert t2t_decoder.main([f"--output_dir={run}", f"--decode_from_file={source}", f"--decode_to_file={target}"]) == 0
+    short = "--decode_hparams=beam_size=1,extra_length=2"
+    flags = [f"--output_dir={run}", f"--decode_from_file={source}", f"--decode_to_file={target}", short]
+    assert t2t_decoder.main(flags) == 0
     lines = target.read_text().splitlines()
     assert len(lines) == 3 and lines[1] == ""
     translator = t2t_lite.Translator.load(run)
-    assert [t.text for t in translator.translate(["red house", "", "old green tree"])] == lines
+    texts = ["red house", "", "old green tree"]
+    assert [t.text for t in translator.translate(texts, beam_size=1, extra_length=2)] == lines
     assert translator.run.step == 40
+
+
+@pytest.mark.long
+def test_it_is_exported_and_the_export_opened(fitted, run, tmp_path):
     assert t2t_exporter.main([f"--output_dir={run}", f"--export_dir={tmp_path / 'export'}"]) == 0
     exported = Transformer.from_run(tmp_path / "export" / "1")
     assert [w.shape for w in exported.weights] == [w.shape for w in fitted[0].weights]

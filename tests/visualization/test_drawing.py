@@ -1,5 +1,6 @@
 import io
 import logging
+import struct
 import xml.etree.ElementTree as ElementTree
 
 import matplotlib.image
@@ -63,8 +64,8 @@ def test_png_shows_what_svg_says():
 
 @pytest.mark.slow
 def test_a_huge_png_has_fewer_dots(tmp_path):
-    picture = matplotlib.image.imread(io.BytesIO(Drawing(20_000, 4000).content("png")))
-    assert picture.shape[0] * picture.shape[1] <= 41e6
+    width, height = struct.unpack(">II", Drawing(20_000, 4000).content("png")[16:24])  # of the header
+    assert 1e6 < width * height <= 41e6
 
 
 @pytest.mark.parametrize(
