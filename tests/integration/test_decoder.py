@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from t2t_lite.decoding.translator import Translator
 from tests.decoding.runs import make_run
 from tests.processes import owned
 
@@ -17,6 +18,17 @@ LINES = ["the red house.", "", "a tree\r", "Grün\u2028und neu", " \t", "old\x00
 def made(tmp_path_factory):
     # Of this seed: BLEU is 0 without four words in a row, and few random models write words.
     return make_run(tmp_path_factory.mktemp("run"), steps=(100, 200), seed=10)
+
+
+@pytest.fixture(scope="module")
+def translator(made):
+    return Translator.load(str(made))
+
+
+@pytest.fixture
+def loaded(translator, monkeypatch):
+    """The command finds its model loaded, and what another test has traced."""
+    monkeypatch.setattr(Translator, "load", lambda *args: translator)
 
 
 @pytest.fixture
@@ -47,7 +59,7 @@ def test_a_file_gives_a_file_of_as_many_lines(call_command, made, source, tmp_pa
     assert again.stdout.split("\n") == lines
 
 
-def test_what_is_open_is_read_and_written_as_it_is(call_command, made, source, tmp_path):
+def test_what_is_open_is_read_and_written_as_it_is(call_command, loaded, made, source, tmp_path):
     """As --decode_to_file=/dev/stdout > out, and --decode_from_file=<(cat in.en), beside which no file can be."""
     args = ["t2t-decoder", f"--output_dir={made}", f"{FAST},beam_size=1"]
     with open(tmp_path / "out", "wb") as file:
@@ -62,7 +74,7 @@ def test_what_is_open_is_read_and_written_as_it_is(call_command, made, source, t
     assert sorted(os.listdir(tmp_path)) == ["in.en", "out"]
 
 
-def test_the_output_has_tensor2tensor_s_name(call_command, made, source, tmp_path):
+def test_the_output_has_tensor2tensor_s_name(eager, call_command, made, source, tmp_path):
     call_command("t2t-decoder", f"--checkpoint_path={made}/model.ckpt-100", f"{FAST},beam_size=2",
                  f"--decode_from_file={source}", "--keep_timestamp")  # fmt: skip
     output = tmp_path / "in.en.transformer.transformer_tiny.translate_own.beam2.alpha0.6.decodes"
@@ -70,7 +82,7 @@ def test_the_output_has_tensor2tensor_s_name(call_command, made, source, tmp_pat
 
 
 @pytest.mark.slow
-def test_all_beams_with_scores(call_command, made, source):
+def test_all_beams_with_scores(call_command, loaded, made, source):
     settings = f"{FAST},beam_size=3,return_beams=true,write_beam_scores=true"
     result = call_command(
         "t2t-decoder", f"--output_dir={made}", settings, "--decode_from_file=in.en", "--decode_to_file=-"
@@ -110,7 +122,7 @@ def test_interactive(call_command, standard_input, made):
 
 
 @pytest.mark.slow
-def test_the_reference_is_scored(call_command, made, source, tmp_path):
+def test_the_reference_is_scored(call_command, loaded, made, source, tmp_path):
     args = ["t2t-decoder", f"--output_dir={made}", FAST, "--decode_from_file=in.en", "--decode_to_file=out"]
     call_command(*args)
     (tmp_path / "reference").write_bytes((tmp_path / "out").read_bytes())
@@ -119,7 +131,7 @@ def test_the_reference_is_scored(call_command, made, source, tmp_path):
     assert "BLEU_cased" not in shown, "t2t-bleu's name for another measure"
 
 
-def test_an_empty_file_gives_an_empty_file(call_command, made, tmp_path):
+def test_an_empty_file_gives_an_empty_file(call_command, loaded, made, tmp_path):
     (tmp_path / "none").write_bytes(b"")
     result = call_command("t2t-decoder", f"--output_dir={made}", "--decode_from_file=none", "--decode_to_file=out",
                           "--decode_reference=none")  # fmt: skip
@@ -127,7 +139,7 @@ def test_an_empty_file_gives_an_empty_file(call_command, made, tmp_path):
     assert result.status == 0 and "BLEU" not in result.stderr
 
 
-def test_long_lines_are_cut_and_reported(call_command, made, tmp_path):
+def test_long_lines_are_cut_and_reported(call_command, loaded, made, tmp_path):
     (tmp_path / "in").write_text("a tree\n" + "is " * 50 + "\n" + "a" * 100_000 + "\n")
     result = call_command("t2t-decoder", f"--output_dir={made}", f"{FAST},max_input_size=9,beam_size=1",
                           "--decode_from_file=in", "--decode_to_file=out")  # fmt: skip
@@ -136,10 +148,11 @@ def test_long_lines_are_cut_and_reported(call_command, made, tmp_path):
 
 
 @pytest.mark.slow
-def test_flags_of_the_training_may_be_repeated(call_command, made, source):
-    result = call_command("t2t-decoder", f"--output_dir={made}", FAST, "--problem=translate_own", "--model=transformer",
-                          "--hparams_set=transformer_tiny", "--hparams=num_heads=2", f"--data_dir={made}",
-                          "--worker_gpu=1", "--decode_from_file=in.en", "--decode_to_file=out")  # fmt: skip
+def test_flags_of_the_training_may_be_repeated(eager, call_command, made, source):
+    result = call_command("t2t-decoder", f"--output_dir={made}", f"{FAST},beam_size=1", "--problem=translate_own",
+                          "--model=transformer", "--hparams_set=transformer_tiny", "--hparams=num_heads=2",
+                          f"--data_dir={made}", "--worker_gpu=1", "--decode_from_file=in.en",
+                          "--decode_to_file=out")  # fmt: skip
     assert result.status == 0, result.stderr
 
 
@@ -189,8 +202,9 @@ def test_a_vocabulary_of_another_run(call_command, assert_user_error, made, sour
 
 
 @pytest.mark.slow
-def test_bfloat16_where_the_cpu_is_slow_in_it_is_float32(call_command, made, source, monkeypatch):
-    command = ["t2t-decoder", f"--output_dir={made}", FAST, f"--decode_from_file={source}", "--decode_to_file=-"]
+def test_bfloat16_where_the_cpu_is_slow_in_it_is_float32(eager, call_command, made, source, monkeypatch):
+    command = ["t2t-decoder", f"--output_dir={made}", f"{FAST},beam_size=1"]
+    command += [f"--decode_from_file={source}", "--decode_to_file=-"]
     expected = call_command(*command)
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
     result = call_command(*command, "--compute_dtype=bfloat16", "--logical_cpus=2")

@@ -75,6 +75,17 @@ def name(request):
 
 
 @pytest.fixture
+def loaded(runs, monkeypatch):
+    """Function of a problem's name: its command finds the model loaded, and what was traced before."""
+
+    def load(name):
+        predictor = runs(name)[1]
+        monkeypatch.setattr(Predictor, "load", lambda *args, **options: predictor)
+
+    return load
+
+
+@pytest.fixture
 def decode(call_command, runs, tmp_path):
     """Calls t2t-decoder with a problem's run, and a file of its lines unless another one is named."""
 
@@ -130,7 +141,8 @@ def test_a_file_and_standard_input_give_what_predictor_says(decode, call_command
 
 
 @pytest.mark.slow
-def test_columns_give_columns(decode, call_command, runs, tmp_path):
+def test_columns_give_columns(decode, loaded, call_command, runs, tmp_path):
+    loaded("tag_own")
     lines = [line.split() for line in LINES["tag_own"] if line]
     (tmp_path / "in.conll").write_text("\n\n".join("\n".join(f"{word}\tX" for word in words) for words in lines))
     decode("tag_own", "--decode_from_file=in.conll", "--decode_to_file=out")
@@ -146,8 +158,9 @@ def test_columns_give_columns(decode, call_command, runs, tmp_path):
 
 
 @pytest.mark.slow
-def test_squads_questions_give_its_official_predictions(decode, call_command, runs, tmp_path):
+def test_squads_questions_give_its_official_predictions(decode, loaded, call_command, runs, tmp_path):
     """In shards too, each of which is an object of its own; questions need no answers."""
+    loaded("qa_own")
     questions = {"one": "Which house?", 'a "quoted" id': "Was it\nnew?", "3": "?", "4": "der das"}
     (tmp_path / "in.json").write_text(squad(questions, answers=()))
     flags = ["qa_own", "--decode_from_file=in.json"]
@@ -169,7 +182,8 @@ def test_squads_questions_give_its_official_predictions(decode, call_command, ru
 
 
 @pytest.mark.slow
-def test_a_command_that_was_stopped_goes_on_and_ends_in_the_same_bytes(decode, tmp_path, monkeypatch):
+def test_a_command_that_was_stopped_goes_on_and_ends_in_the_same_bytes(decode, loaded, tmp_path, monkeypatch):
+    loaded("classify_own")
     monkeypatch.setattr(DecodingJob, "chunk", 2)
     decode("classify_own", "--decode_to_file=whole")
     predict, calls = Predictor.predict, []

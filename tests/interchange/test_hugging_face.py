@@ -118,7 +118,7 @@ def test_the_head_of_the_card_is_yaml(encoders, tmp_path, license, monkeypatch):
     ],
     ids=str,
 )
-def test_out_and_in_again(encoders, tmp_path, options):
+def test_out_and_in_again(eager, encoders, tmp_path, options):
     """All weights are the same, those of the permuted hidden features included, and so are ids and texts."""
     side = "targets" if "target_vocab_size" in options else "inputs"
     translator = translator_of({"inputs": encoders["inputs"], "targets": encoders[side]}, **options)
@@ -134,11 +134,11 @@ def test_out_and_in_again(encoders, tmp_path, options):
     for side, encoder in translator.encoders.items():
         assert again.encoders[side].encode("der rote 😀 Haus.") == encoder.encode("der rote 😀 Haus.")
         assert again.encoders[side].pieces(range(encoder.vocab_size)) == encoder.pieces(range(encoder.vocab_size))
-    if options:  # one trace is enough for several shapes of the same thing
+    if options:  # once is enough for several shapes of the same thing
         return
-    search = {"alpha": 0.0, "beam_size": 3, "extra_length": 3}
-    found = [t.text for t in again.translate(SENTENCES[:12], **search)]
-    assert found == [t.text for t in translator.translate(SENTENCES[:12], **search)]
+    search = {"alpha": 0.0, "beam_size": 2, "extra_length": 0}
+    found = [t.text for t in again.translate(SENTENCES[:6], **search)]
+    assert found == [t.text for t in translator.translate(SENTENCES[:6], **search)]
 
 
 def changed(folder, target, name, change):
