@@ -24,18 +24,13 @@ SIDES = {"memory": "memory of 32", "longer": "memory of 128", "plain": "no memor
 NEEDS = {}
 SEGMENT, ROW = 32, 1024
 SHARED = (
-    "learning_rate_schedule=constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size,learning_rate_warmup_steps=150,"
-    "learning_rate_constant=1,batch_size=1024"
+    "num_hidden_layers=3,layer_prepostprocess_dropout=0.1,batch_size=1024,learning_rate_warmup_steps=150,"
+    "learning_rate_constant=1"
 )
 SETS = {
-    "memory": ("transformer_memory", "transformer_memory_tiny", f"{SHARED},memory_length=32"),
-    "longer": ("transformer_memory", "transformer_memory_tiny", f"{SHARED},memory_length=128"),
-    "plain": (
-        "transformer_lm",
-        "transformer_lm_tiny",
-        f"{SHARED},num_hidden_layers=3,filter_size=576,layer_prepostprocess_dropout=0.1,"
-        "layer_preprocess_sequence=none,layer_postprocess_sequence=dan,ffn_activation=relu",
-    ),
+    "memory": ("transformer_memory", f"{SHARED},memory_length=32"),
+    "longer": ("transformer_memory", f"{SHARED},memory_length=128"),
+    "plain": ("transformer_lm", f"{SHARED},filter_size=576"),
 }
 
 
@@ -73,8 +68,8 @@ def measure(result, flags):
             call("t2t-datagen", *words, *files)
         begun = time.monotonic()
         if not run.exists():
-            model, name, hparams = SETS[trained]
-            words = f"--model={model}", f"--hparams_set={name}", f"--hparams={hparams}", f"--train_steps={steps}"
+            model, hparams = SETS[trained]
+            words = f"--model={model}", f"--hparams_set={model}_tiny", f"--hparams={hparams}", f"--train_steps={steps}"
             when = f"--local_eval_frequency={steps}", "--problem=languagemodel_own_characters"
             call("t2t-trainer", *words, *when, f"--data_dir={data}", f"--output_dir={run}")
             seconds[side] = [time.monotonic() - begun]

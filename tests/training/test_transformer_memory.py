@@ -12,7 +12,7 @@ from tests.training.test_carried_state import PROBLEM, data, memory, remembering
 
 SETTINGS = (
     "num_hidden_layers=2,hidden_size=8,filter_size=16,num_heads=2,batch_size=12,segment_length=4,memory_length=6,"
-    "learning_rate_schedule=constant,learning_rate_constant=0.01"
+    "layer_prepostprocess_dropout=0.2,learning_rate_schedule=constant,learning_rate_constant=0.01"
 )
 
 
