@@ -229,7 +229,9 @@ def test_what_is_added_to_the_residual_stream_can_begin_smaller(initializer, gai
     assert registry.hparams("gpt2_medium").scale_residuals and "scale_residuals" not in registry.hparams("gpt").values()
 
 
-@pytest.mark.parametrize("name", ["attention_lm_small", "transformer_tall_pretrain_lm", "transformer_lm_tiny"])
+@pytest.mark.parametrize(
+    "name", ["attention_lm_small", "transformer_tall_pretrain_lm", "transformer_lm_tiny", "sparse_transformer_tiny"]
+)
 def test_a_set_makes_the_model_that_it_says(name):
     hparams = registry.hparams(name)
     model = shapes_only(TransformerLM, hparams, 100)
