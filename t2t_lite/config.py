@@ -20,8 +20,7 @@ class HParams:
     """Hyperparameters. Assigning a name that is not declared here is an error: see `add_hparam`.
 
     Values keep the type of their declaration, and stay in its range (`t2t_lite.ranges`); an int accepts `1e3`, a float
-    accepts `1`. What models, resumed runs, exporters and docs do with a setting follows from its declaration
-    (`t2t_lite.ranges.Setting`). Those of one model alone are declared there, in its `HPARAMS`.
+    `1`. What models, runs, exporters and docs do with a setting follows from its `Setting`; a model has own `HPARAMS`.
     """
 
     # Sizes (paper, table 3).
@@ -283,8 +282,7 @@ class HParams:
     def of_model(self, model_class: type) -> Self:
         """Returns a new HParams with the settings that a model declares in its `HPARAMS`, {name: setting(…)}.
 
-        They have their defaults, or the values that are here already. Settings that kinds of attention declare come and
-        stay with `self_attention_type`, whenever that names them.
+        They have their defaults, or the values here. Those of kinds of attention come with `self_attention_type`.
 
         Raises:
             UserError: such a value is of another type or out of range, or a name is one of `HParams` itself.

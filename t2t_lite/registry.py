@@ -333,18 +333,16 @@ def import_usr_dir(path: str | None) -> None:
     """Imports a user's folder so that its registrations appear (`--t2t_usr_dir`).
 
     Args:
-        path: a folder with an `__init__.py`, of which `~` and a trailing slash are accepted, or the name of an
-            installed package, such as "t2t_lite.baselines". "" or None does nothing, nor does a folder that has been
-            imported, under whatever name.
+        path: a folder with an `__init__.py`, or the name of an installed package, such as "t2t_lite.baselines"; "" or
+            None does nothing, nor does a folder that has been imported, under whatever name.
 
     Raises:
-        UserError: no such folder or package, no `__init__.py`, another module of the folder's name, or an error while
-            importing: its file, line and cause.
+        UserError: there is none, it has no `__init__.py` or the name of another module, or importing it fails.
     """
     if not path:
         return
     try:
-        folder = (_package_folder(path) or pathlib.Path(path).expanduser()).resolve()
+        folder = (is_package_name(path) and _package_folder(path) or pathlib.Path(path).expanduser()).resolve()
         is_package = (folder / "__init__.py").is_file()
     except (OSError, RuntimeError, ValueError):
         raise UserError(
@@ -380,12 +378,9 @@ def is_package_name(path: str) -> bool:
 
 def _package_folder(name):
     """Returns the folder of an installed package; None if there is none of this name."""
-    if not is_package_name(name):
-        return None
     with contextlib.suppress(ModuleNotFoundError):  # of a package around it, which this imports
         spec = importlib.util.find_spec(name)
         return spec and spec.origin and pathlib.Path(spec.origin).parent
-    return None
 
 
 def _explain(error, folder, frames):

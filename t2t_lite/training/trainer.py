@@ -188,9 +188,7 @@ class Trainer:
             compiles = (before or {}).get("xla_compile", False)
         if compiles:
             set_xla_flags()
-        self._replicas = choose_replicas(
-            self.devices.worker_gpu, self.devices.logical_cpus
-        )  # before TensorFlow creates a tensor
+        self._replicas = choose_replicas(self.devices.worker_gpu, self.devices.logical_cpus)  # before any tensor
         self._is_deterministic_gpu = self.devices.deterministic and bool(tf.config.get_visible_devices("GPU"))
         if self._is_deterministic_gpu:
             tf.config.experimental.enable_op_determinism()
