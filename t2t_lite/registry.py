@@ -342,7 +342,7 @@ def import_usr_dir(path: str | None) -> None:
     if not path:
         return
     try:
-        folder = (is_package_name(path) and _package_folder(path) or pathlib.Path(path).expanduser()).resolve()
+        folder = ((is_package_name(path) and _package_folder(path)) or pathlib.Path(path).expanduser()).resolve()
         is_package = (folder / "__init__.py").is_file()
     except (OSError, RuntimeError, ValueError):
         raise UserError(
