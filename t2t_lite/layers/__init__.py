@@ -12,7 +12,7 @@ from t2t_lite.layers.normalization import LayerNormalization
 from t2t_lite.layers.patterns.pattern import Pattern
 from t2t_lite.layers.position_embedding import LearnedPositionEmbedding, SinusoidalPositionEmbedding
 from t2t_lite.layers.residual import Residual
-from t2t_lite.layers.scores.score import Score
+from t2t_lite.layers.scores.score import AttentionScore
 from t2t_lite.layers.self_attention import SELF_ATTENTION, make_self_attention
 from t2t_lite.layers.stack import TransformerStack, number_dropouts
 from t2t_lite.layers.token_embedding import TokenEmbedding
@@ -20,6 +20,7 @@ from t2t_lite.layers.transformer_layers import TransformerDecoderLayer, Transfor
 
 __all__ = [
     "SELF_ATTENTION",
+    "AttentionScore",
     "ClassHead",
     "Context",
     "Dropout",
@@ -33,7 +34,6 @@ __all__ = [
     "RelativeAttention",
     "Residual",
     "RestrictedAttention",
-    "Score",
     "SinusoidalPositionEmbedding",
     "SpanHead",
     "TokenEmbedding",

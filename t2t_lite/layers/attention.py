@@ -5,7 +5,7 @@ from keras import ops
 
 from t2t_lite.layers.cache import Memory, Past
 from t2t_lite.layers.checks import check_rates, check_sequences, check_sizes
-from t2t_lite.layers.distances import Run
+from t2t_lite.layers.distances import Strides
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers
 from t2t_lite.layers.kind import make_kind
@@ -14,7 +14,7 @@ from t2t_lite.layers.patterns.part import attend_in_parts
 from t2t_lite.layers.patterns.pattern import end_of
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.projections import Projections
-from t2t_lite.layers.scores.score import Score
+from t2t_lite.layers.scores.score import AttentionScore
 from t2t_lite.registry import Registries
 
 
@@ -139,7 +139,7 @@ class MultiHeadAttention(Projections):
         Returns:
             (output [B, heads, T, value_dim], weights [B, heads, T, S]).
         """
-        distances = Run(ops.shape(query)[2] - ops.shape(key)[2])  # counted from the right: a memory is in front
+        distances = Strides(ops.shape(query)[2] - ops.shape(key)[2])  # counted from the right: a memory is in front
         return self.attend_parts(query, [(key, value, distances)], mask, training)
 
     @property
@@ -152,7 +152,7 @@ class MultiHeadAttention(Projections):
 
         Args:
             query: [B, heads, T, key_dim].
-            parts: list of (key, value, distances), the last `Run` or `Steps`.
+            parts: list of (key, value, distances), the last `Strides` or `Steps`.
             mask, training: as `attend`, S being the number of all keys.
 
         Returns:
@@ -205,7 +205,7 @@ class MultiHeadAttention(Projections):
         Raises:
             NotImplementedError: a subclass overrides `attend` alone, and its score depends on distances.
         """
-        if self.overrides_attend and type(self.score) is not Score:
+        if self.overrides_attend and type(self.score) is not AttentionScore:
             raise NotImplementedError(
                 f"{type(self).__name__} overrides `attend`, and decodes only if it also overrides `attend_cached`."
             )

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 
-class Run(NamedTuple):
+class Strides(NamedTuple):
     """T queries and S keys at even steps: key j is `stride * (j - i) + shift` positions after query i.
 
     Attributes:
@@ -37,7 +37,7 @@ class Steps(NamedTuple):
 
     Attributes:
         distances: int32 [S], or [B or 1, 1, S].
-        keys: S, or None: as of `Run`.
+        keys: S, or None: as of `Strides`.
     """
 
     distances: Any
@@ -58,7 +58,7 @@ def by_key(distances, queries, keys, products):
     """Returns numbers for each query and key, […, T, S].
 
     Args:
-        distances: list of `Run` and `Steps`, whose keys lie side by side.
+        distances: list of `Strides` and `Steps`, whose keys lie side by side.
         queries, keys: T and S.
         products: function of (offsets, run) that returns each query's number for each distance, […, T, D].
     """

@@ -234,7 +234,7 @@ def test_kinds_of_ones_own():
             return (i - j) % 2 == 0
 
     @registry.register_score("near")
-    class Near(layers.Score):
+    class Near(layers.AttentionScore):
         def __init__(self, slope: float = 0.5):
             self.slope = slope
 

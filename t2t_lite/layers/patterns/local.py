@@ -5,7 +5,7 @@ from typing import ClassVar
 from keras import ops
 
 from t2t_lite.layers.checks import check_sizes
-from t2t_lite.layers.distances import Run
+from t2t_lite.layers.distances import Strides
 from t2t_lite.layers.patterns.part import block_part, blocks_of
 from t2t_lite.layers.patterns.pattern import Pattern
 from t2t_lite.layers.patterns.window import is_short, last_positions
@@ -42,7 +42,7 @@ class LocalOneDimension(Pattern):
         if is_short(self.block_length, length):
             return None
         size, _ = blocks_of(self.block_length, length)
-        return [block_part(size, length, [1, 0], lambda i, j, end: j <= i, [Run(-size)])]
+        return [block_part(size, length, [1, 0], lambda i, j, end: j <= i, [Strides(-size)])]
 
     def positions(self, at, count):
         """Returns the last positions that two blocks may hold."""
@@ -125,7 +125,7 @@ class LocalTwoDimensions(Pattern):
             return (j <= i) & (column >= 0) & (column < self.columns)
 
         shifts = [shift for *_, shift in self.neighbors]
-        return [block_part(self.size, length, shifts, mask, [Run(-s * self.size, 1, self.size) for s in shifts])]
+        return [block_part(self.size, length, shifts, mask, [Strides(-s * self.size, 1, self.size) for s in shifts])]
 
     def positions(self, at, count):
         """Returns the positions of all neighbours."""

@@ -16,7 +16,7 @@ class Part(NamedTuple):
         keys: function of ([B, heads, T, size], training) that returns [B, heads, G or 1, s, size].
         back: function of [B, heads, G, t, size] that returns [B, heads, T, size].
         mask: function of `end`, see `Pattern.visible`, that returns bool [B or 1, G or 1, t, s].
-        distances: list of `Run`.
+        distances: list of `Strides`.
     """
 
     queries: Callable
@@ -120,7 +120,7 @@ def block_part(size, length, shifts, mask, distances):
         shifts: how many blocks before the queries' the keys' blocks are, in the order of the keys.
         mask: function(i [count, size, 1], j [count, 1, width], end) that returns bool, broadcastable to
             [B, count, size, width], of positions; j is negative before the beginning.
-        distances: list of `Run`.
+        distances: list of `Strides`.
     """
     count = (length + size - 1) // size
     first = ops.expand_dims(ops.arange(count, dtype="int32"), (1, 2)) * size

@@ -9,7 +9,7 @@ from typing import ClassVar
 from keras import ops
 
 from t2t_lite.layers.checks import check_sizes
-from t2t_lite.layers.distances import Run
+from t2t_lite.layers.distances import Strides
 from t2t_lite.layers.patterns.part import Part, block_part, blocks_of, cut, joined
 from t2t_lite.layers.patterns.pattern import Pattern
 from t2t_lite.layers.patterns.window import is_short, last_positions, smallest_block
@@ -45,8 +45,8 @@ class Strided(Pattern):
         if is_short(self.stride, length):
             return None
         size, _ = blocks_of(smallest_block(self.stride), length)
-        window = block_part(size, length, [1, 0], lambda i, j, end: (j <= i) & (j > i - self.stride), [Run(-size)])
-        return [window, _column_part(self.stride, length, lambda x: x, [Run(0, self.stride)], 1)]
+        window = block_part(size, length, [1, 0], lambda i, j, end: (j <= i) & (j > i - self.stride), [Strides(-size)])
+        return [window, _column_part(self.stride, length, lambda x: x, [Strides(0, self.stride)], 1)]
 
     def positions(self, at, count):
         """Returns the window's, and those of the column."""
@@ -90,11 +90,11 @@ class Fixed(Pattern):
         if is_short(self.stride, length):
             return None
         size, count = blocks_of(self.stride, length)
-        blocks = block_part(size, length, [0], lambda i, j, end: j <= i, [Run(0)])
+        blocks = block_part(size, length, [0], lambda i, j, end: j <= i, [Strides(0)])
         # Queries of one place in their blocks see the cells of one place at even distances.
         count, place = (length + self.stride - 1) // self.stride, ops.arange(self.stride, dtype="int32")
         cells = range(self.stride - self.summary, self.stride)
-        distances = [Run(cell - place, self.stride, count) for cell in cells]
+        distances = [Strides(cell - place, self.stride, count) for cell in cells]
 
         def cells_of(columns):  # [B, heads, stride, count, d] -> [B, heads, 1, summary * count, d]
             batch, heads, _, count, width = ops.shape(columns)
@@ -124,7 +124,7 @@ def _column_part(stride, length, keys_of, distances, cells):
     Args:
         stride, length: int, and T.
         keys_of: function of columns [B, heads, stride, count, d] that returns the keys of all or each of them.
-        distances: list of `Run`.
+        distances: list of `Strides`.
         cells: int, keys of a row.
     """
     count = (length + stride - 1) // stride

@@ -3,7 +3,7 @@
 from keras import ops
 
 from t2t_lite.layers.checks import check_sizes
-from t2t_lite.layers.distances import Run
+from t2t_lite.layers.distances import Strides
 from t2t_lite.layers.patterns.part import block_part, blocks_of
 from t2t_lite.layers.patterns.pattern import Pattern
 from t2t_lite.registry import register_pattern
@@ -13,7 +13,7 @@ _FEW_BLOCKS = 4  # up to here all scores cost no more than those of three blocks
 
 
 @register_pattern("window")
-class Window(Pattern):
+class WindowPattern(Pattern):
     """Each position sees the r nearest ones: see `RestrictedAttention`, which is attention with this pattern."""
 
     def __init__(self, neighborhood: int):
@@ -41,7 +41,7 @@ class Window(Pattern):
         return [
             block_part(
                 size, length, [1, 0] if causal else [1, 0, -1], lambda i, j, end: self.visible(i, j, end, causal),
-                [Run(-size)],
+                [Strides(-size)],
             )
         ]  # fmt: skip
 

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from t2t_lite.layers.distances import Run, shift_rows_back
+from t2t_lite.layers.distances import Strides, shift_rows_back
 from t2t_lite.layers.scores.relative import RelativeScore
 from t2t_lite.registry import register_score
 
@@ -71,7 +71,7 @@ class LeftRelativeScore(RelativeScore):
 
 def _is_plain(run):
     """Returns whether distances grow by one from key to key, alike in all groups."""
-    return isinstance(run, Run) and run.stride == 1 and len(getattr(run.shift, "shape", ())) == 0
+    return isinstance(run, Strides) and run.stride == 1 and len(getattr(run.shift, "shape", ())) == 0
 
 
 def _at_least_0(number):

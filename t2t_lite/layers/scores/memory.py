@@ -9,13 +9,13 @@ from keras import ops
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.distances import by_key
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.scores.score import Score
+from t2t_lite.layers.scores.score import AttentionScore
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_score
 
 
 @register_score("memory")
-class MemoryScore(Score):
+class MemoryScore(AttentionScore):
     """score(i, j) = (q_i + u) · k_j + (q_i + v) · W_r R_(i - j) (Dai et al., section 3.3).
 
     R are sinusoids, sines and then cosines, of the hidden size; W_r, u and v are of each layer. As tensor2tensor's
@@ -56,7 +56,7 @@ class MemoryScore(Score):
         layer.position_dropout = Dropout(self.position_dropout, dtype=layer.dtype_policy, name="position_dropout")
 
     def scores(self, layer, query, key, distances, training):
-        """Returns the scores; arguments as `Score.scores`."""
+        """Returns the scores; arguments as `AttentionScore.scores`."""
 
         def biased(bias):
             bias = ops.cast(bias, query.dtype) * ops.cast(layer.query_size**-0.5, query.dtype)

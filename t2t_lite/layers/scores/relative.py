@@ -4,12 +4,12 @@ from keras import ops
 
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.distances import by_key, split_by_run
-from t2t_lite.layers.scores.score import Score
+from t2t_lite.layers.scores.score import AttentionScore
 from t2t_lite.registry import register_score
 
 
 @register_score("relative")
-class RelativeScore(Score):
+class RelativeScore(AttentionScore):
     """score(i, j) = q_i · (k_j + a_clip(j - i)): see `RelativeAttention`, which is attention with this score."""
 
     def __init__(self, max_relative_position: int, add_relative_to_values: bool = False):
@@ -29,7 +29,7 @@ class RelativeScore(Score):
         return layer.add_weight(name=name, shape=(2 * self.max_relative_position + 1, size))
 
     def scores(self, layer, query, key, distances, training):
-        """Adds the products with the vectors of the distances; arguments as `Score.scores`."""
+        """Adds the products with the vectors of the distances; arguments as `AttentionScore.scores`."""
 
         def products(offsets, run):
             return self.products(layer.key_table, query, offsets, run)
@@ -38,7 +38,7 @@ class RelativeScore(Score):
         return content + by_key(distances, ops.shape(query)[-2], ops.shape(key)[-2], products)
 
     def mix(self, layer, weights, value, distances):
-        """Adds the values' vectors; arguments as `Score.mix`."""
+        """Adds the values' vectors; arguments as `AttentionScore.mix`."""
         output = super().mix(layer, weights, value, distances)
         if layer.value_table is None:
             return output

@@ -7,7 +7,7 @@ from t2t_lite.registry import register_score
 
 
 @register_score("dot_product")
-class Score(Kind):
+class AttentionScore(Kind):
     """score(i, j) = q_i · k_j, and value j counts as it is.
 
     A kind of your own overrides `scores`, and `build` if it has weights: `register_score` gives it a name.
@@ -23,7 +23,7 @@ class Score(Kind):
             layer: MultiHeadAttention, with the weights.
             query: [B, heads, T, key_dim], or [B, heads, G, T, key_dim] of G groups; scaled by key_dim^-0.5.
             key: [B, heads, S, key_dim], or [B, heads, G or 1, S, key_dim].
-            distances: list of `Run` and `Steps`: where keys are, seen from the queries.
+            distances: list of `Strides` and `Steps`: where keys are, seen from the queries.
             training: bool.
         """
         return ops.matmul(query, ops.swapaxes(key, -1, -2))
