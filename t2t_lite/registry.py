@@ -25,7 +25,6 @@ from t2t_lite.lazy import module_paths
 
 if TYPE_CHECKING:
     from t2t_lite.config import HParams
-    from t2t_lite.models.sequence_model import SequenceModel
 
 _LOGGER = logging.getLogger("t2t_lite")
 _Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which decorators return as it is
@@ -285,7 +284,7 @@ def task_of(problem: t2t_lite.data.Problem) -> type:
     return Registries.tasks.get(problem.task)
 
 
-def model(name: str) -> type[SequenceModel]:
+def model(name: str) -> type[t2t_lite.models.SequenceModel]:
     """Returns the `keras.Model` subclass of that name. Raises `UnknownName`."""
     return Registries.models.get(name)
 
