@@ -124,9 +124,7 @@ def test_export(after, model, tmp_path):
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="of TensorFlow's checkpoints")
-@pytest.mark.parametrize(
-    "kind", ["translation", "language model", "encoder", "LSTMs", "stack", "LSTM stack", "own lists"]
-)
+@pytest.mark.parametrize("kind", ["translation", "language model", "encoder", "LSTMs", "stack", "own lists"])
 @pytest.mark.parametrize("builds_first", [True, False])
 def test_checkpoints_of_tensorflow_hold_every_weight(kind, builds_first, tmp_path):
     import tensorflow as tf
@@ -145,7 +143,6 @@ def test_checkpoints_of_tensorflow_hold_every_weight(kind, builds_first, tmp_pat
         "encoder": lambda: TransformerEncoder(20, num_layers=2, hidden_size=8, num_heads=2, filter_size=8),
         "LSTMs": lambda: LSTMLanguageModel(20, hidden_size=8),
         "stack": lambda: layers.TransformerStack([layers.TransformerDecoderLayer(2, 8) for _ in range(2)]),
-        "LSTM stack": lambda: layers.LSTMStack(2, 8),
         "own lists": lambda: layers.TransformerEncoderLayer(2, feed_forward=Own()),
     }[kind]
     saved, restored = make(), make()
