@@ -39,8 +39,7 @@ def make_model(**options):
     return model
 
 
-@pytest.mark.few("relative")
-@pytest.mark.slow
+@pytest.mark.long  # test_searcher.py holds it for one model
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_compiled_or_not_the_translations_are_equal(options):
     model = make_model(**options)

@@ -165,7 +165,7 @@ class Own(Problem):
 
 
 @pytest.mark.slow
-def test_a_problem_has_its_own_settings_and_texts(translator):
+def test_a_problem_has_its_own_settings_and_texts(eager, translator):
     owned = Translator(translator.model, translator.encoders, translator.hparams, Own())
     texts = ["#the red# house.", "a tree"]
     plain = [text.replace("#", "") for text in texts]

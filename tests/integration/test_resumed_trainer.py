@@ -27,11 +27,14 @@ def train(call_command, tmp_path):
     return call
 
 
-@pytest.mark.slow
-def test_a_run_is_resumed_by_its_command_and_by_any_part_of_it(train, tmp_path, assert_user_error, call_command):
-    def remembered():
-        return json.loads((tmp_path / "run" / "hparams.json").read_text())
+@pytest.fixture
+def remembered(tmp_path):
+    """Returns a function that reads what the run remembers."""
+    return lambda: json.loads((tmp_path / "run" / "hparams.json").read_text())
 
+
+@pytest.mark.slow
+def test_a_run_is_resumed_by_its_command_and_by_any_part_of_it(train, remembered, tmp_path):
     multistep = "optimizer=multistep_adam,optimizer_multistep_accumulate_steps=2"
     begun = f"--problem={PROBLEM}", SMALL, SET, f"--hparams={CHANGES},{multistep}", "--random_seed=5"
     assert train(*begun).status == 0
@@ -45,8 +48,14 @@ def test_a_run_is_resumed_by_its_command_and_by_any_part_of_it(train, tmp_path, 
         assert result.status == 0, (flags, result.stderr)
         assert "resumed at step 1" in result.stderr, flags
         assert remembered() == config, flags
-    log = (tmp_path / "run" / "train.log").read_text()
-    assert "hparams_change" not in log
+    assert "hparams_change" not in (tmp_path / "run" / "train.log").read_text()
+
+
+@pytest.mark.slow
+def test_what_contradicts_a_run_is_named(train, remembered, tmp_path, assert_user_error, call_command):
+    begun = f"--problem={PROBLEM}", SMALL, SET, f"--hparams={CHANGES}"
+    assert train(*begun).status == 0
+    config, log = remembered(), (tmp_path / "run" / "train.log").read_text()
     for flags, words in (
         ((SET, "--hparams=batch_size=512"), ["batch_size: 256 -> 512.", "--allow_hparams_change"]),
         (("--hparams_set=transformer_small",), ["hparams_set: transformer_tiny -> transformer_small"]),

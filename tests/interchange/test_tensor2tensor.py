@@ -131,7 +131,7 @@ def test_vocabularies_that_do_not_fit(tmp_path):
 def test_translates_and_rows_without_pieces_are_no_text(eager, tmp_path):
     translator = Translator.load(imported(tmp_path, OldModel(rows=96)))
     texts = ["the red house is old.", "1_2 \\ \u2603", "Haus", ""]
-    first, again = (translator.translate(texts, beam_size=2, extra_length=5) for _ in range(2))
+    first, again = (translator.translate(texts, beam_size=2, extra_length=2) for _ in range(2))
     assert [t.text for t in first] == [t.text for t in again] and first[-1].text == ""
     assert first[0].source_tokens == ["the_", "red_", "house_", "is_", "old_", "._"]
     assert translator.encoders["targets"].decode([90, 2, 95]) == "the"
