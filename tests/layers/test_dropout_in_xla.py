@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from t2t_lite.layers import Dropout, dropout_seed
 from t2t_lite.layers.masks import masked_softmax
+
+tf = pytest.importorskip("tensorflow")
 
 
 @pytest.fixture(scope="module")
