@@ -97,13 +97,14 @@ class Past(NamedTuple):
 
 def _picked(memory, places, distances, seen, mask, first):
     """Returns one of `Past.parts` of the slots at `places` [B or 1, N], and its mask: of columns from `first` on."""
-    places = ops.broadcast_to(places, (ops.shape(memory.key)[0], ops.shape(places)[1]))
+    batch, width = ops.shape(memory.key)[0], ops.shape(places)[1]  # not -1, which is unknown where another one is 0
+    places = ops.broadcast_to(places, (batch, width))
     seen = ops.expand_dims(seen, (1, 2))
     if mask is not None:
         *_, heads, queries, count = ops.shape(mask)
-        mask = ops.broadcast_to(mask, (ops.shape(places)[0], heads, queries, count))
-        mask = gathered(ops.reshape(mask, (-1, heads * queries, count, 1)), places + first)
-        seen = ops.logical_and(seen, ops.reshape(mask, (-1, heads, queries, ops.shape(places)[1])))
+        mask = ops.broadcast_to(mask, (batch, heads, queries, count))
+        mask = gathered(ops.reshape(mask, (batch, heads * queries, count, 1)), places + first)
+        seen = ops.logical_and(seen, ops.reshape(mask, (batch, heads, queries, width)))
     part = gathered(memory.key, places), gathered(memory.value, places), Steps(ops.expand_dims(distances, 1))
     return part, seen
 
@@ -112,7 +113,8 @@ def gathered(x, places):
     """[B, A, S, size], of which each row has its own places int32 [B, N] of S -> [B, A, N, size]."""
     batch, inner, count, size = ops.shape(x)
     first = ops.reshape(ops.arange(batch * inner, dtype="int32") * count, (batch, inner, 1))
-    return ops.take(ops.reshape(x, (batch * inner * count, size)), first + ops.expand_dims(places, 1), axis=0)
+    taken = ops.take(ops.reshape(x, (batch * inner * count, size)), first + ops.expand_dims(places, 1), axis=0)
+    return ops.reshape(taken, (batch, inner, ops.shape(places)[1], size))  # JAX takes nothing in another shape
 
 
 def new_ancestry(batch, beam_size, max_length):
