@@ -291,7 +291,7 @@ class MultiHeadAttention(Projections):
         step = past.step(beams) if position is None else position
         heads, keys, values = self._turned_alike(query, past.position(step))
         past = past.with_step(keys, values, position)
-        slots = ops.shape(past.key)[2] + (ops.shape(past.prompt.key)[2] if past.prompt else 0)
+        slots = ops.shape(past.key)[2] + past.prompt_slots
         mask = merge_masks((*ops.shape(heads)[:3], slots), attention_mask, False)
         output, _ = self.attend_cached(heads, past, mask, step)
         return self.project(output, "output"), past

@@ -61,9 +61,14 @@ class Past(NamedTuple):
             parts.insert(0, (*self.prompt, Steps(slots - ops.expand_dims(self.lengths + step, (1, 2)))))
         return parts
 
+    @property
+    def prompt_slots(self):
+        """P, the slots of the prompts; 0 where there are none."""
+        return ops.shape(self.prompt.key)[2] if self.prompt else 0
+
     def count(self, beams):
         """Returns a number of positions that is no less than that of any row, its prompt included."""
-        return ops.shape(self.key)[2] // beams + (ops.shape(self.prompt.key)[2] if self.prompt else 0)
+        return ops.shape(self.key)[2] // beams + self.prompt_slots
 
     def near(self, positions, seen, at, beams, mask):
         """Returns some of what `parts` does, without reading the rest, and its mask.
@@ -78,7 +83,7 @@ class Past(NamedTuple):
         Returns:
             (parts, mask bool, broadcastable to [B, heads, K, W of the prompt + W * K]).
         """
-        slots, prompts = ops.shape(self.key)[2], ops.shape(self.prompt.key)[2] if self.prompt else 0
+        slots, prompts = ops.shape(self.key)[2], self.prompt_slots
         steps = positions - (ops.expand_dims(self.lengths, 1) if self.prompt else 0)
         places = ops.expand_dims(ops.clip(steps, 0, slots // beams - 1) * beams, 2) + ops.arange(beams, dtype="int32")
         places = ops.reshape(places, (-1, ops.shape(positions)[1] * beams))
