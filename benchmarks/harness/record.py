@@ -51,6 +51,8 @@ FIGURES = {
     "shapes": ("different shapes", None),
     "bleu": ("BLEU", True),
     "nats_per_character": ("nats per character", False),
+    "nats_per_note": ("nats per note", False),
+    "bits_per_dim": ("bits per pixel", False),
     "accuracy": ("accuracy, %", True),
     "same_outputs": ("outputs equal to the first side's, %", True),
     "wrong": ("wrong answers", False),

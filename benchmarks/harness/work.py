@@ -72,21 +72,21 @@ def data_dir(folder):
     """Returns the folder of records of `texts`, problem translate_own."""
     paths, path = texts(folder), os.path.join(folder, "data")
     splits = [f"--{split}_files={paths[f'{split}.en']},{paths[f'{split}.de']}" for split in _SIZES]
-    _once(path, "t2t-datagen", "--problem=translate_own", f"--data_dir={path}", f"--vocab_size={VOCAB_SIZE}", *splits)
+    once(path, "t2t-datagen", "--problem=translate_own", f"--data_dir={path}", f"--vocab_size={VOCAB_SIZE}", *splits)
     return path
 
 
 def trained_run(folder, steps, norm="pre"):
     """Returns the folder of a run of 3 + 3 layers of 128, trained for so many steps; about 0.3 s each on two cores."""
     path = os.path.join(folder, f"run-{norm}-{steps}")
-    _once(
+    once(
         path, "t2t-trainer", "--problem=translate_own", f"--data_dir={data_dir(folder)}", f"--output_dir={path}",
         "--hparams_set=transformer_quickstart", f"--hparams={_HPARAMS},{_NORM[norm]}", f"--train_steps={steps}",
     )  # fmt: skip
     return path
 
 
-def _once(path, command, *words):
+def once(path, command, *words):
     """Runs one of the package's commands, resuming where it stopped, unless it has succeeded before."""
     marker = pathlib.Path(f"{path}.done")
     if not marker.exists():

@@ -1,0 +1,80 @@
+"""Language models of images and chorales after about half an hour on two cores: bits per pixel, nats per note.
+
+python -m benchmarks.media --tmp_dir=FOLDER
+python -m benchmarks.media --tmp_dir=FOLDER --sides=relative --images_steps=400 --music_steps=400
+
+FOLDER holds MNIST's four idx files and `Jsb16thSeparated.json`, packed or not; without it they are downloaded. All is
+trained by t2t-trainer with the sets `image_transformer_small` and `music_transformer_small`, and evaluated on the whole
+development set. A run that stopped is continued, where --bench_dir has it. Seconds are those of the training steps.
+"""
+
+import json
+import os
+import pathlib
+import sys
+
+from benchmarks.harness.command import main
+from benchmarks.harness.work import once
+
+TITLE = "Images and chorales"
+SIDES = {"relative": "relative positions", "plain": "sinusoids"}
+NEEDS = {"relative": ["pretty_midi"], "plain": ["pretty_midi"]}
+PROBLEMS = {"images": "image_mnist", "music": "music_jsb16"}
+SETS = {"images": "image_transformer_small", "music": "music_transformer_small"}
+FIGURES = {"images": "bits_per_dim", "music": "nats_per_note"}
+PLAIN = {
+    "images": "self_attention_type=local_1d,max_relative_position=0",
+    "music": "self_attention_type=dot_product,max_relative_position=0",
+}
+
+
+def add_flags(parser):
+    """Adds this benchmark's flags."""
+    parser.add_argument("--tmp_dir", help="folder of MNIST's files and the chorales'")
+    parser.add_argument("--kinds", default="images,music", help="of images, music")
+    parser.add_argument("--images_steps", type=int, default=4500, help="of 5 images")
+    parser.add_argument("--music_steps", type=int, default=4000, help="of 2,048 notes")
+
+
+def measure(result, flags):
+    """Trains each side on each kind, and evaluates it on the development set."""
+    for kind in flags.kinds.split(","):
+        steps = 4 if flags.quick else getattr(flags, f"{kind}_steps")
+        figures, seconds = {}, {}
+        for side in flags.sides:
+            events = _events(trained_run(flags, kind, side, steps))
+            evaluations = [event for event in events if event["event"] == "evaluation"]
+            figures[side] = [evaluations[-1][FIGURES[kind]]]
+            seconds[side] = [_training_seconds(events)]
+        result.add(f"{PROBLEMS[kind]}, {steps:,} steps", FIGURES[kind], figures)
+        result.add(f"{PROBLEMS[kind]}, {steps:,} steps", "seconds", seconds)
+
+
+def trained_run(flags, kind, side, steps):
+    """Returns the folder of a trained and evaluated run."""
+    folder = pathlib.Path(flags.bench_dir, "media")
+    folder.mkdir(parents=True, exist_ok=True)
+    data, run = folder / "data", folder / f"{kind}-{side}-{steps}"
+    problem = f"--problem={PROBLEMS[kind]}"
+    source = [f"--tmp_dir={os.path.abspath(flags.tmp_dir)}"] if flags.tmp_dir else []
+    once(folder / kind, "t2t-datagen", problem, f"--data_dir={data}", *source)
+    hparams = [f"--hparams={PLAIN[kind]}"] if side == "plain" else []
+    once(
+        run, "t2t-trainer", problem, f"--data_dir={data}", f"--output_dir={run}", "--model=transformer_lm",
+        f"--hparams_set={SETS[kind]}", *hparams, f"--train_steps={steps}", f"--local_eval_frequency={steps}",
+    )  # fmt: skip
+    return run
+
+
+def _training_seconds(events):
+    lines = [event for event in events if event["event"] == "progress"]
+    before = [0, *(line["step"] for line in lines)]
+    return sum((line["step"] - last) * line["seconds_per_step"] for line, last in zip(lines, before, strict=False))
+
+
+def _events(run):
+    return [json.loads(line) for line in (run / "train.log").read_text().splitlines()]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))
