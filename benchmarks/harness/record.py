@@ -46,6 +46,9 @@ FIGURES = {
     "disk_mb": ("size on disk, MB", False),
     "over_minimum": ("memory over the arithmetic minimum", False),
     "exponent": ("exponent of time against length", False),
+    "size_exponent": ("exponent of time against size", False),
+    "sequential_operations": ("products that wait for each other", False),
+    "path_length": ("products from the first input to the last output", False),
     "memory_exponent": ("exponent of memory against length", False),
     "fill": ("share of cells that are not padding", True),
     "shapes": ("different shapes", None),
@@ -65,7 +68,10 @@ FIGURES = {
     "differing_variables": ("variables not bit for bit equal", False),
     "differing_evaluations": ("evaluations that differ", False),
 }
-_WITHOUT_RATIOS = "bleu", "fill", "kills", "same_outputs", "share", "shapes", "waiting", "wrong"
+_WITHOUT_RATIOS = (
+    "bleu", "exponent", "fill", "kills", "memory_exponent", "path_length", "same_outputs", "sequential_operations",
+    "share", "shapes", "size_exponent", "waiting", "wrong",
+)  # fmt: skip
 _PACKAGES = "t2t_lite", "tensorflow", "keras", "tensorflow-text", "torch", "transformers", "ctranslate2", "numpy"
 # What a run of benchmarks itself writes does not make the code another one.
 _NOT_CODE = ":!README.md", ":!benchmarks/results"
