@@ -3,6 +3,7 @@
 import inspect
 
 from t2t_lite.layers.attention import MultiHeadAttention
+from t2t_lite.layers.attention_spelling import Word, read_kinds
 from t2t_lite.layers.kind import check_options
 from t2t_lite.layers.named_attention import LeftRelativeAttention, RelativeAttention, RestrictedAttention
 from t2t_lite.registry import Registries
@@ -118,28 +119,43 @@ def own_options(name):
     return options
 
 
-def own_hparams(names):
+def own_hparams(text):
     """Returns {name: setting} of the hyperparameters that the kinds in `self_attention_type` declare.
 
     Raises:
-        ValueError: an unknown name.
+        ValueError: as `spelled_kinds`.
     """
     found = {}
-    for name, _ in spelled_kinds(names):
+    for name, _ in spelled_kinds(text):
         for _, kind in _registered(name).values():
             found |= kind.HPARAMS
     return found
 
 
-def spelled_kinds(names):
-    """Returns [(name, {option: text})] of kinds as `self_attention_type` spells them.
+def spelled_kinds(text):
+    """Returns [(name, {option: text})] of the kinds in `self_attention_type`: see `read_kinds`.
 
-    Kinds have / between them, and those options that are not as the hyperparameters say are in brackets:
-    `local_1d(block_length=64)/local_1d(block_length=128)`, several of them with ; between.
+    The brackets of a kind's last word may have options of the words before it.
+
+    Raises:
+        ValueError: not of that form, an unknown name, or an option that its word does not have.
     """
     kinds = []
-    for kind in names.split("/"):
-        name, _, options = kind.strip().removesuffix(")").partition("(")
-        pairs = (option.partition("=") for option in options.split(";") if option.strip())
-        kinds.append((name.strip(), {option.strip(): value.strip() for option, _, value in pairs}))
+    for words in read_kinds(text):
+        name, options = "+".join(word.name for word in words), {}
+        for word in words:
+            own = [*own_options(name if word is words[-1] else word.name)]
+            for option in word.options:
+                if option not in own:
+                    expected = f"Expected {' or '.join(own)}" if own else "Expected none"
+                    raise ValueError(f"self_attention_type={text}: {word.name} has no option {option}. {expected}.")
+                if option in options:
+                    raise ValueError(f"self_attention_type={text}: {option} is given twice for {name}. Expected once.")
+            options |= word.options
+        kinds.append((name, options))
     return kinds
+
+
+def words_of(name, options):
+    """Returns the words of a kind, each with those of all {option: value} that it has."""
+    return [Word(word, {option: options[option] for option in own_options(word)}) for word in name.split("+")]

@@ -7,8 +7,9 @@ import keras
 
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError, shown
+from t2t_lite.layers.attention_spelling import spell_kind
 from t2t_lite.layers.keras_names import config_of
-from t2t_lite.layers.self_attention import own_options, self_attention_kinds, spelled_kinds
+from t2t_lite.layers.self_attention import own_options, self_attention_kinds, spelled_kinds, words_of
 
 _KINDS = "self_attention"  # the argument made of several settings, `self_attention.…`, see `_kinds`
 
@@ -82,7 +83,7 @@ def model_hparams(model, base):
     if _KINDS in arguments:
         kinds = self_attention_kinds(arguments[_KINDS])
         options = {option: value for _, own in reversed(kinds) for option, value in own.items()}
-        arguments[_KINDS] = "/".join(_spelled(name, own, options) for name, own in kinds)
+        arguments[_KINDS] = "/".join(spell_kind(words_of(name, own), options) for name, own in kinds)
         arguments |= {f"{_KINDS}.{option}": value for option, value in options.items()}
     values = {}
     for name, setting in _settings_of(type(model), arguments).items():
@@ -158,21 +159,11 @@ def _settings_of(model_class, arguments):
     return model_settings(model_class, arguments[_KINDS]) if _KINDS in arguments else model_settings(model_class)
 
 
-def _kinds(names, options, settings):
+def _kinds(text, options, settings):
     """Returns what `self_attention` is in a constructor: of each kind that is named the options that it has."""
     kinds, declared = [], {s.argument.partition(".")[2]: s for s in settings if s.argument.startswith(f"{_KINDS}.")}
-    for name, spelled in spelled_kinds(names):
-        try:
-            accepted = own_options(name)
-        except ValueError:  # an unknown name, which the constructor refuses
-            accepted = ()
-        own = {option: options[option] for option in accepted if option in options}
+    for name, spelled in spelled_kinds(text):
+        own = {option: options[option] for option in own_options(name) if option in options}
         own |= {o: declared[o].typed(value) if o in declared else value for o, value in spelled.items()}
         kinds.append({"type": name, **own} if own else name)
     return kinds if len(kinds) > 1 else kinds[0]
-
-
-def _spelled(name, own, options):
-    """Returns a kind as `self_attention_type` has it: with those options that are not the hyperparameters'."""
-    others = ";".join(f"{option}={value}" for option, value in own.items() if options[option] != value)
-    return f"{name}({others})" if others else name

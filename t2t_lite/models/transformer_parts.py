@@ -3,11 +3,13 @@
 import inspect
 from typing import ClassVar
 
+from t2t_lite.errors import UserError
 from t2t_lite.layers import LayerNormalization, MultiHeadAttention, TokenEmbedding, TransformerStack
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.self_attention import make_self_attention, own_hparams, self_attention_config
+from t2t_lite.models.arguments import in_hparams_words
 from t2t_lite.models.options import described, own_options, with_options
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.ranges import own_settings
@@ -41,11 +43,15 @@ class TransformerModel(SequenceModel):
 
     @classmethod
     def kind_hparams(cls, self_attention_type):
-        """Returns {name: setting} of what kinds of attention declare; {} for an unknown one, refused elsewhere."""
+        """Returns {name: setting} of what kinds of attention declare.
+
+        Raises:
+            UserError: an unknown kind, or one that cannot be read.
+        """
         try:
             return own_hparams(self_attention_type)
-        except ValueError:
-            return {}
+        except ValueError as error:
+            raise UserError(in_hparams_words(error, cls)) from error
 
     def make_embedding(self, size, name, use_bias=False):
         """Returns the `TokenEmbedding` of a vocabulary."""

@@ -1,0 +1,92 @@
+"""Kinds of self-attention as hyperparameters spell them: scores, patterns and their options."""
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.config import HParams
+from t2t_lite.errors import UserError
+from t2t_lite.models.arguments import model_hparams
+
+
+def lm_hparams(changes):
+    lm = registry.model("transformer_lm")
+    sizes = "hidden_size=8,filter_size=16,num_heads=2,num_hidden_layers=2"
+    return registry.hparams("transformer_lm_tiny").of_model(lm).parse(f"{sizes},{changes}")
+
+
+@pytest.mark.parametrize(
+    "changes, patterns, score",
+    [
+        ("self_attention_type=strided/fixed,attention_stride=5", [{"stride": 5}, {"stride": 5, "summary": 1}], {}),
+        (
+            "self_attention_type=local_1d(block_length=3)/local_1d(block_length=9)",
+            [{"block_length": 3}, {"block_length": 9}],
+            {},
+        ),
+        (
+            "block_length=4,max_relative_position=6,self_attention_type=local_1d+dot_product_relative_v2",
+            [{"block_length": 4}] * 2,
+            {"max_relative_position": 6, "heads_share_relative_embedding": False, "add_relative_to_values": False},
+        ),
+        ("self_attention_type=dot_product_relative_memory,clamp_length=7", [{}] * 2, {"clamp_length": 7}),
+        (
+            "self_attention_type=local_1d(block_length=3)+memory(clamp_length=7;position_dropout=0.5)/memory+local_1d,"
+            "block_length=9,clamp_length=7,position_dropout=0.5",
+            [{"block_length": 3}, {"block_length": 9}],
+            {"clamp_length": 7, "position_dropout": 0.5},
+        ),
+        (
+            "self_attention_type=local_1d+memory(block_length=3;clamp_length=7)/local_1d(block_length=9)+memory,"
+            "clamp_length=7",
+            [{"block_length": 3}, {"block_length": 9}],
+            {"clamp_length": 7},
+        ),
+    ],
+)
+def test_kinds_of_attention_bring_their_hyperparameters(changes, patterns, score):
+    hparams = lm_hparams(changes)
+    model = registry.model("transformer_lm").from_hparams(hparams, 20)
+    for layer, options in zip(model.decoder.layers, patterns, strict=True):
+        attention = layer.self_attention.layer
+        assert vars(attention.pattern) == options and score.items() <= vars(attention.score).items()
+    made = model_hparams(model, hparams)
+    assert registry.model("transformer_lm").from_hparams(made, 20).config == model.config
+    assert HParams.from_json(made.to_json()).of_model(type(model)) == made
+
+
+def test_a_hyperparameter_of_a_kind_that_is_not_named_is_unknown():
+    with pytest.raises(UserError, match="'attention_stride' is not a hyperparameter"):
+        lm_hparams("self_attention_type=local_1d,attention_stride=5")
+
+
+@pytest.mark.parametrize("kind", ["local_1d", "local_2d", "strided", "fixed+relative", "dot_product/strided"])
+def test_an_encoder_refuses_patterns_that_need_an_order(kind):
+    words = r"hparams: `self_attention_type` .*: \w+ sees only what comes before a position, and an encoder has no such"
+    for model in ("transformer", "transformer_encoder"):
+        hparams = registry.hparams(f"{model}_tiny" if model == "transformer" else "bert_tiny")
+        hparams = hparams.of_model(registry.model(model)).parse(f"self_attention_type={kind},max_relative_position=2")
+        with pytest.raises(UserError, match=words):
+            registry.model(model).from_hparams(hparams, 20)
+
+
+@pytest.mark.parametrize(
+    "kind, words",
+    [
+        ("local_1d(block_length=3", r"cannot read '\(block_length=3'. Expected such as"),
+        ("local_1d)", r"cannot read '\)'"),
+        ("local_1d(block_length=3)strided", "cannot read 'strided'"),
+        ("local_1d//strided", "cannot read '/strided'"),
+        ("local_1d+", "cannot read ''"),
+        ("local_1d(block_length)", "cannot read 'block_length' in the brackets of local_1d"),
+        ("local_1d(block_length=3;block_length=4)", "cannot read 'block_length=4' in the brackets"),
+        ("local_1d(stride=3)+strided", "local_1d has no option stride. Expected block_length."),
+        ("local_1d(stride=3)", "local_1d has no option stride. Expected block_length."),
+        ("dot_product(stride=3)", "dot_product has no option stride. Expected none."),
+        ("local_1d(block_length=3)+relative(block_length=4)", r"block_length is given twice for local_1d\+relative"),
+        ("loca_1d(block_length=3)", "`self_attention_type` must be one of .* received self_attention_type='loca_1d'"),
+        ("strided+fixed", r"`self_attention_type` strided\+fixed has two scores or two patterns"),
+    ],
+)
+def test_a_kind_that_cannot_be_read(kind, words):
+    with pytest.raises(UserError, match=words):
+        lm_hparams(f"self_attention_type={kind}")
