@@ -1,7 +1,7 @@
 """Keras layers of the Transformer; all maths in `keras.ops`."""
 
 from t2t_lite.layers.attention import MultiHeadAttention
-from t2t_lite.layers.context import Context
+from t2t_lite.layers.context import Context, Results
 from t2t_lite.layers.distances import by_key
 from t2t_lite.layers.dropout import Dropout, dropout_seed
 from t2t_lite.layers.encoder_heads import ClassHead, MaskedIdsHead, SpanHead
@@ -34,6 +34,7 @@ __all__ = [
     "RelativeAttention",
     "Residual",
     "RestrictedAttention",
+    "Results",
     "SinusoidalPositionEmbedding",
     "SpanHead",
     "TokenEmbedding",

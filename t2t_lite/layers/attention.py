@@ -327,8 +327,8 @@ class MultiHeadAttention(Projections):
             attention_mask: bool, [T, S], [B, T, S] or [B, heads, T, S] (sizes of 1 broadcast), True where visible.
                 (Padding, [B, S], is `value_mask`, or [B, 1, S] here.)
             use_causal_mask: bool, hides later positions from earlier ones.
-            context: None, or `Context`: states before the `query`, whose keys and values are seen, too. The masks are
-                of the positions after them; and there is no `value`.
+            context: None, or `Context`: where it has states before the `query`, their keys and values are seen, too.
+                The masks are of the positions after them; and there is no `value`.
             return_attention_scores: bool.
             training: bool.
             query_mask, value_mask, key_mask: bool [B, T] or [B, S]: masks that Keras carries with tensors; `mask` is
@@ -341,6 +341,7 @@ class MultiHeadAttention(Projections):
             ValueError: a tensor has not three axes, or a mask is of another shape, or of floats: see `check_masks`;
                 or the layer is of self-attention alone, and there is a `value` or `key`.
         """
+        context = context if context is not None and context.has_states else None
         if not (self.pattern.is_full and context is None) and (value is not None or key is not None):
             raise ValueError(
                 f"{type(self).__name__} is self-attention: received `value` or `key` in addition to `query`."

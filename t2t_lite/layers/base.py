@@ -53,6 +53,11 @@ class Layer(keras.layers.Layer):
             return keras.Operation.compute_output_spec(self, *args, **kwargs)
         return super().compute_output_spec(*args, **kwargs)
 
+    @property
+    def has_costs(self):
+        """Whether a layer inside adds a "cost" to the results of its `Context`; such a layer has it as an attribute."""
+        return any(map(_has_costs, self._layers))
+
     def quantize(self, mode=None, type_check=True, config=None):
         """Quantizes all layers inside that can be: see `keras.Model.quantize`."""
         parts = [part for part in self._flatten_layers(include_self=False) if not part._layers]
@@ -102,6 +107,12 @@ class Layer(keras.layers.Layer):
         """Returns what TensorFlow saves of the layer in a `tf.train.Checkpoint`, with the layers in its lists."""
         children = super()._trackable_children(save_type, **kwargs)
         return children if save_type != "checkpoint" else {**children, **dict(_in_lists(self))}
+
+
+def _has_costs(layer):
+    """Returns whether a layer, or one inside, has costs; layers that are not this package's need not say."""
+    known = getattr(layer, "has_costs", None)
+    return any(map(_has_costs, layer._layers)) if known is None else known
 
 
 def _recording(init):

@@ -69,8 +69,9 @@ class Residual(Layer):
 
         Args:
             inputs: [..., hidden].
-            value, attention_mask, use_causal_mask, context, return_attention_scores: passed to the wrapped layer where
-                given: see `MultiHeadAttention.call`. (By name: Keras refuses tensors in `**kwargs`.)
+            value, attention_mask, use_causal_mask, return_attention_scores: passed to the wrapped layer where given,
+                see `MultiHeadAttention.call`. (By name: Keras refuses tensors in `**kwargs`.)
+            context: None, or `Context`, passed to a wrapped layer that takes one.
             training: bool.
         """
         check_masks(attention_mask=attention_mask)
@@ -79,10 +80,10 @@ class Residual(Layer):
         options = {
             "attention_mask": attention_mask,
             "use_causal_mask": use_causal_mask,
-            "context": context,
             "return_attention_scores": return_attention_scores,
         }
         options = {name: option for name, option in options.items() if option is not None}
+        options |= {} if context is None else context.handed_to(self.layer)
 
         def run(x):
             second = x if value is None and self.needs_value else value

@@ -7,6 +7,7 @@ import keras
 from t2t_lite.errors import UserError
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sequences
+from t2t_lite.layers.context import Results
 from t2t_lite.layers.dropout import Dropout, drawn_seeds, has_own_generator, repeated_call
 from t2t_lite.layers.keras_names import config_of
 
@@ -95,7 +96,8 @@ class TransformerStack(Layer):
             inputs: [B, T, hidden].
             memory, attention_mask, memory_mask, mask: passed to each layer where given: see
                 `TransformerEncoderLayer.call` and `TransformerDecoderLayer.call`.
-            context: None, or a list with the `Context` of each layer.
+            context: None, a `Context` for all layers, or a list with that of each. Layers add to its results: where
+                activations are recomputed, too.
             return_attention_scores: bool.
             return_hidden_states: bool.
             training: bool.
@@ -108,34 +110,44 @@ class TransformerStack(Layer):
         given = {"attention_mask": attention_mask, "memory_mask": memory_mask, "mask": mask}
         options = {name: value for name, value in given.items() if value is not None}
         options |= {"return_attention_scores": return_attention_scores, "training": training}
+        contexts = context if isinstance(context, list) else [context] * len(self.layers)
         x, states, scores = inputs, [inputs], []
-        for i, layer in enumerate(self.layers):
+        for i, (layer, own) in enumerate(zip(self.layers, contexts, strict=True)):
             call = self.layers[:i].count(layer)  # of a layer that stands here several times
-            own = options if context is None else {**options, "context": context[i]}
-            output = self._run(layer, call, own, *(tensor for tensor in (x, memory) if tensor is not None))
+            output = self._run(layer, call, options, own, *(tensor for tensor in (x, memory) if tensor is not None))
             x, *rest = output if isinstance(output, tuple) else (output,)
             scores += rest
             states.append(x)
         results = (x, *([scores] if return_attention_scores else []), *([states] if return_hidden_states else []))
         return results if len(results) > 1 else x
 
-    def _run(self, layer, call, options, *hidden):
+    def _run(self, layer, call, options, context, *hidden):
+        given = {} if context is None else context.handed_to(layer)
         if not (self.recompute and options["training"]):
             with repeated_call(call):
-                return layer(*hidden, **options)
+                return layer(*hidden, **options, **given)
         with repeated_call(call):
             seeds = drawn_seeds(layer)
         parts = layer._flatten_layers()
         _refuse(filter(has_own_generator, parts), "draws from a generator of its own, and would draw others")
 
-        def run(*hidden):
+        # Arguments and outputs alone have gradients: neither tensors that a function captures nor what it leaves in an
+        # object.
+        floats, joined = context.separated() if given else ([], None)
+
+        def run(*tensors):
+            results = Results()
+            own = {"context": joined(tensors[len(hidden) :], results)} if given else {}
             with seeds:  # inside of what is run again for the gradient
-                output = layer(*hidden, **options)
+                output = layer(*tensors[: len(hidden)], **options, **own)
             adding = (part for part in parts if part._get_own_losses())
             _refuse(adding, "calls add_loss, or has an activity_regularizer, whose gradient would be lost")
-            return output
+            return output, results.tensors
 
-        return keras.remat(run)(*hidden)
+        output, results = keras.remat(run)(*hidden, *floats)
+        if given:
+            context.results.update(results)
+        return output
 
     def get_config(self):
         """Returns the constructor's arguments, layers serialized."""

@@ -70,6 +70,10 @@ class _TransformerLayer(Layer):
         sizes = (o.filter_size, o.relu_dropout, o.activation)
         return FeedForward(*sizes, **self._initializers(), dtype=self.dtype_policy, name="network")
 
+    def _fed_forward(self, x, context, training):
+        options = {} if context is None else {"context": context.without_states()}
+        return self.feed_forward(x, **options, training=training)
+
     def _initializers(self):
         return {name: getattr(self.options, name) for name in _INITIALIZERS}
 
@@ -102,7 +106,8 @@ class TransformerEncoderLayer(_TransformerLayer):
         output_initializer: of the kernels that make the sub-layers' outputs; None: kernel_initializer.
         self_attention: a layer called as `MultiHeadAttention` is, instead of the short form's; or Keras' own, which has
             no cache for decoding.
-        feed_forward: a layer called with [B, S, hidden] and `training`, instead of the short form's.
+        feed_forward: a layer called with [B, S, hidden] and `training`, and a `context` if its `call` takes one,
+            instead of the short form's.
 
     Raises:
         ValueError: an option is out of its range, or neither `num_heads` nor `self_attention` (neither `filter_size`
@@ -120,7 +125,7 @@ class TransformerEncoderLayer(_TransformerLayer):
         Args:
             inputs: [B, S, hidden].
             attention_mask: bool [B, S, S] or [B, 1, S], True where visible; see `MultiHeadAttention.call`.
-            context: None, or `Context`: see `MultiHeadAttention.call`.
+            context: None, or `Context`, for the sub-layers that take one: see `MultiHeadAttention.call`.
             return_attention_scores: bool.
             training: bool.
             mask: bool [B, S], the mask that Keras carries with `inputs`, in addition to `attention_mask`.
@@ -140,8 +145,8 @@ class TransformerEncoderLayer(_TransformerLayer):
             training=training,
         )
         if not return_attention_scores:
-            return self.feed_forward(attended, training=training)
-        return self.feed_forward(attended[0], training=training), attended[1]
+            return self._fed_forward(attended, context, training)
+        return self._fed_forward(attended[0], context, training), attended[1]
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -237,7 +242,7 @@ class TransformerDecoderLayer(_TransformerLayer):
             memory: [B, S, hidden], the encoder's output.
             attention_mask: bool, which positions see which; None: earlier ones and itself.
             memory_mask: bool [B, T, S] or [B, 1, S], True where the memory is visible; or [B, S], as Keras carries it.
-            context: None, or `Context` of self-attention: see `MultiHeadAttention.call`.
+            context: None, or `Context`, for self-attention and a feed-forward layer that takes one.
             return_attention_scores: bool.
             training: bool.
             mask: bool [B, T], the mask that Keras carries with `inputs`, in addition to `attention_mask`.
@@ -271,5 +276,5 @@ class TransformerDecoderLayer(_TransformerLayer):
             x = self.cross_attention(x, value=memory, attention_mask=memory_mask, **options)
             if return_attention_scores:
                 x, scores["memory"] = x
-        x = self.feed_forward(x, training=training)
+        x = self._fed_forward(x, context, training)
         return (x, scores) if return_attention_scores else x

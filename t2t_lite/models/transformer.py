@@ -5,11 +5,18 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.layers import Dropout, TransformerDecoderLayer, TransformerEncoderLayer, number_dropouts
+from t2t_lite.layers import (
+    Context,
+    Dropout,
+    Results,
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
+    number_dropouts,
+)
 from t2t_lite.layers.cache import new_ancestry, see_ancestors
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.models.options import shared_options
-from t2t_lite.models.transformer_parts import TransformerModel, normalized, positioned
+from t2t_lite.models.transformer_parts import TransformerModel, is_token, normalized, positioned
 from t2t_lite.registry import register_model
 
 
@@ -105,17 +112,28 @@ class Transformer(TransformerModel):
             training: bool.
 
         Returns:
-            float32 logits [B, T, target_vocab_size]; those at position t see targets before t.
+            float32 logits [B, T, target_vocab_size]; those at position t see targets before t. Of a model with costs a
+            dict: see `TransformerModel.outputs`.
         """
         self.check_inputs(inputs)  # again: fit on JAX calls this, not the model
-        memory = self.encode(inputs["inputs"], training=training)
-        logits = self.logits(self.decode(inputs["targets"], memory, training=training)[0])
-        return with_mask(logits, self.compute_mask(inputs))
+        asked = {feature: {"results": Results()} for feature in self.cost_features}
+        memory = self.encode(inputs["inputs"], training=training, **asked.get("inputs", {}))
+        hidden, _ = self.decode(inputs["targets"], memory, training=training, **asked.get("targets", {}))
+        logits = with_mask(self.logits(hidden), is_token(inputs["targets"]))
+        return self.outputs(logits, {feature: found["results"].total("cost") for feature, found in asked.items()})
 
-    def encode(self, inputs, training=None, return_attention_scores=False):
-        """int ids [B, S] -> memory: {"hidden" [B, S, hidden], "mask" bool [B, S], True where not padding}.
+    def encode(self, inputs, training=None, return_attention_scores=False, results=None):
+        """Reads the inputs.
 
-        With `return_attention_scores` also "attention": a list, one [B, heads, S, S] per layer.
+        Args:
+            inputs: int ids [B, S].
+            training: bool.
+            return_attention_scores: bool.
+            results: `Results`, to which layers add; None: what they add is dropped.
+
+        Returns:
+            memory: {"hidden" [B, S, hidden], "mask" bool [B, S], True where not padding}; with
+            `return_attention_scores` also "attention": a list, one [B, heads, S, S] per layer.
         """
         self.build_if_needed()
         inputs = ops.convert_to_tensor(inputs)
@@ -126,12 +144,13 @@ class Transformer(TransformerModel):
         x = positioned(self.encoder_position, x)
         x = self.encoder_dropout(x, training=training)
         options = {"attention_mask": ops.expand_dims(mask, 1), "training": training}
+        options["context"] = Context(nonpadding=mask, results=Results() if results is None else results)
         if not return_attention_scores:
             return {"hidden": normalized(self.encoder(x, **options), self.encoder_norm), "mask": mask}
         x, scores = self.encoder(x, return_attention_scores=True, **options)
         return {"hidden": normalized(x, self.encoder_norm), "mask": mask, "attention": scores}
 
-    def decode(self, targets, memory, training=None, return_attention_scores=False):
+    def decode(self, targets, memory, training=None, return_attention_scores=False, results=None):
         """Decodes given targets, shifted right.
 
         Args:
@@ -139,6 +158,7 @@ class Transformer(TransformerModel):
             memory: from `encode`.
             training: bool.
             return_attention_scores: bool.
+            results: as in `encode`.
 
         Returns:
             (hidden [B, T, hidden], scores: a list, one {"self", "memory"} per layer; empty when not asked for).
@@ -148,6 +168,7 @@ class Transformer(TransformerModel):
         x = positioned(self.decoder_position, x)
         x = self.decoder_dropout(x, training=training)
         options = {"memory_mask": ops.expand_dims(memory["mask"], 1), "training": training}
+        options["context"] = Context(nonpadding=is_token(targets), results=Results() if results is None else results)
         if not return_attention_scores:
             return normalized(self.decoder(x, memory["hidden"], **options), self.decoder_norm), []
         x, scores = self.decoder(x, memory["hidden"], return_attention_scores=True, **options)

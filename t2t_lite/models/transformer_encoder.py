@@ -9,9 +9,11 @@ from keras import ops
 
 from t2t_lite.layers import (
     ClassHead,
+    Context,
     Dropout,
     LayerNormalization,
     MaskedIdsHead,
+    Results,
     SpanHead,
     TokenEmbedding,
     TransformerEncoderLayer,
@@ -250,22 +252,26 @@ class TransformerEncoder(TransformerModel):
             float32 logits of the targets: of masked ids [N, vocab_size], the positions with a target in order, or
             without targets [B, S, vocab_size]; of a class [B, target_vocab_size]; of tags [B, S, target_vocab_size]; of
             a span [B, 2, 1 + S]; of a number [B, 1], its place between the lowest, 0, and the highest, 1. With
-            `sentence_classes` {"targets": these, "sentence": [B, 1 + sentence_classes]}.
+            `sentence_classes` {"targets": these, "sentence": [B, 1 + sentence_classes]}; where there are costs a dict,
+            too: see `TransformerModel.outputs`. These are of the ids' positions, without the first one's.
         """
         self.check_inputs(inputs)
-        hidden = self.encode(inputs["inputs"], training=training)["hidden"]
-        logits = self.head_logits(hidden, inputs, training=training)
-        if self.sentence_head is None:
-            return logits
-        return {"targets": logits, "sentence": self.sentence_head(hidden[:, 0], training=training)}
+        asked = {feature: {"results": Results()} for feature in self.cost_features}
+        hidden = self.encode(inputs["inputs"], training=training, **asked.get("inputs", {}))["hidden"]
+        logits, others = self.head_logits(hidden, inputs, training=training), {}
+        if self.sentence_head is not None:
+            others["sentence"] = self.sentence_head(hidden[:, 0], training=training)
+        costs = {feature: found["results"].total("cost")[:, 1:] for feature, found in asked.items()}
+        return self.outputs(logits, costs, **others)
 
-    def encode(self, inputs, training=None, return_hidden_states=False, return_attention_scores=False):
+    def encode(self, inputs, training=None, return_hidden_states=False, return_attention_scores=False, results=None):
         """Reads rows in both directions.
 
         Args:
             inputs: int ids [B, S], padded with 0.
             training: bool.
             return_hidden_states, return_attention_scores: bool.
+            results: `Results`, to which layers add; None: what they add is dropped.
 
         Returns:
             {"hidden" [B, 1 + S, hidden], the first position's before those of the ids; "mask" bool [B, 1 + S]}; and
@@ -290,6 +296,7 @@ class TransformerEncoder(TransformerModel):
         wanted = {
             "return_attention_scores": return_attention_scores, "return_hidden_states": return_hidden_states
         }  # fmt: skip
+        wanted["context"] = Context(nonpadding=mask, results=Results() if results is None else results)
         found = self.encoder(x, attention_mask=ops.expand_dims(mask, 1), training=training, **wanted)
         hidden, *rest = found if isinstance(found, tuple) else (found,)
         result = {"hidden": normalized(hidden, self.encoder_norm), "mask": mask}
@@ -339,11 +346,10 @@ class TransformerEncoder(TransformerModel):
             "masked_lm": (*of_masked_ids, size), "class": (rows, size), "real": (rows, 1), "tag": (rows, length, size),
             "span": (rows, 2, None if length is None else 1 + length),
         }[self.config["head"]]  # fmt: skip
-        logits = keras.KerasTensor(shape, dtype="float32")
-        if self.sentence_head is None:
-            return logits
-        sentence = keras.KerasTensor((rows, 1 + self.config["sentence_classes"]), dtype="float32")
-        return {"targets": logits, "sentence": sentence}
+        logits, others = keras.KerasTensor(shape, dtype="float32"), {}
+        if self.sentence_head is not None:
+            others["sentence"] = keras.KerasTensor((rows, 1 + self.config["sentence_classes"]), dtype="float32")
+        return self.outputs(logits, self.cost_specs(inputs), **others)
 
 
 def _in_another_segment(row, segments):

@@ -7,13 +7,13 @@ import keras
 import numpy as np
 from keras import ops
 
-from t2t_lite.layers import Dropout, TransformerDecoderLayer, number_dropouts
+from t2t_lite.layers import Context, Dropout, Results, TransformerDecoderLayer, number_dropouts
 from t2t_lite.layers.cache import new_ancestry, see_ancestors, see_prompt
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.quantization import is_quantized
 from t2t_lite.models.options import shared_options
-from t2t_lite.models.transformer_parts import TransformerModel, normalized, positioned
+from t2t_lite.models.transformer_parts import TransformerModel, is_token, normalized, positioned
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_model
 from t2t_lite.reserved_names import BEFORE
@@ -129,13 +129,18 @@ class TransformerLM(TransformerModel):
             training: bool.
 
         Returns:
-            float32 logits [B, T, vocab_size]; those at position t see the inputs, and targets before t.
+            float32 logits [B, T, vocab_size]; those at position t see the inputs, and targets before t. Of a model with
+            costs a dict: see `TransformerModel.outputs`. These are of the targets' positions alone.
         """
         self.check_inputs(inputs)  # again: fit on JAX calls this, not the model
-        return with_mask(self.logits(self._read(inputs, training)[0]), self.compute_mask(inputs))
+        hidden, _, costs = self._read(inputs, training)
+        return self.outputs(with_mask(self.logits(hidden), is_token(inputs["targets"])), costs)
 
-    def _read(self, features, training=None, **options):
-        """Returns (hidden [B, T, hidden] of the targets, further results of the stack)."""
+    def _read(self, features, training=None, states=None, **options):
+        """Returns (hidden [B, T, hidden] of the targets, further results of the stack, costs by feature).
+
+        `states`: None, or those before the positions that are read, as arguments of the `Context` of each layer.
+        """
         self.build_if_needed()
         targets = ops.convert_to_tensor(features["targets"])
         batch, length = ops.shape(targets)
@@ -149,12 +154,18 @@ class TransformerLM(TransformerModel):
             prompts, lengths = self._prompts(ops.cast(features["inputs"], targets.dtype))
             row = join_prompts(prompts, lengths, targets)
         x = self.decoder_dropout(self._embedded(row[:, :-1]), training=training)
-        output = self.decoder(x, training=training, **options)
+        results = Results()
+        context = Context(nonpadding=is_token(row[:, 1:]), results=results)  # where an id is predicted
+        if states is not None:
+            context = [context.replace(**state) for state in states]
+        output = self.decoder(x, training=training, context=context, **options)
         x, *rest = output if isinstance(output, tuple) else (output,)
+        costs = {feature: results.total("cost") for feature in self.cost_features}
         if lengths is not None:
             # Target t is predicted where the prompt's last id, or target t - 1, is read.
-            x = take_positions(x, ops.expand_dims(lengths - 1, 1) + ops.arange(length, dtype="int32"))
-        return normalized(x, self.decoder_norm), rest
+            at = ops.expand_dims(lengths - 1, 1) + ops.arange(length, dtype="int32")
+            x, costs = take_positions(x, at), {feature: take_positions(cost, at) for feature, cost in costs.items()}
+        return normalized(x, self.decoder_norm), rest, costs
 
     def _prompts(self, inputs):
         """Puts before inputs [B, P] what is read first.

@@ -5,7 +5,6 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.layers.context import Context
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_lm import TransformerLM
@@ -92,14 +91,14 @@ class TransformerMemory(TransformerLM):
             return super().call(inputs, training)
         self.check_inputs(inputs)
         visible = ops.cast(state["visible"], "bool")
-        context = [Context(memory, visible) for memory in state["memory"]]
-        x, (states,) = self._read(inputs, training, context=context, return_hidden_states=True)
+        before = [{"earlier": memory, "visible": visible} for memory in state["memory"]]
+        x, (states,), costs = self._read(inputs, training, before, return_hidden_states=True)
         is_there = ops.ones(ops.shape(x)[:2], "bool")
         new = {
             "memory": [_last(*pair) for pair in zip(state["memory"], states[:-1], strict=True)],
             "visible": _last(visible, is_there),
         }
-        return {"targets": self.logits(x), STATE: new}
+        return self.outputs(self.logits(x), costs, **{STATE: new})
 
     def compute_mask(self, inputs, mask=None):
         """Returns bool [B, T]: True where the target is not padding; None with a state."""
@@ -107,8 +106,10 @@ class TransformerMemory(TransformerLM):
 
     def compute_output_spec(self, inputs, training=None):
         """Returns symbolic outputs: logits are float32 whatever the dtype policy."""
-        logits = super().compute_output_spec(inputs, training)
-        return logits if inputs.get(STATE) is None else {"targets": logits, STATE: inputs[STATE]}
+        found = super().compute_output_spec(inputs, training)
+        if (state := inputs.get(STATE)) is None:
+            return found
+        return {**(found if isinstance(found, dict) else {"targets": found}), STATE: state}
 
 
 def _last(before, new):

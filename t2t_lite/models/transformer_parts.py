@@ -3,8 +3,11 @@
 import inspect
 from typing import ClassVar
 
+import keras
+from keras import ops
+
 from t2t_lite.errors import UserError
-from t2t_lite.layers import LayerNormalization, MultiHeadAttention, TokenEmbedding, TransformerStack
+from t2t_lite.layers import FeedForward, LayerNormalization, MultiHeadAttention, TokenEmbedding, TransformerStack
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.positions import POSITIONS
@@ -13,6 +16,8 @@ from t2t_lite.models.arguments import in_hparams_words
 from t2t_lite.models.options import described, own_options, with_options
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.ranges import own_settings
+from t2t_lite.reserved_names import COSTS
+from t2t_lite.text.vocabulary import PAD_ID
 
 
 class TransformerModel(SequenceModel):
@@ -90,11 +95,13 @@ class TransformerModel(SequenceModel):
         options = _taken(MultiHeadAttention, c) | {"dropout": c["attention_dropout"], "use_bias": c["attention_bias"]}
         options |= {"dtype": self.dtype_policy, "name": "attention"}
         positions = {"positions": c["position"]} if POSITIONS[c["position"]].turn else {}  # of self-attention alone
+        of_network = _taken(FeedForward, c) | {"dropout": c["relu_dropout"], "dtype": self.dtype_policy}
         layers = []
         for i in range(num_groups or num_layers):
             own = _taken(layer_class, c) | {"self_attention": self.attention(name, i, **options, **positions)}
             if attends_to_memory:
                 own["cross_attention"] = self.attention("memory", i, **options)
+            own["feed_forward"] = self.feed_forward(name, i, **of_network, name="network")
             layers.append(layer_class(**own, dtype=self.dtype_policy, name=f"{name}_{i}"))
         layers = [layers[i * len(layers) // num_layers] for i in range(num_layers)]
         return TransformerStack(layers, c["recompute_grad"], dtype=self.dtype_policy, name=name)
@@ -129,6 +136,49 @@ class TransformerModel(SequenceModel):
             return MultiHeadAttention(**options)
         return make_self_attention(self.config["self_attention"], index, has_order=role == "decoder", **options)
 
+    def feed_forward(self, role, index, **options):
+        """Makes the feed-forward network of one layer. Override it for kinds of your own.
+
+        Args:
+            role, index: as of `attention`.
+            **options: arguments of `FeedForward`.
+
+        Returns:
+            A layer called with [B, T, hidden] and `training`, and a `context` if its `call` takes one; None: the
+            layer's own `FeedForward`.
+        """
+
+    @property
+    def cost_features(self):
+        """List of the features of whose positions a stack has costs, "inputs" or "targets"."""
+        return [feature for feature, stack in self.stacks().items() if stack.has_costs]
+
+    def outputs(self, logits, costs, **others):
+        """Returns what a call does: the logits alone if there is nothing else.
+
+        Args:
+            logits: of the targets.
+            costs: {feature: float32 [B, length]}, of `cost_features`.
+            **others: further outputs by their names.
+
+        Returns:
+            The logits, or {"targets": logits, **others}, with "costs" if there are any: see `named_outputs`.
+        """
+        others |= {COSTS: costs} if costs else {}
+        return {"targets": logits, **others} if others else logits
+
+    def compute_mask(self, inputs, mask=None):
+        """Returns bool [B, T]: True where the target is not padding; None of a dict, whose logits carry their own."""
+        return None if self.has_costs else super().compute_mask(inputs)
+
+    def compute_output_spec(self, inputs, training=None):
+        """Returns symbolic outputs: logits are float32 whatever the dtype policy."""
+        return self.outputs(super().compute_output_spec(inputs, training), self.cost_specs(inputs))
+
+    def cost_specs(self, inputs):
+        """Returns symbolic costs of a dict of symbolic inputs."""
+        return {f: keras.KerasTensor(inputs[f].shape, dtype="float32") for f in self.cost_features}
+
     def logits(self, hidden, matrix=None):
         """[..., hidden] -> float32 [..., target_vocab_size]; `matrix`: see `TokenEmbedding.reverse_matrix`."""
         return self.softmax(hidden, reverse=True, matrix=matrix)
@@ -142,6 +192,11 @@ class TransformerModel(SequenceModel):
 def _taken(layer_class, config):
     """Returns those of a model's options that are arguments of a layer, too."""
     return {name: config[name] for name in inspect.signature(layer_class).parameters if name in config}
+
+
+def is_token(ids):
+    """int ids -> bool, True where they are not padding."""
+    return ops.not_equal(ids, PAD_ID)
 
 
 def positioned(layer, x, position=None):

@@ -1,0 +1,92 @@
+"""What layers share beside their inputs reaches each of them, and what they compute beside their outputs comes out."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from t2t_lite import layers
+from tests.layers.equations import array
+from tests.layers.harness import X
+
+NONPADDING = np.array([[True] * X.shape[1]] * (len(X) - 1) + [[True, True] + [False] * (X.shape[1] - 2)])
+
+
+class Priced(layers.FeedForward):
+    """A network each of whose outputs has a price: the mean of its squares, 0 at padding."""
+
+    has_costs = True
+
+    def call(self, inputs, context=None, training=None):
+        output = super().call(inputs, training=training)
+        if context is not None:
+            price = ops.mean(ops.square(ops.cast(output, "float32")), axis=-1)
+            context.results.add("cost", ops.where(context.nonpadding, price, 0.0))
+            context.results.add("first", output[:, 0])
+        return output
+
+
+def priced(count=2, norm="pre", layer=layers.TransformerEncoderLayer):
+    parts = [layer(2, feed_forward=Priced(16, dropout=0.2), dropout=0.3, norm=norm) for _ in range(count)]
+    return parts
+
+
+def run(stack, states=None, **options):
+    results = layers.Results()
+    context = layers.Context(nonpadding=ops.convert_to_tensor(NONPADDING), results=results)
+    if states is not None:
+        context = [context.replace(earlier=state) for state in states]
+    return stack(ops.convert_to_tensor(X), context=context, **options), results
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_costs_of_all_layers_are_added(norm):
+    stack = layers.TransformerStack(priced(norm=norm))
+    assert stack.has_costs and not layers.TransformerStack([layers.TransformerEncoderLayer(2, 16)]).has_costs
+    output, results = run(stack)
+    np.testing.assert_array_equal(array(output), array(stack(X)))
+    assert len(results.each("first")) == 2 and results.each("other") == []
+    found = array(results.total("cost"))
+    assert found.shape == NONPADDING.shape and (found[~NONPADDING] == 0).all() and (found[NONPADDING] > 0).all()
+    np.testing.assert_allclose(found, sum(array(cost) for cost in results.each("cost")), rtol=1e-6)
+
+
+def test_each_context_has_results_of_its_own():
+    layers.Context().results.add("cost", np.ones(1))
+    assert layers.Context().results.each("cost") == []
+
+
+def test_a_layer_that_takes_no_context_sees_none():
+    keras_attention = keras.layers.MultiHeadAttention(2, 4)
+    layer = layers.TransformerEncoderLayer(self_attention=keras_attention, feed_forward=Priced(16))
+    _, results = run(layers.TransformerStack([layer]))
+    assert len(results.each("cost")) == 1
+    with pytest.raises(ValueError, match=r"MultiHeadAttention '.*' does not see the states before its inputs"):
+        layer(X, context=layers.Context(earlier=ops.convert_to_tensor(X)))
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a gradient by GradientTape")
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "graph"])
+def test_recomputed_costs_have_the_gradient_of_kept_ones(compiled):
+    """Of weights, of the inputs, and of the states before them."""
+    import tensorflow as tf
+
+    found = []
+    for recompute in (False, True):
+        keras.utils.set_random_seed(3)
+        stack = layers.TransformerStack(priced(layer=layers.TransformerDecoderLayer), recompute=recompute)
+        stack.build(X.shape)
+        layers.number_dropouts(stack)
+        states = [tf.constant(X[:, ::-1] * (1 + i)) for i in range(2)]
+
+        def gradients(stack=stack, states=states):
+            with layers.dropout_seed(5, 1), tf.GradientTape() as tape:
+                tape.watch(states)
+                _, results = run(stack, states, training=True)
+                loss = tf.reduce_sum(results.total("cost")) + tf.reduce_sum(tf.add_n(results.each("first")) ** 2)
+            return [loss, *tape.gradient(loss, [*stack.trainable_weights, *states])]
+
+        found.append([array(x) for x in (tf.function(gradients) if compiled else gradients)()])
+        assert all(np.abs(gradient).max() > 0 for gradient in found[-1])
+    for kept, recomputed in zip(*found, strict=True):
+        np.testing.assert_allclose(recomputed, kept, atol=1e-4, rtol=1e-4)
