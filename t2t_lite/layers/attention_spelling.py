@@ -33,8 +33,8 @@ def read_kinds(text):
         separator = text[match.end() : match.end() + 1] if match else "?"
         if separator not in ("", "/", "+"):
             raise ValueError(
-                f"self_attention_type={text}: cannot read {text[match.end() if match else position :]!r}. Expected such "
-                "as local_1d(block_length=64)+dot_product_relative_v2, with / between those of several layers."
+                f"self_attention_type={text}: cannot read {text[match.end() if match else position :]!r}. Expected "
+                "such as local_1d(block_length=64)+dot_product_relative_v2, with / between those of several layers."
             )
         if position == 0 or text[position - 1] == "/":
             kinds.append([])
