@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from t2t_lite.config import HParams
-from t2t_lite.layers import ClassHead, Dropout, TokenEmbedding, masked_softmax, number_dropouts
+from t2t_lite.layers import ClassHead, Dropout, TokenEmbedding, masked_softmax, number_seeds
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.encoder_heads import mean_and_maximum
@@ -138,7 +138,7 @@ class LSTMLanguageModel(SequenceModel):
             self.class_head.build((None, (4 if HEADS[self.config["head"]] == 1 else 2) * size))
         elif self.softmax is not self.embedding:
             self.softmax.build()
-        number_dropouts(self)
+        number_seeds(self)
         self.built = True
 
     def call(self, inputs, training=None):

@@ -3,7 +3,7 @@
 from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.context import Context, Results
 from t2t_lite.layers.distances import by_key
-from t2t_lite.layers.dropout import Dropout, dropout_seed
+from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.encoder_heads import ClassHead, MaskedIdsHead, SpanHead
 from t2t_lite.layers.feed_forward import FeedForward
 from t2t_lite.layers.masks import causal_mask, masked_softmax
@@ -13,8 +13,9 @@ from t2t_lite.layers.patterns.pattern import Pattern
 from t2t_lite.layers.position_embedding import LearnedPositionEmbedding, SinusoidalPositionEmbedding
 from t2t_lite.layers.residual import Residual
 from t2t_lite.layers.scores.score import AttentionScore
+from t2t_lite.layers.seeds import ScopedSeed, dropout_seed, normal, number_dropouts, number_seeds, uniform
 from t2t_lite.layers.self_attention import SELF_ATTENTION, make_self_attention
-from t2t_lite.layers.stack import TransformerStack, number_dropouts
+from t2t_lite.layers.stack import TransformerStack
 from t2t_lite.layers.token_embedding import TokenEmbedding
 from t2t_lite.layers.transformer_layers import TransformerDecoderLayer, TransformerEncoderLayer
 
@@ -35,6 +36,7 @@ __all__ = [
     "Residual",
     "RestrictedAttention",
     "Results",
+    "ScopedSeed",
     "SinusoidalPositionEmbedding",
     "SpanHead",
     "TokenEmbedding",
@@ -46,5 +48,8 @@ __all__ = [
     "dropout_seed",
     "make_self_attention",
     "masked_softmax",
+    "normal",
     "number_dropouts",
+    "number_seeds",
+    "uniform",
 ]

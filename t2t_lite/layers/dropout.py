@@ -1,119 +1,12 @@
 """Dropout whose masks are a pure function of a seed, so that a run replays exactly on any number of replicas."""
 
 import random
-import threading
 
 import keras
-from keras import ops
 
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_rates
-
-_LAYERS_A_RUN = 4096  # layer indices of different run seeds do not meet below this
-_scope = threading.local()  # a distribution strategy runs each replica's function in a thread of its own
-
-
-class dropout_seed:
-    """Context in which every `Dropout` draws its mask from (run seed, batch index, index of the layer) alone.
-
-    The trainer opens it around each forward pass, with the batch's index in the data stream: replicas and
-    accumulated micro-batches get different masks, and nothing needs to be saved to replay them.
-
-    Args:
-        batch_index: integer scalar tensor, below 2^31.
-        run_seed: int.
-        in_xla: bool, whether TensorFlow compiles the forward pass with XLA; in float32 the masks are the same.
-    """
-
-    def __init__(self, batch_index, run_seed=0, in_xla=False):
-        if keras.backend.backend() == "tensorflow":  # once for all dropouts: see `ScopedSeed.next`
-            batch_index = ops.cast(batch_index, "int32")
-        self.words, self.in_xla = (batch_index, run_seed), in_xla
-
-    def __enter__(self):
-        self._outer = getattr(_scope, "words", None), is_compiled()
-        _scope.words, _scope.in_xla = self.words, self.in_xla
-        return self
-
-    def __exit__(self, *_):
-        _scope.words, _scope.in_xla = self._outer
-
-
-def is_compiled():
-    """Returns whether the forward pass around this is one that XLA compiles: see `dropout_seed`."""
-    return getattr(_scope, "in_xla", False)
-
-
-class repeated_call:
-    """Context of one of several calls of the same layer in a forward pass; each `Dropout` has another mask in each.
-
-    Args:
-        number: int, how many calls came before this one.
-    """
-
-    def __init__(self, number):
-        self.number = number
-
-    def __enter__(self):
-        self._outer = getattr(_scope, "call", 0)
-        _scope.call = self.number
-
-    def __exit__(self, *_):
-        _scope.call = self._outer
-
-
-class drawn_seeds:
-    """Context in which the `Dropout`s of a layer draw the same masks each time it is called, as recomputation must.
-
-    Their seeds are drawn where the context is made, as are those of a layer that is called once.
-
-    Args:
-        layer: keras.layers.Layer, whose own and whose parts' dropouts are meant.
-    """
-
-    def __init__(self, layer):
-        found = [part for part in layer._flatten_layers() if isinstance(part, Dropout) and part.seed_generator]
-        self.seeds = {id(part.seed_generator): part.seed_generator.next() for part in found}
-
-    def __enter__(self):
-        self._outer = getattr(_scope, "drawn", {})
-        _scope.drawn = {**self._outer, **self.seeds}
-
-    def __exit__(self, *_):
-        _scope.drawn = self._outer
-
-
-@keras.saving.register_keras_serializable("t2t_lite")
-class ScopedSeed(keras.random.SeedGenerator):
-    """A seed generator that is stateless inside `dropout_seed`, and Keras' own outside of it.
-
-    Attributes:
-        index: int, which layer of its model this is; set by `number_dropouts`, as is
-        count: int, of how many.
-    """
-
-    index, count = 0, 1
-
-    def next(self, ordered=True):
-        """Returns the next seed, shape [2]."""
-        drawn, words = getattr(_scope, "drawn", {}).get(id(self)), getattr(_scope, "words", None)
-        if drawn is not None:
-            return drawn
-        if words is None:
-            return super().next(ordered)
-        batch_index, run_seed = words
-        # Two words of 31 bits is what Keras hands on to TensorFlow: one for the batch, one for run and layer.
-        index = self.index + self.count * getattr(_scope, "call", 0)
-        layer_word = (run_seed * _LAYERS_A_RUN + index) % (2**31 - 2)
-        # TensorFlow's random operations take their seeds from the host, where it computes int32. Of int64, Keras' own
-        # choice until it hands them on, a GPU would compute them, and each dropout would wait for a copy.
-        dtype = "int32" if keras.backend.backend() == "tensorflow" else self.state.dtype
-        return ops.stack([ops.cast(word, dtype) for word in (batch_index, layer_word)])
-
-
-def has_own_generator(layer):
-    """Returns whether a layer itself draws from a generator with a state, as Keras' layers do."""
-    return any(not isinstance(generator, ScopedSeed) for generator in layer._seed_generators)
+from t2t_lite.layers.seeds import ScopedSeed, is_compiled, uniform_of_words
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -153,9 +46,9 @@ class Dropout(Layer):
 def _dropout_in_xla(inputs, rate, seed):
     """`keras.random.dropout`, as a step that XLA compiles computes it best; TensorFlow only.
 
-    In float32 the mask is that of a step that is not compiled: XLA makes a float of the upper 23 of 32 random bits, and
-    TensorFlow of the lower ones. In 16 bits, where Keras draws fewer bits anyway, the bits are a hash of each element's
-    place, which XLA computes where they are read. Drawn ones are written to memory and read again.
+    In float32 the mask is that of a step that is not compiled: see `uniform`. In 16 bits, where Keras draws fewer bits
+    anyway, the bits are a hash of each element's place, which XLA computes where they are read. Drawn ones are written
+    to memory and read again.
     """
     import tensorflow as tf
 
@@ -163,9 +56,7 @@ def _dropout_in_xla(inputs, rate, seed):
     if inputs.dtype.size < 4:
         is_kept = _hashed_bits(inputs, tf.cast(words, tf.uint32)) >= round(rate * 2**32)
     else:
-        bits = tf.random.stateless_uniform(tf.shape(inputs), words, minval=None, maxval=None, dtype=tf.uint32)
-        # The mantissa of a number from 1 to 2
-        is_kept = tf.bitcast(bits & 0x7FFFFF | 0x3F800000, tf.float32) - 1.0 >= rate
+        is_kept = uniform_of_words(tf.shape(inputs), words) >= rate
     return tf.where(is_kept, inputs * (1 / (1 - rate)), tf.zeros([], inputs.dtype))
 
 

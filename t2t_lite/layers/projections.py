@@ -4,8 +4,8 @@ from keras import ops
 
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.dense import Dense
-from t2t_lite.layers.dropout import is_compiled
 from t2t_lite.layers.keras_names import dense_initializers
+from t2t_lite.layers.seeds import is_compiled
 
 
 class Projections(Layer):

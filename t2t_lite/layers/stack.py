@@ -1,15 +1,13 @@
 """Layers one after another: the encoder, or the decoder."""
 
-import collections
-
 import keras
 
 from t2t_lite.errors import UserError
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sequences
 from t2t_lite.layers.context import Results
-from t2t_lite.layers.dropout import Dropout, drawn_seeds, has_own_generator, repeated_call
 from t2t_lite.layers.keras_names import config_of
+from t2t_lite.layers.seeds import drawn_seeds, has_own_generator, repeated_call
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -28,6 +26,8 @@ class TransformerStack(Layer):
         >>> stack(keras.ops.ones((1, 5, 8))).shape
         (1, 5, 8)
     """
+
+    runs_in_order = True  # the order in which `number_seeds` visits its layers
 
     def __init__(self, layers: list, recompute: bool = False, **kwargs):
         super().__init__(**kwargs)
@@ -170,27 +170,3 @@ def _refuse(layers, why):
             f"recompute_grad: {type(layer).__name__} {layer.name!r} {why} where it is computed again. Expected "
             "recompute_grad=False."
         )
-
-
-def number_dropouts(model):
-    """Gives each `Dropout` of a model an index of its own; call it once the model is built.
-
-    The order depends only on how the model is made, not on other models of the process. It is Keras' own
-    (`_flatten_layers`, which visits a layer's parts from the last to the first), but for the layers of a stack, which
-    come one after another.
-
-    Returns:
-        The number of dropout layers.
-    """
-    generators, seen, queue = [], set(), collections.deque(model._layers)
-    while queue:
-        layer = queue.popleft()
-        if id(layer) in seen:
-            continue
-        seen.add(id(layer))
-        if isinstance(layer, Dropout) and layer.seed_generator is not None:
-            generators.append(layer.seed_generator)
-        queue.extendleft(reversed(layer._layers) if isinstance(layer, TransformerStack) else layer._layers)
-    for index, generator in enumerate(generators):
-        generator.index, generator.count = index, len(generators)
-    return len(generators)

@@ -11,7 +11,7 @@ from t2t_lite.layers import (
     Results,
     TransformerDecoderLayer,
     TransformerEncoderLayer,
-    number_dropouts,
+    number_seeds,
 )
 from t2t_lite.layers.cache import new_ancestry, see_ancestors
 from t2t_lite.layers.masks import with_mask
@@ -101,7 +101,7 @@ class Transformer(TransformerModel):
                 layer.build(shape)
         self.encoder.build(shape)
         self.decoder.build(shape, shape)
-        number_dropouts(self)
+        number_seeds(self)
         self.built = True
 
     def call(self, inputs, training=None):

@@ -17,7 +17,7 @@ from t2t_lite.layers import (
     SpanHead,
     TokenEmbedding,
     TransformerEncoderLayer,
-    number_dropouts,
+    number_seeds,
 )
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.dense import Dense
@@ -236,7 +236,7 @@ class TransformerEncoder(TransformerModel):
         if self.class_head is not None:
             pooled = HEADS[self.config["head"]] == 1 and self.config["pooling"] == "mean_max"
             self.class_head.build((None, (2 if pooled else 1) * self.config["hidden_size"]))
-        number_dropouts(self)
+        number_seeds(self)
         self.built = True
 
     def call(self, inputs, training=None):

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from t2t_lite.layers import Context, Dropout, Results, TransformerDecoderLayer, number_dropouts
+from t2t_lite.layers import Context, Dropout, Results, TransformerDecoderLayer, number_seeds
 from t2t_lite.layers.cache import new_ancestry, see_ancestors, see_prompt
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.layers.positions import POSITIONS
@@ -117,7 +117,7 @@ class TransformerLM(TransformerModel):
         for layer in (self.decoder_position, self.decoder, self.decoder_norm):
             if layer is not None:
                 layer.build(shape)
-        number_dropouts(self)
+        number_seeds(self)
         self.built = True
 
     def call(self, inputs, training=None):

@@ -76,7 +76,7 @@ def test_recomputed_costs_have_the_gradient_of_kept_ones(compiled):
         keras.utils.set_random_seed(3)
         stack = layers.TransformerStack(priced(layer=layers.TransformerDecoderLayer), recompute=recompute)
         stack.build(X.shape)
-        layers.number_dropouts(stack)
+        layers.number_seeds(stack)
         states = [tf.constant(X[:, ::-1] * (1 + i)) for i in range(2)]
 
         def gradients(stack=stack, states=states):

@@ -73,7 +73,7 @@ def test_each_place_of_a_layer_has_masks_of_its_own():
 
     one, two = Same(), Same()
     stack = layers.TransformerStack([one, one, two, one])
-    assert layers.number_dropouts(stack) == 2
+    assert layers.number_seeds(stack) == 2
     with layers.dropout_seed(5, 1):
         _, (_, *masks) = stack(np.ones((1, 20, 20), "float32"), return_hidden_states=True, training=True)
     for i, mask in enumerate(masks):
@@ -90,7 +90,7 @@ def test_recomputed_activations_change_nothing(places):
     again.set_weights(kept.get_weights())
     np.testing.assert_allclose(array(again(X)), expected, atol=1e-6)
     for stack in (kept, again):
-        layers.number_dropouts(stack)
+        layers.number_seeds(stack)
     with layers.dropout_seed(5, 1):
         np.testing.assert_allclose(array(again(X, training=True)), array(kept(X, training=True)), atol=1e-6)
 
@@ -142,7 +142,7 @@ def test_dropouts_are_numbered_as_if_the_model_held_the_layers_itself():
         parts = encoder_layers(3, attention_dropout=0.1)
         for part in parts:
             part.build(X.shape)
-        layers.number_dropouts(Flat(parts, stacked))
+        layers.number_seeds(Flat(parts, stacked))
         residuals = [getattr(part, name) for part in parts for name in ("self_attention", "feed_forward")]
         found.append([residual.dropout.seed_generator.index for residual in residuals])
     assert found[0] == found[1] and len(set(found[0])) == 6

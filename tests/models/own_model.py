@@ -5,7 +5,7 @@ from typing import ClassVar
 import keras
 
 from t2t_lite import registry
-from t2t_lite.layers import TokenEmbedding, TransformerEncoderLayer, TransformerStack, number_dropouts
+from t2t_lite.layers import TokenEmbedding, TransformerEncoderLayer, TransformerStack, number_seeds
 from t2t_lite.models import Transformer
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.ranges import setting
@@ -71,7 +71,7 @@ class OwnLanguageModel(SequenceModel):
         for layer in {id(layer): layer for layer in (self.embedding, self.softmax)}.values():
             layer.build()
         self.stack.build((None, None, self.config["hidden_size"]))
-        number_dropouts(self)
+        number_seeds(self)
         self.built = True
 
     def call(self, inputs, training=None):

@@ -8,7 +8,7 @@ from keras import ops
 
 from t2t_lite import registry
 from t2t_lite.data.problem import ChoppedTextProblem, VocabType
-from t2t_lite.layers import Dropout, TokenEmbedding, number_dropouts
+from t2t_lite.layers import Dropout, TokenEmbedding, number_seeds
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.ranges import setting
 
@@ -46,7 +46,7 @@ class UserMemory(SequenceModel):
     def build(self, input_shape=None):
         self.embedding.build()
         self.dense.build((None, None, self.hidden_size))
-        number_dropouts(self)
+        number_seeds(self)
         self.built = True
 
     def initial_state(self, rows, training=False):
