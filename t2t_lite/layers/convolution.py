@@ -1,0 +1,97 @@
+"""Convolution over the positions of a sequence, centred or causal, one position at a time as well."""
+
+import keras
+from keras import ops
+
+from t2t_lite.layers.base import Layer
+from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.dense import Dense
+from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers, own_initializer
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class Convolution(Layer):
+    """y_t = b + Σ_j W_j · x_{t + (j - before) · dilation}, summed over j from 0 to kernel_size - 1.
+
+    Positions that the mask hides, and those outside of the sequence, are read as zeros, so that padding of any width
+    changes nothing. (`keras.layers.Conv1D` reads padding as it is, and on a CPU TensorFlow has no gradient for its
+    dilated convolutions.) Computed as one matrix product of windows.
+
+    Args:
+        filters: int, size of the outputs.
+        kernel_size: int, positions in a window.
+        dilation: int, distance between neighbours in a window.
+        causal: bool: whether `before` is kernel_size - 1, so that a position sees itself and earlier ones; otherwise
+            it is (kernel_size - 1) // 2, which centres windows of an odd size.
+        use_bias: bool.
+        kernel_initializer, bias_initializer: see `keras.layers.Dense`. The kernel's shape is [kernel_size · size of
+            the inputs, filters]: W_0, W_1, … one below the other.
+
+    Raises:
+        ValueError: a size is not positive, or an initializer is unknown.
+    """
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: int,
+        dilation: int = 1,
+        causal: bool = False,
+        use_bias: bool = True,
+        kernel_initializer: Initializer = GLOROT,
+        bias_initializer: Initializer = "zeros",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        check_sizes(filters=filters, kernel_size=kernel_size, dilation=dilation)
+        check_initializers(kernel_initializer=kernel_initializer, bias_initializer=bias_initializer)
+        self.filters, self.kernel_size, self.dilation, self.causal = filters, kernel_size, dilation, causal
+        self.dense_options = {
+            "use_bias": use_bias,
+            "kernel_initializer": own_initializer(kernel_initializer),
+            "bias_initializer": own_initializer(bias_initializer),
+        }
+        self.input_spec = keras.InputSpec(ndim=3)
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        """Creates kernel and bias for inputs [B, T, size]."""
+        self.windows = Dense(self.filters, dtype=self.dtype_policy, name="windows", **self.dense_options)
+        self.windows.build((None, self.kernel_size * input_shape[-1]))
+        self.freeze_new_parts()
+
+    def call(self, inputs, mask=None):
+        """[B, T, size] -> [B, T, filters]; `mask`: bool [B, T], True where a position is there, or None."""
+        if mask is not None:
+            inputs = ops.where(ops.expand_dims(mask, -1), inputs, ops.zeros_like(inputs))
+        batch, length, size = ops.shape(inputs)
+        before = self.kernel_size - 1 if self.causal else (self.kernel_size - 1) // 2
+        around = before * self.dilation, (self.kernel_size - 1 - before) * self.dilation
+        padded = ops.pad(inputs, ((0, 0), around, (0, 0)))
+        starts = (j * self.dilation for j in range(self.kernel_size))
+        windows = ops.concatenate([padded[:, start : start + length] for start in starts], axis=-1)
+        outputs = self.windows(ops.reshape(windows, (-1, self.kernel_size * size)))
+        return ops.reshape(outputs, (batch, length, self.filters))
+
+    def compute_output_shape(self, input_shape):
+        """Returns [B, T, filters]."""
+        return (*input_shape[:-1], self.filters)
+
+    def first_past(self, batch, size):
+        """Returns the past of a causal convolution before the first `step`: zeros [batch, width, size]."""
+        return ops.zeros((batch, (self.kernel_size - 1) * self.dilation, size), self.compute_dtype)
+
+    def step(self, x, past):
+        """Computes the next position of a causal convolution.
+
+        Args:
+            x: [..., size], the inputs there.
+            past: [..., width, size], the inputs at the positions before: from `first_past`, or the step before.
+
+        Returns:
+            ([..., filters], the past of the next step).
+        """
+        seen = ops.concatenate([past, ops.expand_dims(ops.cast(x, past.dtype), -2)], axis=-2)
+        window = seen[..., :: self.dilation, :]
+        *rows, size = ops.shape(x)
+        return self.windows(ops.reshape(window, (*rows, self.kernel_size * size))), seen[..., 1:, :]
