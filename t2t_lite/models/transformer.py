@@ -15,6 +15,7 @@ from t2t_lite.layers import (
 )
 from t2t_lite.layers.cache import new_ancestry, see_ancestors
 from t2t_lite.layers.masks import with_mask
+from t2t_lite.models.encoder_decoder import shifted_right, tied_embeddings
 from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_parts import TransformerModel, is_token, normalized, positioned
 from t2t_lite.registry import register_model
@@ -50,23 +51,9 @@ class Transformer(TransformerModel):
     def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
         super().__init__(vocab_size, target_vocab_size, **options)
         c = self.config
-        tie_embeddings, dropout = c["tie_embeddings"], c["dropout"]
-        one_matrix = tie_embeddings and target_vocab_size is None
-        bias = {"use_bias": c["softmax_bias"]}  # the softmax's, whatever else its matrix is
-        self.input_embedding = (
-            self.make_embedding(vocab_size, "embedding", **bias)
-            if one_matrix
-            else self.make_embedding(vocab_size, "input_embedding")
-        )
-        self.target_embedding = (
-            self.input_embedding
-            if one_matrix
-            else self.make_embedding(self.target_vocab_size, "target_embedding", **(bias if tie_embeddings else {}))
-        )
-        self.softmax = (
-            self.target_embedding
-            if tie_embeddings
-            else self.make_embedding(self.target_vocab_size, "softmax_embedding", **bias)
+        dropout = c["dropout"]
+        self.input_embedding, self.target_embedding, self.softmax = tied_embeddings(
+            self.make_embedding, vocab_size, target_vocab_size, c["tie_embeddings"], use_bias=c["softmax_bias"]
         )
         self.encoder_position = self.make_position("encoder_position")
         self.decoder_position = self.make_position("decoder_position")
@@ -163,8 +150,7 @@ class Transformer(TransformerModel):
         Returns:
             (hidden [B, T, hidden], scores: a list, one {"self", "memory"} per layer; empty when not asked for).
         """
-        x = self.target_embedding(targets)
-        x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]  # the first input is the zero vector
+        x = shifted_right(self.target_embedding(targets))
         x = positioned(self.decoder_position, x)
         x = self.decoder_dropout(x, training=training)
         options = {"memory_mask": ops.expand_dims(memory["mask"], 1), "training": training}
