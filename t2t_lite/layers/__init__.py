@@ -1,5 +1,6 @@
 """Keras layers of the Transformer; all maths in `keras.ops`."""
 
+from t2t_lite.layers.adaptive_computation import AdaptiveComputation
 from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.context import Context, Results
 from t2t_lite.layers.convolution import Convolution
@@ -17,11 +18,14 @@ from t2t_lite.layers.scores.score import AttentionScore
 from t2t_lite.layers.seeds import ScopedSeed, dropout_seed, normal, number_dropouts, number_seeds, uniform
 from t2t_lite.layers.self_attention import SELF_ATTENTION, make_self_attention
 from t2t_lite.layers.stack import TransformerStack
+from t2t_lite.layers.step_signals import StepSignals
 from t2t_lite.layers.token_embedding import TokenEmbedding
 from t2t_lite.layers.transformer_layers import TransformerDecoderLayer, TransformerEncoderLayer
+from t2t_lite.layers.universal_stack import UniversalStack
 
 __all__ = [
     "SELF_ATTENTION",
+    "AdaptiveComputation",
     "AttentionScore",
     "ClassHead",
     "Context",
@@ -41,10 +45,12 @@ __all__ = [
     "ScopedSeed",
     "SinusoidalPositionEmbedding",
     "SpanHead",
+    "StepSignals",
     "TokenEmbedding",
     "TransformerDecoderLayer",
     "TransformerEncoderLayer",
     "TransformerStack",
+    "UniversalStack",
     "by_key",
     "causal_mask",
     "dropout_seed",

@@ -1,0 +1,159 @@
+"""Adaptive computation time: each position decides after how many steps it halts (Graves 2016).
+
+Mirrors `universal_transformer_act` of tensor2tensor's models/research/universal_transformer_util.py.
+"""
+
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from t2t_lite.layers.base import Layer
+from t2t_lite.layers.checks import check_positive, check_rates
+from t2t_lite.layers.dense import Dense
+from t2t_lite.layers.keras_names import GLOROT, Initializer, own_initializer
+
+ACT_TYPES = ("basic", "accumulated", "global")
+
+
+class Ponder(NamedTuple):
+    """How far each position has come.
+
+    Attributes:
+        probability: float32 [B, T], the sum of its halting probabilities; 1 once it has halted.
+        remainder: float32 [B, T], what was missing from 1 when it halted; 0 before, and where the last step came first.
+        steps: float32 [B, T], the steps in which it was running.
+    """
+
+    probability: Any
+    remainder: Any
+    steps: Any
+
+    @classmethod
+    def of(cls, inputs):
+        """Returns the state before the first step of inputs [B, T, hidden]."""
+        zeros = ops.zeros(ops.shape(inputs)[:2], "float32")
+        return cls(zeros, zeros, zeros)
+
+    def advanced(self, p, threshold):
+        """Takes one step with halting probabilities.
+
+        Args:
+            p: float32 [B, T].
+            threshold: float, 1 - ε: a position halts where the sum would be above it.
+
+        Returns:
+            (float32 weights [B, T] of the state that this step makes, 0 where a position had halted before; the new
+            Ponder).
+        """
+
+        def where(condition):
+            return ops.cast(condition, "float32")
+
+        running = where(self.probability < 1.0)
+        total = self.probability + p * running
+        halting, running = where(total > threshold) * running, where(total <= threshold) * running
+        probability = self.probability + p * running
+        remainder = self.remainder + halting * (1.0 - probability)
+        probability = probability + halting * remainder
+        return p * running + halting * remainder, Ponder(probability, remainder, self.steps + running + halting)
+
+    @property
+    def cost(self):
+        """float32 [B, T], Graves' ponder cost: steps and remainder."""
+        return self.steps + self.remainder
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class AdaptiveComputation(Layer):
+    """Halting probabilities σ(w·s + b) of the states [B, T, hidden] before a step, and the output that they weight.
+
+    With "basic" the output is a running average, w_n s_n + (1 - w_n) out_{n-1}, in which the weights of the states do
+    not sum to 1. With "accumulated" it is Graves' sum of w_n s_n, in which they do, unless a position is stopped by
+    the last step. With "global" it is that of "basic", and all positions of a row halt together: see `average`.
+
+    Args:
+        act_type: "basic", "accumulated" or "global".
+        epsilon: float in [0, 1): a position halts once its probabilities sum to more than 1 - ε.
+        bias_init: float, initial value of b.
+        cost_weight: float, of a position's ponder cost in the loss; 0: none.
+        kernel_initializer: of w: see `keras.layers.Dense`.
+
+    Raises:
+        ValueError: another type, or ε or the weight out of its range.
+    """
+
+    def __init__(
+        self,
+        act_type: str = "basic",
+        epsilon: float = 0.01,
+        bias_init: float = 1.0,
+        cost_weight: float = 0.01,
+        kernel_initializer: Initializer = GLOROT,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if act_type not in ACT_TYPES:
+            raise ValueError(f"`act_type` must be one of {', '.join(ACT_TYPES)}: received act_type={act_type!r}.")
+        check_rates(epsilon=epsilon)
+        if cost_weight != 0:
+            check_positive(cost_weight=cost_weight)
+        self.act_type = act_type
+        self.threshold = 1.0 - epsilon
+        self.cost_weight = cost_weight
+        # In the type of the weights: in 16 bits, sums near 1 - ε would be too coarse.
+        initializers = {
+            "kernel_initializer": own_initializer(kernel_initializer),
+            "bias_initializer": keras.initializers.Constant(bias_init),
+        }
+        self.gate = Dense(1, **initializers, dtype=self.variable_dtype, name="gate")
+        self.input_spec = keras.InputSpec(ndim=3)
+        self.supports_masking = True
+
+    @property
+    def has_costs(self):
+        """Whether positions have a cost."""
+        return self.cost_weight != 0
+
+    @property
+    def is_global(self):
+        """Whether all positions of a row halt together."""
+        return self.act_type == "global"
+
+    def build(self, input_shape):
+        """Creates w and b."""
+        self.gate.build(input_shape)
+
+    def call(self, inputs):
+        """Returns the halting probabilities, float32 [B, T], of states [B, T, hidden]."""
+        return ops.cast(ops.sigmoid(self.gate(inputs))[..., 0], "float32")
+
+    def compute_output_spec(self, inputs):
+        """Returns the symbolic probabilities, float32 whatever the dtype policy."""
+        return keras.KerasTensor(inputs.shape[:-1], dtype="float32")
+
+    def compute_output_shape(self, input_shape):
+        """Returns [B, T]."""
+        return input_shape[:-1]
+
+    def average(self, p, visible):
+        """Returns means of probabilities [B, T] over the positions that each one sees, for "global".
+
+        tensor2tensor takes that of all positions of the batch's width. Here padding does not count, so that a row does
+        not depend on its neighbours, nor do later positions where attention does not see them, so that what a position
+        predicts does not depend on what follows.
+
+        Args:
+            p: float32 [B, S].
+            visible: bool, broadcastable to [B, T, S].
+
+        Returns:
+            float32 [B, T].
+        """
+        seen = ops.cast(visible, "float32") * ops.expand_dims(ops.ones_like(p), 1)
+        return ops.sum(seen * ops.expand_dims(p, 1), axis=-1) / ops.maximum(ops.sum(seen, axis=-1), 1.0)
+
+    def mixed(self, output, state, weights):
+        """Returns the new output [B, T, hidden] of the one before, a step's state and its weights [B, T]."""
+        weights = ops.cast(ops.expand_dims(weights, -1), state.dtype)
+        return state * weights + (output if self.act_type == "accumulated" else output * (1.0 - weights))

@@ -1,0 +1,163 @@
+"""A universal stack is its layers again and again, with signals before each step, and halts as tensor2tensor's."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from t2t_lite import layers
+from tests.layers.act_in_numpy import act_in_numpy
+from tests.layers.equations import array
+from tests.layers.harness import MEMORY, X, check_layer
+
+OPTIONS = {"norm": "pre", "dropout": 0.3}
+
+
+def sinusoids(positions, size):
+    """tensor2tensor's `get_timing_signal_1d`."""
+    increments = np.log(1e4) / (size // 2 - 1)
+    angles = np.asarray(positions, "float64")[..., None] * np.exp(-increments * np.arange(size // 2))
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=-1)
+
+
+def encoder(halting=None, num_steps=4, recompute=False, **signals):
+    return layers.UniversalStack(
+        [layers.TransformerEncoderLayer(2, 16, **OPTIONS)],
+        num_steps,
+        layers.StepSignals(num_steps, **signals),
+        halting and layers.AdaptiveComputation(halting),
+        recompute,
+    )
+
+
+def decoder(halting=None, num_steps=4, **signals):
+    stack = layers.UniversalStack(
+        [layers.TransformerDecoderLayer(2, 16, **OPTIONS)],
+        num_steps,
+        layers.StepSignals(num_steps, **signals),
+        halting and layers.AdaptiveComputation(halting, bias_init=-0.5),
+    )
+    stack.build(X.shape, MEMORY.shape)
+    return stack
+
+
+@pytest.mark.long
+def test_contract(tmp_path):
+    init = {
+        "layers": [layers.TransformerEncoderLayer(2, 16, **OPTIONS)],
+        "num_steps": 3,
+        "signals": layers.StepSignals(3),
+        "halting": layers.AdaptiveComputation(),
+    }
+    check_layer(layers.UniversalStack, init, X, 4 + 2 + 4 + 2 + 1 + 2, tmp_path)
+
+
+def test_without_signals_and_halting_it_is_a_stack_of_one_layer_in_all_places():
+    layer = layers.TransformerEncoderLayer(2, 16, **OPTIONS)
+    tied, universal = layers.TransformerStack([layer] * 3), layers.UniversalStack([layer], 3)
+    np.testing.assert_array_equal(array(universal(X)), array(tied(X)))
+    for stack in (tied, universal):
+        layers.number_dropouts(stack)
+    with layers.dropout_seed(5, 1):  # masks, too
+        np.testing.assert_array_equal(array(universal(X, training=True)), array(tied(X, training=True)))
+
+
+def test_several_layers_take_turns_in_each_step():
+    one, two = (layers.TransformerEncoderLayer(2, 16, **OPTIONS) for _ in range(2))
+    found, scores, states = layers.UniversalStack([one, two], 2)(
+        X, return_attention_scores=True, return_hidden_states=True
+    )
+    expected = layers.TransformerStack([one, two, one, two])(X)
+    np.testing.assert_array_equal(array(found), array(expected))
+    assert (len(scores), len(states)) == (4, 5)
+
+
+@pytest.mark.parametrize("step_signal", ["learned", "sinusoid", "none"])
+def test_signals_are_those_of_tensor2tensor(step_signal):
+    signals = layers.StepSignals(4, step_signal=step_signal)
+    signals.build(X.shape)
+    for step in range(4):
+        expected = X + sinusoids(np.arange(5), 8)
+        if step_signal == "learned":
+            expected = expected + array(signals.table)[step] * 8**0.5
+        elif step_signal == "sinusoid":
+            expected = expected + sinusoids(step, 8)
+        np.testing.assert_allclose(array(signals(X, step=step)), expected, atol=1e-5)
+
+
+def test_positions_may_begin_farther_on_in_each_step():
+    """At length · step / T, of each row's own length."""
+    signals = layers.StepSignals(4, step_signal="none", position_start="step")
+    lengths = np.array([5, 3])
+    for step in range(4):
+        expected = X + sinusoids((lengths * step // 4)[:, None] + np.arange(5), 8)
+        np.testing.assert_allclose(array(signals(X, step=step, lengths=lengths)), expected, atol=1e-5)
+        at = array(signals(X[:, 2:3], step=step, position=2, lengths=lengths))
+        np.testing.assert_allclose(at, expected[:, 2:3], atol=1e-5)
+    with pytest.raises(ValueError, match="needs `lengths`"):
+        signals(X, position=2)
+
+
+def test_positions_may_begin_anywhere_in_training():
+    """Another start in each step and row, below the row's length; none outside of training."""
+    signals = layers.StepSignals(4, step_signal="none", position_start="random")
+    rows, lengths = np.zeros((400, 1, 8), "float32"), np.array([3] * 200 + [7] * 200)
+    np.testing.assert_array_equal(array(signals(rows, lengths=lengths)), array(signals(rows)))
+    table, found = sinusoids(np.arange(20), 8), []
+    with layers.dropout_seed(5, 1):
+        for step in (0, 1, 0):
+            x = array(signals(rows, step=step, lengths=lengths, training=True))
+            found.append(np.abs(x - table).sum(-1).argmin(-1))
+    assert {*found[0][:200]} == {*range(3)} and {*found[0][200:]} == {*range(7)}
+    assert (found[0] == found[2]).all() and (found[0] != found[1]).mean() > 0.5
+
+
+@pytest.mark.parametrize("act_type", ["basic", "accumulated", "global"])
+def test_halting_is_that_of_tensor2tensor(act_type):
+    stack = encoder(act_type)
+    stack.build(X.shape)
+    stack.halting.gate.set_weights([0.3 * array(stack.halting.gate.kernel), np.zeros(1)])
+    gate = array(stack.halting.gate.kernel)[:, 0], 0.0
+    expected, steps, _, _ = act_in_numpy(
+        X,
+        lambda state: array(stack.layers[0](state)),
+        lambda state, step: array(stack.signals(state, step=step)),
+        gate,
+        act_type,
+    )
+    assert act_type == "global" or len(np.unique(steps)) > 1
+    np.testing.assert_allclose(array(stack(X)), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("position_start", ["none", "step"])
+@pytest.mark.parametrize("act_type", [None, "basic", "accumulated", "global"])
+def test_steps_with_a_cache_give_the_full_pass(act_type, position_start):
+    stack = decoder(act_type, position_start=position_start)
+    mask = np.ones((2, 1, 7), "bool")
+    mask[1, 0, 4:] = False
+    full = array(stack(X, MEMORY, memory_mask=mask))
+    for append in (False, True):
+        cache, steps = stack.init_cache(MEMORY, len(X), 0 if append else X.shape[1]), []
+        for position in range(X.shape[1]):
+            seen = None if append else ops.arange(X.shape[1])[None, None] <= position
+            x, cache = stack.step(X[:, [position]], cache, None if append else position, seen, mask)
+            steps.append(array(x))
+        np.testing.assert_allclose(np.concatenate(steps, axis=1), full, atol=1e-5)
+    memories = [leaf for leaf in cache["memory"] if leaf]
+    assert len(memories) == 1 and all("memory" not in part for step in cache["steps"] for part in step)
+
+
+@pytest.mark.parametrize("act_type", [None, "basic"])
+def test_recomputed_activations_change_nothing(act_type):
+    stacks = [encoder(act_type, recompute=recompute) for recompute in (False, True)]
+    for stack in stacks:
+        stack.build(X.shape)
+        layers.number_dropouts(stack)
+        stack.set_weights(stacks[0].get_weights())
+    with layers.dropout_seed(5, 1):
+        kept, again = (array(stack(X, training=True)) for stack in stacks)
+    np.testing.assert_allclose(again, kept, atol=1e-6)
+
+
+def test_it_reads_no_prompts():
+    with pytest.raises(ValueError, match="reads no prompts"):
+        decoder().prefill(X)
