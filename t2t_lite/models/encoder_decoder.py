@@ -5,7 +5,7 @@ from keras import ops
 
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.masks import with_mask
-from t2t_lite.layers.stack import number_dropouts
+from t2t_lite.layers.seeds import number_seeds
 from t2t_lite.layers.token_embedding import TokenEmbedding
 from t2t_lite.models.sequence_model import SequenceModel
 
@@ -69,7 +69,7 @@ class EncoderDecoder(SequenceModel):
             if not embedding.built:
                 embedding.build()
         self.build_layers((None, None, self.config["hidden_size"]))
-        number_dropouts(self)
+        number_seeds(self)
         self.built = True
 
     def call(self, inputs, training=None):
