@@ -54,6 +54,10 @@ FIGURES = {
     "shapes": ("different shapes", None),
     "bleu": ("BLEU", True),
     "perplexity": ("perplexity per piece", False),
+    "nats_per_piece": ("nats per piece", False),
+    "parameters": ("weights", None),
+    "steps": ("steps", None),
+    "training_flops": ("operations of training", None),
     "nats_per_character": ("nats per character", False),
     "nats_per_note": ("nats per note", False),
     "bits_per_dim": ("bits per pixel", False),
@@ -70,8 +74,8 @@ FIGURES = {
     "differing_evaluations": ("evaluations that differ", False),
 }
 _WITHOUT_RATIOS = (
-    "bleu", "exponent", "fill", "kills", "memory_exponent", "path_length", "perplexity", "same_outputs",
-    "sequential_operations", "share", "shapes", "size_exponent", "waiting", "wrong",
+    "bleu", "exponent", "fill", "kills", "memory_exponent", "parameters", "path_length", "perplexity", "same_outputs",
+    "sequential_operations", "share", "shapes", "size_exponent", "steps", "training_flops", "waiting", "wrong",
 )  # fmt: skip
 _PACKAGES = "t2t_lite", "tensorflow", "keras", "tensorflow-text", "torch", "transformers", "ctranslate2", "numpy"
 # What a run of benchmarks itself writes does not make the code another one.
