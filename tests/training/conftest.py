@@ -1,5 +1,8 @@
 """What the tests of training share."""
 
+import functools
+import pathlib
+
 import pytest
 
 from t2t_lite import registry
@@ -15,3 +18,37 @@ def data_dir(tmp_path_factory):
     problem.max_cases = EXAMPLES
     problem.generate_data(folder, folder)
     return folder
+
+
+_STREAMS = {}  # of the runs of this process
+_READ = ("batch_size", "max_length", "min_length", "random_seed", "bpe_dropout")  # settings that make other batches
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _runs_on_the_same_records_share_their_streams():
+    """Of `PROBLEM`, whatever its records hold: half of a short run's time would go into tracing its data set.
+
+    A data set has no state: each run has an iterator of its own. What is checked while one is made is checked again
+    as soon as a file or a setting is another.
+    """
+    try:
+        from t2t_lite.data import batching
+        from tests.training.runs import PROBLEM
+    except ImportError:  # the backend is another one
+        yield
+        return
+
+    def once(make, problem, hparams, paths, encoders=None, ladder=None, **more):
+        arguments = problem, hparams, paths, encoders
+        if problem.full_name != PROBLEM or ladder:
+            return make(*arguments, *([ladder] if ladder else []), **more)
+        contents = tuple((path, pathlib.Path(path).read_bytes()) for path in paths)
+        key = make.__name__, contents, repr([hparams.get(name) for name in _READ]), repr(more)
+        if key not in _STREAMS:
+            _STREAMS[key] = make(*arguments, **more)
+        return _STREAMS[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("training_batches", "evaluation_batches"):
+            patch.setattr(batching, name, functools.partial(once, getattr(batching, name)))
+        yield
