@@ -55,7 +55,7 @@ def features_of(model, layers="last", join=None, pooling=None):
         chosen = [tf.cast(every[i], tf.float32) for i in wanted]
         joined = tf.add_n(chosen) if join == "sum" else tf.concat(chosen, -1)
         if pooling == "first":
-            return joined[:, 0]
+            return model.of_row(joined, ids) if hasattr(model, "of_row") else joined[:, 0]
         is_there = tf.cast(found["mask"], tf.float32)[..., None]
         joined = joined * is_there
         return joined if pooling is None else tf.reduce_sum(joined, 1) / tf.reduce_sum(is_there, 1)

@@ -14,34 +14,26 @@ from t2t_lite.layers import (
     LayerNormalization,
     MaskedIdsHead,
     Results,
-    SpanHead,
     TokenEmbedding,
     TransformerEncoderLayer,
     number_seeds,
 )
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.dense import Dense
-from t2t_lite.layers.encoder_heads import mean_and_maximum
 from t2t_lite.layers.keras_names import matrix_initializer, own_initializer
+from t2t_lite.models.encoder_model import EncoderModel
 from t2t_lite.models.options import shared_options
-from t2t_lite.models.transformer_parts import TransformerModel, normalized, positioned
+from t2t_lite.models.transformer_parts import normalized, positioned
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_model
 from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
 
-HEADS = {  # rank of the targets
-    "masked_lm": 2,  # the ids at masked positions, 0 elsewhere
-    "class": 1,  # a class of the text or pair
-    "tag": 2,  # a class of each position, 0 where there is none
-    "real": 1,  # a number, see `RealEncoder`
-    "span": 2,  # [B, 2]: the first and the last position of a part of the inputs, counted from 1
-}
 POOLINGS = ("first", "mean_max")
 
 
 @register_model("transformer_encoder")
 @keras.saving.register_keras_serializable("t2t_lite")
-class TransformerEncoder(TransformerModel):
+class TransformerEncoder(EncoderModel):
     """Maps ids to hidden states, and these to the logits of one head.
 
     A row of `inputs` is a text, or several, each ending in id 1 (BERT's [SEP]); the number of 1s before an id is its
@@ -66,13 +58,8 @@ class TransformerEncoder(TransformerModel):
         (3, 4)
     """
 
-    predicted_share = 0.15  # of masked ids, as many as BERT's
-
     HPARAMS: ClassVar = {
-        "head": setting(
-            "masked_lm", choices=tuple(HEADS), argument="head", fixed=True,
-            meaning="What is predicted: masked ids, a class, a tag of each position, a number or a span.",
-        ),
+        **EncoderModel.HPARAMS,
         "sentence_classes": setting(
             0, 0, 2**16, argument="sentence_classes", fixed=True,
             meaning='Classes of a second feature "sentence", such as whether it follows the first; 0: none.',
@@ -120,8 +107,7 @@ class TransformerEncoder(TransformerModel):
         c = types.SimpleNamespace(**self.config)
         if not isinstance(c.first_id, numbers.Integral) or not 0 <= c.first_id < vocab_size:
             raise ValueError(f"`first_id` must be an id from 0 to {vocab_size - 1}: received first_id={c.first_id!r}.")
-        if c.head in ("class", "tag") and (target_vocab_size is None or target_vocab_size < 2):
-            raise ValueError(f"A {c.head} head needs target_vocab_size of at least 2: received {target_vocab_size}.")
+        self.check_classes()
         counts = {name: getattr(c, name) for name in ("num_segments", "num_task_types", "sentence_classes")}
         check_sizes(**{name: count for name, count in counts.items() if count != 0})  # 0: there is none
         if c.num_hidden_groups is not None and c.num_hidden_groups > c.num_layers:
@@ -151,18 +137,14 @@ class TransformerEncoder(TransformerModel):
             )
         self.encoder = self.make_stack("encoder", TransformerEncoderLayer, c.num_layers, num_groups=c.num_hidden_groups)
         self.encoder_norm = self.make_final_norm("encoder_norm")
-        self.masked_ids_head = self.class_head = self.span_head = self.sentence_head = None
+        self.masked_ids_head = None
         if c.head == "masked_lm":
             self.supports_jit = False  # for `fit`: XLA has no logits whose number depends on the targets
             self.softmax = self.embedding
             self.masked_ids_head = MaskedIdsHead(
                 self.width, c.activation, c.norm_epsilon, matrices, name="ids_head", **own
             )
-        elif c.head == "span":
-            self.span_head = SpanHead(matrices, name="span_head", **own)
-        else:
-            classes = 1 if c.head == "real" else target_vocab_size - 1
-            self.class_head = ClassHead(classes, c.head != "tag", c.dropout, matrices, name="class_head", **own)
+        self.make_heads(matrices, c.dropout)
         if c.sentence_classes:
             self.sentence_head = ClassHead(
                 c.sentence_classes, True, dropout=0.0, kernel_initializer=matrices, name="sentence_head", **own
@@ -176,14 +158,6 @@ class TransformerEncoder(TransformerModel):
             rows, self.width, embeddings_initializer=initializer, dtype=self.dtype_policy, name=name
         )
 
-    def stacks(self):
-        """Returns the encoder."""
-        return {"inputs": self.encoder}
-
-    def token_embeddings(self):
-        """Returns the look-up of the inputs."""
-        return {"inputs": self.embedding}
-
     def head_weights(self):
         """Returns the weights of the heads, the bias of masked ids, and the table of matches, which pairs may add."""
         heads = (self.masked_ids_head, self.class_head, self.span_head, self.sentence_head)
@@ -195,27 +169,6 @@ class TransformerEncoder(TransformerModel):
         """The longest row that the table of positions has room for, int; None: no limit."""
         longest = super().max_length
         return None if longest is None else longest - 1
-
-    @property
-    def features(self):
-        """{feature: rank} of a batch: see `SequenceModel`."""
-        features = {"inputs": 2, "targets": HEADS[self.config["head"]]}
-        return features | ({"sentence": 1} if self.sentence_head else {})
-
-    @property
-    def needed_features(self):
-        """{"inputs": 2}: targets are not read, or, masked ids, read where they are given."""
-        return {"inputs": 2}
-
-    def check_inputs(self, inputs):
-        """Raises `ValueError` as `SequenceModel`, and where targets of masked ids are not of the inputs' positions."""
-        super().check_inputs(inputs)
-        if self.masked_ids_head is not None and inputs.get("targets") is not None:
-            lengths = {feature: inputs[feature].shape[1] for feature in ("inputs", "targets")}
-            if len({length for length in lengths.values() if isinstance(length, int)}) > 1:
-                raise ValueError(
-                    f"{type(self).__name__}: the lengths are {lengths}: expected a target at each position."
-                )
 
     def build(self, input_shape=None):
         """Creates all weights; `input_shape` is not used."""
@@ -230,39 +183,12 @@ class TransformerEncoder(TransformerModel):
             if layer is not None:
                 layer.build(embedded)
         self.encoder.build(hidden)
-        for layer in (self.encoder_norm, self.masked_ids_head, self.span_head, self.sentence_head):
+        for layer in (self.encoder_norm, self.masked_ids_head):
             if layer is not None:
                 layer.build(hidden)
-        if self.class_head is not None:
-            pooled = HEADS[self.config["head"]] == 1 and self.config["pooling"] == "mean_max"
-            self.class_head.build((None, (2 if pooled else 1) * self.config["hidden_size"]))
+        self.build_heads(hidden)
         number_seeds(self)
         self.built = True
-
-    def call(self, inputs, training=None):
-        """Predicts the targets.
-
-        Args:
-            inputs: dict of int ids by feature, padded with 0: "inputs" [B, S]. "targets", and where there are
-                `sentence_classes` "sentence" [B], may be there, and are not read; but those of masked ids are: the
-                head looks only at the positions with a target.
-            training: bool.
-
-        Returns:
-            float32 logits of the targets: of masked ids [N, vocab_size], the positions with a target in order, or
-            without targets [B, S, vocab_size]; of a class [B, target_vocab_size]; of tags [B, S, target_vocab_size]; of
-            a span [B, 2, 1 + S]; of a number [B, 1], its place between the lowest, 0, and the highest, 1. With
-            `sentence_classes` {"targets": these, "sentence": [B, 1 + sentence_classes]}; where there are costs a dict,
-            too: see `TransformerModel.outputs`. These are of the ids' positions, without the first one's.
-        """
-        self.check_inputs(inputs)
-        asked = {feature: {"results": Results()} for feature in self.cost_features}
-        hidden = self.encode(inputs["inputs"], training=training, **asked.get("inputs", {}))["hidden"]
-        logits, others = self.head_logits(hidden, inputs, training=training), {}
-        if self.sentence_head is not None:
-            others["sentence"] = self.sentence_head(hidden[:, 0], training=training)
-        costs = {feature: found["results"].total("cost")[:, 1:] for feature, found in asked.items()}
-        return self.outputs(logits, costs, **others)
 
     def encode(self, inputs, training=None, return_hidden_states=False, return_attention_scores=False, results=None):
         """Reads rows in both directions.
@@ -306,50 +232,17 @@ class TransformerEncoder(TransformerModel):
             result["states"] = rest.pop()
         return result
 
-    def head_logits(self, hidden, inputs, training=None):
-        """Returns the head's logits, see `call`, of `encode`'s "hidden"."""
-        if self.masked_ids_head is not None:
-            if inputs.get("targets") is None:
-                return self.ids_logits(hidden[:, 1:])
-            positions = ops.reshape(hidden[:, 1:], (-1, self.config["hidden_size"]))
-            # Not by `ops.where`, whose unstacked indices LiteRT can't hold; tensors of every backend can do this.
-            return self.ids_logits(positions[ops.reshape(inputs["targets"], (-1,)) != 0])
-        if self.span_head is not None:
-            return self.span_head(hidden[:, 1:], ops.convert_to_tensor(inputs["inputs"]) != 0)
-        if self.config["head"] == "tag":
-            return self.class_head(hidden[:, 1:], training=training)
-        if self.config["pooling"] == "first":
-            logits = self.class_head(hidden[:, 0], training=training)
-        else:
-            is_there = ops.convert_to_tensor(inputs["inputs"]) != 0
-            logits = self.class_head(mean_and_maximum(hidden[:, 1:], is_there), training=training)
-        return logits[:, 1:] if self.config["head"] == "real" else logits
+    def of_ids(self, states):
+        """See `EncoderModel`: all but the first position's."""
+        return states[:, 1:]
+
+    def of_row(self, states, inputs):
+        """See `EncoderModel`: those of the first position."""
+        return states[:, 0]
 
     def ids_logits(self, hidden):
         """[..., hidden] -> float32 [..., vocab_size], what the id at a position may be."""
         return self.embedding(self.masked_ids_head(hidden), reverse=True)
-
-    def attention_weights(self, inputs):
-        """Returns {"encoder": a list, one [B, heads, 1 + S, 1 + S] per layer}: see `models.attention_weights`."""
-        return {"encoder": self.encode(inputs["inputs"], return_attention_scores=True)["attention"]}
-
-    def compute_mask(self, inputs, mask=None):
-        """Returns None: the head's rows are those with a target already, or their loss leaves id 0 out."""
-        return None
-
-    def compute_output_spec(self, inputs, training=None):
-        """Returns symbolic logits, float32 whatever the dtype policy."""
-        rows, length = inputs["inputs"].shape
-        size = self.target_vocab_size
-        of_masked_ids = (rows, length) if inputs.get("targets") is None else (None,)
-        shape = {
-            "masked_lm": (*of_masked_ids, size), "class": (rows, size), "real": (rows, 1), "tag": (rows, length, size),
-            "span": (rows, 2, None if length is None else 1 + length),
-        }[self.config["head"]]  # fmt: skip
-        logits, others = keras.KerasTensor(shape, dtype="float32"), {}
-        if self.sentence_head is not None:
-            others["sentence"] = keras.KerasTensor((rows, 1 + self.config["sentence_classes"]), dtype="float32")
-        return self.outputs(logits, self.cost_specs(inputs), **others)
 
 
 def _in_another_segment(row, segments):

@@ -91,14 +91,14 @@ class MaskedLanguageModelTask(EncoderTask):
         """Returns the best candidates at all masks of a batch, in their order; in a graph, too.
 
         Args:
-            model: `TransformerEncoder`.
+            model: `EncoderModel`.
             ids: int32 [batch, width].
             top: int scalar, candidates per mask.
 
         Returns:
             (their probabilities, float32; their ids, int32), [masks, top] each, the most probable first.
         """
-        hidden = tf.gather_nd(model.encode(ids)["hidden"][:, 1:], tf.where(ids == self.mask[0]))
+        hidden = model.guessing_states(ids, ids == self.mask[0])
 
         def guess(start, probabilities, found):
             logits = model.ids_logits(hidden[start : start + _MASKS])

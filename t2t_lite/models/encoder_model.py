@@ -1,0 +1,194 @@
+"""What encoders share: heads over the hidden states of rows, the features of their batches, and masks."""
+
+import types
+from typing import ClassVar
+
+import keras
+from keras import ops
+
+from t2t_lite.layers import ClassHead, Results, SpanHead
+from t2t_lite.layers.encoder_heads import mean_and_maximum
+from t2t_lite.models.transformer_parts import TransformerModel
+from t2t_lite.ranges import setting
+
+HEADS = {  # rank of the targets
+    "masked_lm": 2,  # the ids at masked positions, 0 elsewhere
+    "class": 1,  # a class of the text or pair
+    "tag": 2,  # a class of each position, 0 where there is none
+    "real": 1,  # a number, see `RealEncoder`
+    "span": 2,  # [B, 2]: the first and the last position of a part of the inputs, counted from 1
+}
+
+
+class EncoderModel(TransformerModel):
+    """Base of models that read a row, ids [B, S] of texts that each end in 1, in both directions, and have a head.
+
+    One position more stands for the row as a whole. A subclass writes `encode`, whose "hidden" has states of it and of
+    the ids, `of_ids` and `of_row`, which say where these are, and `ids_logits`. Its `HPARAMS` have those of this class
+    that it needs, and its constructor calls `make_heads`.
+    """
+
+    HPARAMS: ClassVar = {
+        "head": setting(
+            "masked_lm", choices=tuple(HEADS), argument="head", fixed=True,
+            meaning="What is predicted: masked ids, a class, a tag of each position, a number or a span.",
+        ),
+    }  # fmt: skip
+
+    predicted_share = 0.15  # of masked ids, as many as BERT's
+    span_head = class_head = sentence_head = None
+
+    def check_classes(self):
+        """Raises `ValueError` if a head of classes has none."""
+        head, size = self.config["head"], self.config["target_vocab_size"]
+        if head in ("class", "tag") and (size is None or size < 2):
+            raise ValueError(f"A {head} head needs target_vocab_size of at least 2: received {size}.")
+
+    def make_heads(self, matrices, tag_dropout):
+        """Makes the head of spans, of classes or of numbers, if it is one of these.
+
+        Args:
+            matrices: initializer of the kernels.
+            tag_dropout: float, of the states from which tags are read.
+        """
+        c, own = types.SimpleNamespace(**self.config), {"dtype": self.dtype_policy}
+        if c.head == "span":
+            self.span_head = SpanHead(matrices, name="span_head", **own)
+        elif c.head != "masked_lm":
+            classes = 1 if c.head == "real" else c.target_vocab_size - 1
+            is_tag = c.head == "tag"
+            dropout = tag_dropout if is_tag else c.dropout
+            self.class_head = ClassHead(classes, not is_tag, dropout, matrices, name="class_head", **own)
+
+    def build_heads(self, hidden):
+        """Builds the heads; `hidden`: the shape of hidden states."""
+        for layer in (self.span_head, self.sentence_head):
+            if layer is not None:
+                layer.build(hidden)
+        if self.class_head is not None:
+            pooled = HEADS[self.config["head"]] == 1 and self.config.get("pooling") == "mean_max"
+            self.class_head.build((None, (2 if pooled else 1) * self.config["hidden_size"]))
+
+    def stacks(self):
+        """Returns the encoder."""
+        return {"inputs": self.encoder}
+
+    def token_embeddings(self):
+        """Returns the look-up of the inputs."""
+        return {"inputs": self.embedding}
+
+    @property
+    def features(self):
+        """{feature: rank} of a batch: see `SequenceModel`."""
+        features = {"inputs": 2, "targets": HEADS[self.config["head"]]}
+        return features | ({"sentence": 1} if self.sentence_head else {})
+
+    @property
+    def needed_features(self):
+        """{"inputs": 2}: targets are not read, or, masked ids, read where they are given."""
+        return {"inputs": 2}
+
+    def check_inputs(self, inputs):
+        """Raises `ValueError` as `SequenceModel`, and where targets of masked ids are not of the inputs' positions."""
+        super().check_inputs(inputs)
+        if self.config["head"] == "masked_lm" and inputs.get("targets") is not None:
+            of_positions = [f for f, rank in self.features.items() if rank == 2 and inputs.get(f) is not None]
+            lengths = {feature: inputs[feature].shape[1] for feature in of_positions}
+            if len({length for length in lengths.values() if isinstance(length, int)}) > 1:
+                raise ValueError(
+                    f"{type(self).__name__}: the lengths are {lengths}: expected a target at each position."
+                )
+
+    def call(self, inputs, training=None):
+        """Predicts the targets.
+
+        Args:
+            inputs: dict of int ids by feature, padded with 0: "inputs" [B, S]. "targets", and where there are
+                `sentence_classes` "sentence" [B], may be there, and are not read; but those of masked ids are: the
+                head looks only at the positions with a target.
+            training: bool.
+
+        Returns:
+            float32 logits of the targets: of masked ids [N, vocab_size], the positions with a target in order, or
+            without targets [B, S, vocab_size]; of a class [B, target_vocab_size]; of tags [B, S, target_vocab_size]; of
+            a span [B, 2, 1 + S]; of a number [B, 1], its place between the lowest, 0, and the highest, 1. With
+            `sentence_classes` {"targets": these, "sentence": [B, 1 + sentence_classes]}; where there are costs a dict,
+            too: see `TransformerModel.outputs`. These are of the ids' positions alone.
+        """
+        self.check_inputs(inputs)
+        asked = {feature: {"results": Results()} for feature in self.cost_features}
+        hidden = self.encode(inputs["inputs"], training=training, **asked.get("inputs", {}))["hidden"]
+        logits, others = self.head_logits(hidden, inputs, training=training), {}
+        if self.sentence_head is not None:
+            of_row = self.of_row(hidden, inputs["inputs"])
+            others["sentence"] = self.sentence_head(of_row, training=training)
+        costs = {feature: self.of_ids(found["results"].total("cost")) for feature, found in asked.items()}
+        return self.outputs(logits, costs, **others)
+
+    def head_logits(self, hidden, inputs, training=None):
+        """Returns the head's logits, see `call`, of `encode`'s "hidden"."""
+        of_ids = self.of_ids(hidden)
+        if self.config["head"] == "masked_lm":
+            if inputs.get("targets") is None:
+                return self.ids_logits(of_ids)
+            return self.ids_logits(self.chosen(of_ids, inputs["targets"] != 0))
+        if self.span_head is not None:
+            return self.span_head(of_ids, ops.convert_to_tensor(inputs["inputs"]) != 0)
+        if self.config["head"] == "tag":
+            return self.class_head(of_ids, training=training)
+        if self.config.get("pooling") == "mean_max":
+            is_there = ops.convert_to_tensor(inputs["inputs"]) != 0
+            logits = self.class_head(mean_and_maximum(of_ids, is_there), training=training)
+        else:
+            logits = self.class_head(self.of_row(hidden, inputs["inputs"]), training=training)
+        return logits[:, 1:] if self.config["head"] == "real" else logits
+
+    def of_ids(self, states):
+        """Returns the states [B, S, …] of the ids among those of all positions [B, 1 + S, …]."""
+        raise NotImplementedError(f"{type(self).__name__}: write of_ids.")
+
+    def of_row(self, states, inputs):
+        """Returns the states [B, …] of the positions that stand for whole rows.
+
+        Args:
+            states: [B, 1 + S, …], of all positions.
+            inputs: int ids [B, S].
+        """
+        raise NotImplementedError(f"{type(self).__name__}: write of_row.")
+
+    @staticmethod
+    def chosen(states, mask):
+        """Returns the states [N, …] of [B, T, …], those of the positions in a mask, bool [B, T], in order."""
+        # Not by `ops.where`, whose unstacked indices LiteRT can't hold; tensors of every backend can do this.
+        return ops.reshape(states, (-1, states.shape[-1]))[ops.reshape(mask, (-1,))]
+
+    def guessing_states(self, inputs, mask):
+        """Returns the states [N, hidden] from which `ids_logits` says what may stand at some positions.
+
+        Args:
+            inputs: int ids [B, S].
+            mask: bool [B, S], the N positions.
+        """
+        return self.chosen(self.of_ids(self.encode(inputs)["hidden"]), mask)
+
+    def attention_weights(self, inputs):
+        """Returns {"encoder": a list, one [B, heads, 1 + S, 1 + S] per layer}: see `models.attention_weights`."""
+        return {"encoder": self.encode(inputs["inputs"], return_attention_scores=True)["attention"]}
+
+    def compute_mask(self, inputs, mask=None):
+        """Returns None: the head's rows are those with a target already, or their loss leaves id 0 out."""
+        return None
+
+    def compute_output_spec(self, inputs, training=None):
+        """Returns symbolic logits, float32 whatever the dtype policy."""
+        rows, length = inputs["inputs"].shape
+        size = self.target_vocab_size
+        of_masked_ids = (rows, length) if inputs.get("targets") is None else (None,)
+        shape = {
+            "masked_lm": (*of_masked_ids, size), "class": (rows, size), "real": (rows, 1), "tag": (rows, length, size),
+            "span": (rows, 2, None if length is None else 1 + length),
+        }[self.config["head"]]  # fmt: skip
+        logits, others = keras.KerasTensor(shape, dtype="float32"), {}
+        if self.sentence_head is not None:
+            others["sentence"] = keras.KerasTensor((rows, 1 + self.config["sentence_classes"]), dtype="float32")
+        return self.outputs(logits, self.cost_specs(inputs), **others)
