@@ -16,6 +16,7 @@ from t2t_lite.layers.position_embedding import LearnedPositionEmbedding, Sinusoi
 from t2t_lite.layers.residual import Residual
 from t2t_lite.layers.scores.score import AttentionScore
 from t2t_lite.layers.seeds import ScopedSeed, dropout_seed, normal, number_dropouts, number_seeds, uniform
+from t2t_lite.layers.segment_attention import SegmentAttention
 from t2t_lite.layers.self_attention import SELF_ATTENTION, make_self_attention
 from t2t_lite.layers.stack import TransformerStack
 from t2t_lite.layers.step_signals import StepSignals
@@ -43,6 +44,7 @@ __all__ = [
     "RestrictedAttention",
     "Results",
     "ScopedSeed",
+    "SegmentAttention",
     "SinusoidalPositionEmbedding",
     "SpanHead",
     "StepSignals",

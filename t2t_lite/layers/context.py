@@ -51,12 +51,16 @@ class Context:
         earlier: [B, M, hidden], inputs of this layer at the M positions before those of the call, which its
             self-attention sees as well (Dai et al. 2019, "Transformer-XL"); (): there are none.
         visible: bool [B, M], which of them are there; (): all.
+        segments: int [B, S], the segment of each position; (): all are of one. See `SegmentAttention`, as of
+        places: int [B, N], where the queries of a second stream stand among the S positions; (): there is one stream.
         nonpadding: bool [B, T], which positions of the inputs count, in costs and averages; (): all.
         results: Results, to which layers add.
     """
 
     earlier: Any = ()
     visible: Any = ()
+    segments: Any = ()
+    places: Any = ()
     nonpadding: Any = ()
     results: Results = dataclasses.field(default_factory=Results)
 

@@ -54,6 +54,28 @@ class Steps(NamedTuple):
     collect = place
 
 
+class Places(NamedTuple):
+    """Queries at places of their own in each row, and S keys at the places 0 to S - 1.
+
+    Attributes:
+        places: int32 [B, N], of the queries.
+        keys: S, or None: as of `Strides`.
+    """
+
+    places: Any
+    keys: Any = None
+
+    def offsets(self, queries, keys):
+        """Returns the 2 S distances that may occur, int32 [2 S]: those of `Strides` of as many queries as keys."""
+        return ops.arange(1 - keys, keys + 1, dtype="int32")
+
+    def place(self, x):
+        """[B, heads, N, 2 S] by distance -> [B, heads, N, S] by key."""
+        keys = ops.shape(x)[-1] // 2
+        at = ops.arange(keys, dtype="int32") - ops.expand_dims(ops.cast(self.places, "int32"), -1) + (keys - 1)
+        return ops.take_along_axis(x, ops.expand_dims(at, 1), axis=-1)
+
+
 def by_key(distances, queries, keys, products):
     """Returns numbers for each query and key, […, T, S].
 

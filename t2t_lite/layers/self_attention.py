@@ -6,6 +6,7 @@ from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.attention_spelling import Word, read_kinds
 from t2t_lite.layers.kind import check_options
 from t2t_lite.layers.named_attention import LeftRelativeAttention, RelativeAttention, RestrictedAttention
+from t2t_lite.layers.segment_attention import SegmentAttention
 from t2t_lite.registry import Registries
 
 # Another kind is another entry: a class that takes the arguments of `MultiHeadAttention`, and options of its own.
@@ -14,6 +15,7 @@ SELF_ATTENTION = {
     "dot_product_relative": RelativeAttention,
     "dot_product_relative_v2": LeftRelativeAttention,
     "restricted": RestrictedAttention,
+    "relative_segments": SegmentAttention,
 }
 _REGISTERED = {  # what these names mean beside others
     "dot_product_relative": "relative",

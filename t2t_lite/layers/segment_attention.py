@@ -1,0 +1,134 @@
+"""XLNet's attention: distances, segments, and two streams (Yang et al. 2019, arXiv 1906.08237)."""
+
+import keras
+from keras import ops
+
+from t2t_lite.layers.attention import MultiHeadAttention
+from t2t_lite.layers.distances import Places, Strides
+from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.masks import check_masks, masked_softmax, merge_masks
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class SegmentAttention(MultiHeadAttention):
+    """Self-attention by content, by distance in both directions, and by whether two positions are of one segment.
+
+    score(i, j) = ((q_i + u) · k_j + (q_i + v) · W_r R_(i - j) + (q_i + b) · s_ij) / √d_k: the first two are
+    Transformer-XL's, see `MemoryScore`; s_ij is one of two learned vectors, for positions of the same segment and for
+    others (section 2.5). What the segments are, and whether there are two streams (section 2.3), the `Context` of a
+    call says. Without a context all positions are of one segment, whose vector changes no weight.
+
+    Of two streams the first S states are those that have seen themselves (the paper's h), and the others those of
+    queries (its g), which stand at `Context.places`. Both attend to the keys and values of the first ones.
+
+    Args:
+        num_heads: int, h.
+        clamp_length: int, larger distances count as this one; 0: none does.
+        position_dropout: float in [0, 1), on the sinusoids of distances.
+        **kwargs: others of `MultiHeadAttention`.
+
+    Raises:
+        ValueError: as `MultiHeadAttention`, or there is another pattern than "full".
+    """
+
+    def __init__(self, num_heads: int, clamp_length: int = 0, position_dropout: float = 0.0, **kwargs):
+        options = {"clamp_length": clamp_length, "position_dropout": position_dropout}
+        super().__init__(num_heads, **kwargs | {"score": {"type": "memory", **options}})
+        if not self.pattern.is_full:
+            raise ValueError(f"`pattern` must be 'full': received pattern={kwargs['pattern']!r}.")
+
+    def build(self, query_shape, value_shape=None, key_shape=None):
+        """Creates the weights; b and the vectors of segments are N(0, 0.02), as in the authors' code."""
+        super().build(query_shape, value_shape, key_shape)
+
+        def weight(name, *shape):
+            initializer = keras.initializers.RandomNormal(stddev=0.02)
+            return self.add_weight(name=name, shape=(*shape, self.query_size), initializer=initializer)
+
+        self.segment_bias = weight("segment_bias", self.num_heads)
+        self.segment_table = weight("segment_table", 2, self.num_heads)
+        # Of the second stream: one layer would drop the same weights of both.
+        self.query_dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="query_dropout")
+        self.freeze_new_parts()
+
+    def call(
+        self,
+        query,
+        value=None,
+        key=None,
+        attention_mask=None,
+        use_causal_mask=False,
+        context=None,
+        return_attention_scores=False,
+        training=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        mask=None,
+    ):
+        """Attends from a whole sequence, or from two streams.
+
+        Args:
+            query: [B, T, hidden]; of two streams the S states and then the N queries, [B, S + N, hidden].
+            context: None, or `Context` with segments, int [B, S], and for two streams with places, int [B, N], where
+                each query stands among the states.
+            attention_mask: bool, [B, T, S] or [B, 1, S], of two streams [B, S + N, S], True where visible.
+            value, key, use_causal_mask, return_attention_scores, training, query_mask, value_mask, key_mask, mask: as
+                `MultiHeadAttention.call`. With a context there is no other sequence than `query`.
+
+        Returns:
+            As `MultiHeadAttention.call`, weights [B, heads, T, S].
+        """
+        if context is None or isinstance(context.segments, tuple):
+            return super().call(
+                query, value, key, attention_mask, use_causal_mask, context, return_attention_scores, training,
+                query_mask, value_mask, key_mask, mask,
+            )  # fmt: skip
+        if value is not None or key is not None or use_causal_mask:
+            raise ValueError(f"{type(self).__name__}: with segments it is self-attention in both directions.")
+        check_masks(attention_mask=attention_mask)
+        segments, places = context.segments, context.places
+        length = ops.shape(segments)[1]
+        if isinstance(places, tuple):
+            heads, keys, values = self.project_alike(query)
+        else:
+            heads, (keys, values) = self.project(query, "query"), self.memory(query[:, :length])
+        merged = merge_masks((*ops.shape(heads)[:3], length), attention_mask, False)
+        streams = [(heads[:, :, :length], Strides(0), segments, self.dropout, _rows(merged, None, length))]
+        if not isinstance(places, tuple):
+            own = ops.take_along_axis(segments, ops.cast(places, "int32"), axis=1)
+            mask = _rows(merged, length, None)
+            streams.append((heads[:, :, length:], Places(places), own, self.query_dropout, mask))
+        outputs, weights = [], []
+        for heads, run, own, dropout, mask in streams:
+            scaled = heads * ops.cast(self.query_size**-0.5, heads.dtype)
+            scores = self.score.scores(self, scaled, keys, [run], training)
+            weights.append(masked_softmax(scores + self._by_segment(scaled, own, segments), mask))
+            outputs.append(ops.matmul(dropout(weights[-1], training=training), values))
+        output = self.project(_joined(outputs), "output")
+        return (output, _joined(weights)) if return_attention_scores else output
+
+    def _by_segment(self, query, own, segments):
+        """Returns the scores by segment [B, heads, T, S] of scaled queries of segments `own`, int [B, T]."""
+        bias = ops.cast(self.segment_bias, query.dtype) * ops.cast(self.query_size**-0.5, query.dtype)
+        table = ops.transpose(ops.cast(self.segment_table, query.dtype), (1, 2, 0))  # [heads, size, 2]
+        products = ops.matmul(query + ops.expand_dims(bias, 1), table)
+        same = ops.expand_dims(own, 2) == ops.expand_dims(segments, 1)
+        return ops.where(ops.expand_dims(same, 1), products[..., :1], products[..., 1:])
+
+    def flops(self, keys):
+        """See `MultiHeadAttention`; with the products with the two vectors."""
+        return super().flops(keys) + 2 * 2 * self.num_heads * self.query_size
+
+    def activations(self, keys, compute):
+        """See `MultiHeadAttention`; with the queries with b added, their two products, and which keys are alike."""
+        return super().activations(keys, compute) + self.num_heads * (self.query_size + 2) * compute + keys
+
+
+def _rows(mask, begin, end):
+    """Returns a mask's rows of some queries; one of all queries, or None, as it is."""
+    return mask if mask is None or mask.shape[2] == 1 else mask[:, :, begin:end]
+
+
+def _joined(streams):
+    return streams[0] if len(streams) == 1 else ops.concatenate(streams, axis=2)
