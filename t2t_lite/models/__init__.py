@@ -6,5 +6,7 @@ from t2t_lite.models.transformer import Transformer
 from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.models.transformer_memory import TransformerMemory
+from t2t_lite.models.xlnet import XLNet
 
 __all__ = ["EncoderDecoder", "SequenceModel", "Transformer", "TransformerEncoder", "TransformerLM", "TransformerMemory"]
+__all__ = ["SequenceModel", "Transformer", "TransformerEncoder", "TransformerLM", "TransformerMemory", "XLNet"]
