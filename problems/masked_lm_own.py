@@ -48,7 +48,7 @@ class MaskedLmOwn(LanguagemodelOwn):
         for path in (values["vocab_from"] or {}).values():
             with located(f"--vocab_from: {path}"):
                 mask_of(vocabulary_files.open_encoder(path))
-        unit, phrase_file = values["mask_unit"], values["phrase_file"]
+        unit, phrase_file = values.get("mask_unit"), values.get("phrase_file")
         if (unit == "phrase") != bool(phrase_file):
             flag = f"and --phrase_file={phrase_file}" if phrase_file else "without --phrase_file"
             raise UserError(

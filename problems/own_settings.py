@@ -111,11 +111,11 @@ SETTINGS = {
             "train_files",
             **_FILES,
             meaning="translate_own: the training corpora, each inputs,targets (.gz, .bz2, .xz), a .tsv or a .tmx: "
-            "a.en,a.de,b.tsv. parsing_english_own: one file of bracketed trees. languagemodel_own, masked_lm_own: "
-            "texts; next_sentence_own, sentence_order_own: a sentence per line, a blank line between documents. "
-            "classify_own, classify_pair_own, regress_own, regress_pair_own: lines of label<TAB>text, "
-            "label<TAB>first<TAB>second. tag_own: CoNLL's or CoNLL-U's columns. qa_own: SQuAD's JSON. image_own: "
-            "PNGs, music_own: MIDI; or folders of them.",
+            "a.en,a.de,b.tsv. parsing_english_own: one file of bracketed trees. languagemodel_own, masked_lm_own, "
+            "permutation_lm_own: texts; next_sentence_own, sentence_order_own: a sentence per line, a blank line "
+            "between documents. classify_own, classify_pair_own, regress_own, regress_pair_own: lines of "
+            "label<TAB>text, label<TAB>first<TAB>second. tag_own: CoNLL's or CoNLL-U's columns. qa_own: SQuAD's JSON. "
+            "image_own: PNGs, music_own: MIDI; or folders of them.",
         ),
         OwnSetting(
             "dev_files", **_FILES,
@@ -170,8 +170,8 @@ SETTINGS = {
         ),
         OwnSetting(
             "sequence_length", int, None, ranges.SEQUENCE_LENGTH, is_required=True,
-            meaning="languagemodel_own, music_own, masked_lm_own, next_sentence_own, sentence_order_own, qa_own: ids "
-            "in a row; 1024, 511 and, of qa_own, 383 when left out.",
+            meaning="languagemodel_own, music_own, masked_lm_own, permutation_lm_own, next_sentence_own, "
+            "sentence_order_own, qa_own: ids in a row; 1024, 511 and, of qa_own, 383 when left out.",
         ),
         OwnSetting(
             "doc_stride", int, None, ranges.SEQUENCE_LENGTH, is_required=True,

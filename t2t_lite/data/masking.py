@@ -22,7 +22,9 @@ from t2t_lite.text.vocabulary import EOS_ID
 _SHOWN_MASKED, _SHOWN_REPLACED = 0.8, 0.1
 LONGEST_NGRAM = 3
 LONGEST_PHRASE = 16  # ids
-_SPECIAL = re.compile(r"\[(PAD|UNK|CLS|SEP|MASK|unused\d+)\]|<(pad|s|/s|unk|mask|unused_?\d*)>|<\|endoftext\|>")
+_SPECIAL = re.compile(
+    r"\[(PAD|UNK|CLS|SEP|MASK|unused\d+)\]|<(pad|s|/s|unk|mask|cls|sep|eod|eop|unused_?\d*)>|<\|endoftext\|>"
+)
 
 
 def masking_of(encoder, rate, unit, phrases=()):
@@ -38,7 +40,7 @@ def masking_of(encoder, rate, unit, phrases=()):
     """
     pieces = encoder.pieces(range(encoder.vocab_size))
     mask_id, _ = mask_in(pieces)
-    ordinary = np.array([i > EOS_ID and not _SPECIAL.fullmatch(piece) for i, piece in enumerate(pieces)])
+    ordinary = ordinary_ids(pieces)
     # At the beginning of a text, within it, and after punctuation.
     encoded = {tuple(encoder.encode(space + phrase)) for phrase in phrases for space in ("", " ")}
     bracketed, mark = [encoder.encode("(" + phrase) for phrase in phrases], encoder.encode("(")
@@ -51,6 +53,11 @@ def masking_of(encoder, rate, unit, phrases=()):
         )
     continues, closes = _borders(encoder, pieces)
     return Masking(mask_id, ordinary, continues, rate, unit, encoded_phrases, closes)
+
+
+def ordinary_ids(pieces):
+    """Returns bool [V], which of a vocabulary's pieces stand for text: not padding, EOS or another special piece."""
+    return np.array([i > EOS_ID and not _SPECIAL.fullmatch(piece) for i, piece in enumerate(pieces)])
 
 
 def _borders(encoder, pieces):

@@ -27,6 +27,7 @@ class Task:
             where nothing is predicted.
         smooths_labels: bool, whether targets are ids of a vocabulary, which may be smoothed.
         labels_are_of_all_rows: bool, whether `fit_labels` are not one for each row of a batch.
+        needed_features: tuple of str, the features that a model must read for its loss to mean anything.
         is_text: bool, whether each id of the targets is predicted from those before it, so that windows may slide over
             them.
         hub_task: str, the task's name on Hugging Face's Hub.
@@ -44,6 +45,7 @@ class Task:
     sparse_targets = False
     smooths_labels = True
     labels_are_of_all_rows = False
+    needed_features = ()
     is_text = False
     hub_task = export_name = None
     inputs, output = ("inputs",), "outputs"

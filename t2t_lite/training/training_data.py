@@ -113,6 +113,12 @@ def check_reads(model, problem):
             f"{type(model).__name__}: reads {', '.join(wanted)}; {problem.full_name} has {', '.join(problem.features)} "
             f"and no such {wrong[0]!r}. Expected a model, or settings of it such as sentence_classes, for this problem."
         )
+    task = registry.task_of(problem)
+    if unread := [f for f in task.needed_features if f not in getattr(model, "features", ())]:
+        raise UserError(
+            f"{type(model).__name__}: does not read {unread[0]!r}, and would see what it is to predict of "
+            f"{problem.full_name}. Expected a model that does, such as --model={task.model}."
+        )
 
 
 def check_lengths(model, max_length, features):
