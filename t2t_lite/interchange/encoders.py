@@ -1,4 +1,4 @@
-"""Encoders from and to folders of Hugging Face: BERT and its relatives."""
+"""Encoders from and to folders of Hugging Face: BERT and its relatives, and XLNet."""
 
 import logging
 
@@ -7,22 +7,19 @@ import numpy as np
 from t2t_lite import registry
 from t2t_lite.data.text_problems.span_problem import SpanProblem
 from t2t_lite.errors import UserError
-from t2t_lite.interchange import albert_vocabulary, named_weights
+from t2t_lite.interchange import named_weights, unigram_vocabulary
 from t2t_lite.interchange.family import check, hparams_of, only
 from t2t_lite.interchange.hugging_face_folder import Folder
 from t2t_lite.interchange.hugging_face_weights import read_weights
 from t2t_lite.interchange.imported_run import write_imported_run
 from t2t_lite.interchange.named_weights import NEVER
 from t2t_lite.interchange.published_vocabulary import published, vocabulary_of
-from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID, SentencePieceEncoder
 
 _LOGGER = logging.getLogger("t2t_lite")
 _HEAD_THERE = {"real": "class"}  # a number is a single class
-_PROBLEMS = {  # by head: the possible problems of a run, the default first
-    None: ("masked_lm_own",),
-    "masked_lm": ("masked_lm_own",),
+_PROBLEMS = {  # by head other than that of words: the possible problems of a run, the default first
     "class": ("classify_own", "classify_pair_own"),
     "real": ("regress_own", "regress_pair_own"),
     "tag": ("tag_own",),
@@ -64,23 +61,26 @@ def import_encoder(family, path, config, output_dir, problem=""):
     if family.reads_two_ends and head == "span":
         _LOGGER.warning(f"{path}: RoBERTa reads two ends between question and context, here it will read one.")
     with vocabulary_of(path) as vocabulary:
-        first_position = _check_vocabulary(path, family, config, vocabulary)
-        positions = config["max_position_embeddings"] - first_position
+        _check_vocabulary(path, config, vocabulary)
         arguments |= {
-            "max_position": positions,
             "head": head or "masked_lm",
-            "first_id": vocabulary.special_ids[vocabulary.first_token],
+            family.row_id: vocabulary.special_ids[vocabulary.first_token],
             "sentence_classes": 2 if problem == family.sentence_problem else 0,
         }
-        weights.drop_rows(f"{family.weights['position']}.weight", first_position)
-        remembered = _remembered(path, config, head, positions - 1)
-        hparams = hparams_of(arguments, TransformerEncoder, registry.hparams(family.hparams_set))
+        hparams = registry.hparams(family.hparams_set)
+        if "position" in family.weights:
+            first_position = _first_position(path, family, config)
+            arguments["max_position"] = config["max_position_embeddings"] - first_position
+            weights.drop_rows(f"{family.weights['position']}.weight", first_position)
+            hparams = hparams.override_from_dict({"max_length": arguments["max_position"] - 1})
+        remembered = _remembered(path, family, config, head, hparams.max_length)
+        hparams = hparams_of(arguments, family.model, hparams)
         return write_imported_run(
             output_dir,
             problem,
             lambda own_problem, folder: own_problem.hold_vocabulary(folder, vocabulary.path, **remembered),
-            model=TransformerEncoder.REGISTERED_NAME,
-            hparams=hparams.override_from_dict({"max_length": positions - 1}),
+            model=family.model.REGISTERED_NAME,
+            hparams=hparams,
             hparams_set=family.hparams_set,
             fill=lambda model: weights.fill(model, table, vocabulary.ids, config["vocab_size"]),
         )
@@ -119,8 +119,8 @@ def _labels(path, config):
     return names
 
 
-def _check_vocabulary(folder, family, config, vocabulary):
-    """Returns the number of unused rows of the position table. Raises `UserError`."""
+def _check_vocabulary(folder, config, vocabulary):
+    """Raises `UserError` if the vocabulary is not that of the model."""
     path, published = f"{folder}/config.json", vocabulary.ids
     if -1 in published:
         lacking = ("padding", "end", "unknown text")[published.index(-1)]
@@ -128,15 +128,21 @@ def _check_vocabulary(folder, family, config, vocabulary):
     vocabulary.check_rows(path, config["vocab_size"])
     padding = config["pad_token_id"]
     check(path, "pad_token_id", padding, padding == published[PAD_ID], f"{published[PAD_ID]}, the id of padding")
-    first = family.first_position(padding)
-    least = config["max_position_embeddings"]
-    check(path, "max_position_embeddings", least, least > first + 1, f"more than {first + 1}")
+
+
+def _first_position(folder, family, config):
+    """Returns the number of unused rows of the position table. Raises `UserError` if all are."""
+    first, count = family.first_position(config["pad_token_id"]), config["max_position_embeddings"]
+    expected = f"more than {first + 1}"
+    check(f"{folder}/config.json", "max_position_embeddings", count, count > first + 1, expected)
     return first
 
 
 def _problem_name(path, family, head, has_sentences, requested):
     """Returns the name of the run's problem. Raises `UserError` if the `requested` one is not possible."""
-    possible = [name for name in _PROBLEMS[head] if not family.reads_two_ends or "pair" not in name]
+    possible = [
+        name for name in _PROBLEMS.get(head, (family.text_problem,)) if not family.reads_two_ends or "pair" not in name
+    ]
     if head == "masked_lm" and has_sentences:
         possible.insert(0, family.sentence_problem)
     if requested and requested not in possible:
@@ -145,10 +151,13 @@ def _problem_name(path, family, head, has_sentences, requested):
     return requested or possible[0]
 
 
-def _remembered(path, config, head, longest):
+def _remembered(path, family, config, head, longest):
     """Returns the settings that the run's problem stores beside its vocabulary."""
     if head in (None, "masked_lm"):
-        return {"sequence_length": longest, "mask_rate": 0.15, "mask_unit": "token"}
+        settings = {"sequence_length": longest, "mask_rate": 0.15, "mask_unit": "token"}
+        return {
+            name: value for name, value in settings.items() if name in registry.problem(family.text_problem).settings
+        }
     if head == "span":
         return {"sequence_length": min(SpanProblem.sequence_length, longest), "doc_stride": SpanProblem.doc_stride}
     if head == "real":
@@ -161,7 +170,7 @@ def encoder_folder(family, predictor):
 
     The head determines the class: masked words, with or without sentences, classes, a number, tags or spans. The
     vocabulary keeps its files and ids. Logits are the same; if only a zero vector precedes each text (`first_id=0`),
-    the embedding of the first token is zero, and the model never predicts it.
+    or follows it (`last_id=0`), the embedding of that token is zero, and the model never predicts it.
 
     Args:
         family: Family.
@@ -183,18 +192,22 @@ def encoder_folder(family, predictor):
         raise UserError(
             f"{vocabulary.path}: no token for padding, the end or unknown text. Expected a published encoder's."
         )
-    if model.config["first_id"] not in (0, first_id):
-        raise UserError(f"first_id={model.config['first_id']}: expected 0, or {first_id}, the id of {first_token}.")
+    own_id = model.config[family.row_id]
+    if own_id not in (0, first_id):
+        raise UserError(f"{family.row_id}={own_id}: expected 0, or {first_id}, the id of {first_token}.")
     first_position = family.first_position(ids[PAD_ID])
     end, table = _class(family, model)
     table = family.weights | table
     tensors = named_weights.state(named_weights.parts(model, table, family.is_transposed), ids)
-    positions = f"{table['position']}.weight"
-    tensors[positions] = np.pad(tensors[positions], [(first_position, 0), (0, 0)])
-    if model.config["first_id"] == 0:
+    if "position" in table:
+        positions = f"{table['position']}.weight"
+        tensors[positions] = np.pad(tensors[positions], [(first_position, 0), (0, 0)])
+    if own_id == 0:
         tensors[f"{table['embedding']}.weight"][ids[first_id]] = 0
-        if model.masked_ids_head is not None:
+        if model.config["head"] == "masked_lm":
             tensors[table["embedding.bias"]][ids[first_id]] = NEVER
+    for name, shape in family.zeros.items():
+        tensors.setdefault(name, np.zeros(shape(model.config), "float32"))
     if "projection" in table and model.projection is None:
         tensors[f"{table['projection']}.weight"] = np.eye(model.config["hidden_size"], dtype="float32")
         tensors[f"{table['projection']}.bias"] = np.zeros(model.config["hidden_size"], "float32")
@@ -221,7 +234,7 @@ def _class(family, model):
     """Returns (the suffix of the name of a model's class, the weights of its head)."""
     head = model.config["head"]
     ends = [end for end, (ours, _) in family.heads.items() if ours == _HEAD_THERE.get(head, head)]
-    end = ends[-1] if head == "masked_lm" and not model.config["sentence_classes"] else ends[0]
+    end = ends[-1] if head == "masked_lm" and not model.config.get("sentence_classes") else ends[0]
     return end, family.heads[end][1]
 
 
@@ -246,24 +259,24 @@ def _tokenizer_config(predictor, vocabulary):
     config = _tokenizer(predictor.encoders["inputs"], vocabulary.first_token)
     if mask:
         config["mask_token"] = mask[0]
-    config["model_max_length"] = predictor.model.config["max_position"]
+    if predictor.model.max_length is not None:
+        config["model_max_length"] = predictor.model.config["max_position"]
     config["clean_up_tokenization_spaces"] = False
     return config | vocabulary.added_settings
 
 
 def _tokenizer(encoder, first):
     """Returns the fields that depend on the kind of vocabulary."""
-    tokens = encoder.pieces([PAD_ID, EOS_ID, UNK_ID])
+    pad, end, unknown = encoder.pieces([PAD_ID, EOS_ID, UNK_ID])
     if isinstance(encoder, WordPieceEncoder):
         kind = {"tokenizer_class": "BertTokenizer", "do_lower_case": encoder.lower}
-    elif isinstance(encoder, SentencePieceEncoder):  # the rules of the model include its clean-up
-        kind = {"tokenizer_class": "AlbertTokenizer", "do_lower_case": False, "keep_accents": True}
-        tokens = albert_vocabulary.RESERVED
+    elif isinstance(encoder, SentencePieceEncoder):
+        family = unigram_vocabulary.family_of([first])
+        kind, (pad, end, unknown) = family.tokenizer, family.reserved
     else:
         kind = {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": False}
-    pad, end, unknown = tokens
-    ends = {} if isinstance(encoder, WordPieceEncoder) else {"bos_token": first, "eos_token": end}
-    return {**kind, "cls_token": first, "sep_token": end, "pad_token": pad, "unk_token": unknown, **ends}
+        kind |= {"bos_token": first, "eos_token": end}
+    return {**kind, "cls_token": first, "sep_token": end, "pad_token": pad, "unk_token": unknown}
 
 
 _USE = """```bash

@@ -144,7 +144,7 @@ class Family(NamedTuple):
         options: {argument of our model's constructor: the value of all models of the family}.
         limits: function of our model's config that returns {argument: tuple of the foreign values; None: any}, in
             addition to what follows from `fields` and `options`.
-        weights: {path of a layer or a weight of our model: foreign name}; `*` is the number of a layer.
+        weights: {path of a layer or a weight of our model: foreign name, or PerHead}; `*` is the number of a layer.
         vocabularies: (classes of encoders that its folder can hold, their name in messages).
         complete: function of (path, dict of all fields) that checks combinations of fields, and may change some.
         is_transposed: bool, whether foreign dense kernels are [outputs, inputs].
@@ -152,9 +152,13 @@ class Family(NamedTuple):
         unused: tuple of str, suffixes of the names of weights that are computed at load time, or also stored under
             another name.
         hparams_set: str, the set of its training settings; "": the default ones.
+        text_problem: str, the problem of its pretraining.
         sentence_problem: str, the problem of its pretraining with sentences, or None.
         first_position: function of the id of padding that returns the number of unused rows of the position table.
         reads_two_ends: bool, whether there are two ends between the texts of a pair.
+        row_id: str, the argument of our model that is the id of the position that stands for a whole row.
+        zeros: {foreign name: function of our model's config that returns a shape} of tensors that only some of our
+            models have, although all of the foreign ones do.
     """
 
     model_type: str
@@ -172,9 +176,12 @@ class Family(NamedTuple):
     prefix: str = ""
     unused: tuple = ()
     hparams_set: str = ""
+    text_problem: str = "masked_lm_own"
     sentence_problem: str | None = None
     first_position: Callable = lambda padding: 0
     reads_two_ends: bool = False
+    row_id: str = "first_id"
+    zeros: dict = {}  # noqa: RUF012
 
     @property
     def described(self):

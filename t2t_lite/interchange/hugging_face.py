@@ -12,8 +12,8 @@ from t2t_lite.errors import UserError, shown
 from t2t_lite.files import folders
 from t2t_lite.interchange import encoders, formats, language_models, translation_models
 from t2t_lite.interchange.families import FAMILIES, family_of
+from t2t_lite.models.encoder_model import EncoderModel
 from t2t_lite.models.transformer import Transformer
-from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.search_options import SearchOptions
 
@@ -36,7 +36,7 @@ def export_hugging_face(
     a length penalty, this requires `early_stopping="never"` (by default it stops by an estimate). Two things differ: a
     text that begins with `>>` and has a later `<<` is read as a language code, and an output is limited to 512 ids even
     if its input is short. A language model becomes a GPT2LMHeadModel or an OpenAIGPTLMHeadModel (see
-    `t2t_lite.interchange.language_models`), and an encoder a BERT or one of its relatives (see
+    `t2t_lite.interchange.language_models`), and an encoder a BERT, one of its relatives or an XLNet (see
     `t2t_lite.interchange.encoders`); beam_size and alpha have no effect there.
 
     Args:
@@ -62,7 +62,7 @@ def export_hugging_face(
     family = family_of(translator.model)
     if family.model is TransformerLM:
         folder = language_models.language_model_folder(family, translator)
-    elif family.model is TransformerEncoder:
+    elif issubclass(family.model, EncoderModel):
         folder = encoders.encoder_folder(family, translator)
     else:
         folder = translation_models.translation_folder(family, translator, beam_size, alpha)
@@ -70,9 +70,9 @@ def export_hugging_face(
 
 
 def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] = (), problem: str = "") -> str:
-    """Makes a run from a Marian, a Blenderbot of `export_hugging_face`, a GPT, or a BERT and its relatives.
+    """Makes a run from a Marian, a Blenderbot of `export_hugging_face`, a GPT, a BERT and its relatives, or an XLNet.
 
-    GPT and GPT-2 become language models (see `t2t_lite.interchange.language_models`), and BERT and its relatives
+    GPT and GPT-2 become language models (see `t2t_lite.interchange.language_models`), and BERT, its relatives and XLNet
     encoders (see `t2t_lite.interchange.encoders`). The following is about the others.
 
     The run can decode, be exported, and be fine-tuned (`--warm_start_from`). A search with `ends="top"` finds the same
@@ -113,11 +113,11 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
     family = FAMILIES[kind]
     if languages and family.model is not Transformer:
         raise UserError(f"--languages: only for models that translate. Leave it out for model_type {kind}.")
-    if problem and family.model is not TransformerEncoder:
+    if problem and not issubclass(family.model, EncoderModel):
         raise UserError(f"--problem: only for encoders. Leave it out for model_type {kind}.")
     config = family.read(config_path, document)
     if family.model is TransformerLM:
         return language_models.import_language_model(family, path, config, output_dir)
-    if family.model is TransformerEncoder:
+    if issubclass(family.model, EncoderModel):
         return encoders.import_encoder(family, path, config, output_dir, problem)
     return translation_models.import_translation_model(family, path, config, output_dir, languages)

@@ -7,6 +7,7 @@ ids have another order there: `published_ids` lists the foreign id by our id, or
 
 from typing import NamedTuple
 
+import keras
 import numpy as np
 from keras import ops
 
@@ -22,6 +23,18 @@ _KINDS = {  # attribute of a kind of layer -> its weights, and the suffixes of t
 }
 
 
+class PerHead(NamedTuple):
+    """The foreign name, in a table, of an attention's kernel that is stored as [hidden, heads, size].
+
+    Attributes:
+        name: str, whole, without a suffix for the weight.
+        is_output: bool, whether it is that of the output, which is [heads * size, hidden] here.
+    """
+
+    name: str
+    is_output: bool = False
+
+
 class WeightPart(NamedTuple):
     """One foreign tensor, and one or more weights of ours.
 
@@ -31,6 +44,7 @@ class WeightPart(NamedTuple):
         is_by_id: bool, whether rows are ids.
         is_transposed: bool, whether the tensor is [outputs, inputs], as in PyTorch's linear layers.
         is_added: bool, whether outputs of the layer are added to the hidden features.
+        heads: int, into how many the last axis of the tensor is split, as an axis before it; 0: it is not.
     """
 
     name: str
@@ -38,6 +52,7 @@ class WeightPart(NamedTuple):
     is_by_id: bool = False
     is_transposed: bool = False
     is_added: bool = False
+    heads: int = 0
 
     @property
     def feature_axis(self):
@@ -53,19 +68,24 @@ def parts(model, table, is_transposed):
 
     Args:
         model: a model with `token_embeddings`, whose rows are ids.
-        table: {path: name}.
+        table: {path: name, or PerHead}.
         is_transposed: bool, whether foreign kernels are [outputs, inputs].
     """
     by_id = [*model.token_embeddings().values()]
-    for path, name in table.items():
+    for path, entry in table.items():
         above, _, last = path.rpartition(".")
+        name = entry.name if isinstance(entry, PerHead) else entry
         for number, owner in _owners(model, above):
             tensor_name = name.replace("*", number)
-            if last == "bias":  # a weight, which need not exist here
-                yield WeightPart(tensor_name, [(owner, last)], owner in by_id)
+            if last == "bias" or isinstance(getattr(owner, last), keras.Variable):  # a bias need not exist here
+                yield WeightPart(tensor_name, [(owner, last)], last == "bias" and owner in by_id)
                 continue
             layers = [getattr(owner, attribute) for attribute in last.split("+")]
             if layers[0] is None:
+                continue
+            if isinstance(entry, PerHead):
+                of_kernel = {"is_transposed": entry.is_output, "is_added": entry.is_output, "heads": owner.num_heads}
+                yield WeightPart(tensor_name, [(layers[0], "kernel")], **of_kernel)
                 continue
             for attribute, end in next(ends for mark, ends in _KINDS.items() if hasattr(layers[0], mark)).items():
                 weights = [(layer, attribute) for layer in layers]
@@ -100,7 +120,8 @@ def state(parts, published_ids=(), change=None):
         array = np.concatenate([rows(*weight) for weight in part.weights], axis=-1)
         array = array[order] if part.is_by_id else array
         array = change(part, array) if change else array
-        tensors[part.name] = array.T if part.is_transposed else array
+        array = array.T if part.is_transposed else array
+        tensors[part.name] = array.reshape(len(array), part.heads, -1) if part.heads else array
     return tensors
 
 
@@ -122,7 +143,10 @@ def fill(parts, take, published_ids=(), num_ids=None, change=None):
             array = np.zeros(shape, "float32")
             array[order] = take(part.name, (num_ids or len(order), *shape[1:]))[: len(order)]
         else:
-            array = take(part.name, shape[::-1]).T if part.is_transposed else take(part.name, shape)
+            foreign = shape[::-1] if part.is_transposed else shape
+            stored = (foreign[0], part.heads, foreign[1] // part.heads) if part.heads else foreign
+            array = take(part.name, stored).reshape(foreign)
+            array = array.T if part.is_transposed else array
         array = change(part, array) if change else array
         for variable, value in zip(variables, np.split(array, len(variables), axis=-1), strict=True):
             variable.assign(value)

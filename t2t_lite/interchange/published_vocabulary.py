@@ -11,7 +11,7 @@ from typing import NamedTuple
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
-from t2t_lite.interchange import albert_vocabulary
+from t2t_lite.interchange import unigram_vocabulary
 from t2t_lite.interchange.family import check
 from t2t_lite.interchange.tokenizer_json import settings_of
 from t2t_lite.text.published import added_tokens
@@ -29,7 +29,7 @@ _SCHEMA = {
     **dict.fromkeys(("normalizer?", "pre_tokenizer?"), dict | None),
 }
 _CONFIG_SCHEMA = dict.fromkeys(("do_lower_case?", "keep_accents?", "add_prefix_space?"), bool | None)
-_FIRST = ("[CLS]", "<s>")
+_FIRST = ("[CLS]", "<cls>", "<s>")
 
 
 class Published(NamedTuple):
@@ -76,7 +76,7 @@ class Published(NamedTuple):
 def published(encoder):
     """Returns the Published of a TextEncoder. Raises `UserError` if Transformers has no such vocabulary."""
     if isinstance(encoder, SentencePieceEncoder):
-        return Published(encoder.path, *albert_vocabulary.published(encoder))
+        return Published(encoder.path, *unigram_vocabulary.published(encoder))
     return Published(encoder.path, encoder.published_ids, encoder.special_ids, encoder.contents)
 
 
@@ -104,7 +104,7 @@ def _in_users_words(message, work_dir, folder):
 
     def name_of_source(match):
         path = os.path.join(folder, match[1])
-        tokenizer_path, sentencepiece = os.path.join(folder, _WHOLE), os.path.join(folder, albert_vocabulary.FILE)
+        tokenizer_path, sentencepiece = os.path.join(folder, _WHOLE), os.path.join(folder, unigram_vocabulary.FILE)
         sources = (path, *([sentencepiece] if match[1].endswith(".model") else []), tokenizer_path)
         return next(filter(files.exists, sources), path)
 
@@ -114,7 +114,7 @@ def _in_users_words(message, work_dir, folder):
 def _read_folder(folder, work_dir):
     """Returns the Published of a folder; writes its files into `work_dir`."""
     sentencepiece, tokenizer_path, config = (
-        os.path.join(folder, name) for name in (albert_vocabulary.FILE, _WHOLE, _CONFIG)
+        os.path.join(folder, name) for name in (unigram_vocabulary.FILE, _WHOLE, _CONFIG)
     )
     tokenizer = files.read_json(tokenizer_path, _SCHEMA) if files.exists(tokenizer_path) else None
     settings = _settings(config, tokenizer, tokenizer_path)
@@ -122,15 +122,15 @@ def _read_folder(folder, work_dir):
     if kind is not None:
         contents = [files.read_bytes(os.path.join(folder, name)) for name in _FILES[kind]]
     elif files.exists(sentencepiece):
-        return _of_albert(settings, files.read_bytes(sentencepiece), sentencepiece, work_dir)
+        return _of_unigram(settings, files.read_bytes(sentencepiece), sentencepiece, work_dir)
     elif tokenizer is None:
-        names = ["vocab.txt", "vocab.json and merges.txt", albert_vocabulary.FILE, _WHOLE]
+        names = ["vocab.txt", "vocab.json and merges.txt", unigram_vocabulary.FILE, _WHOLE]
         raise UserError(f"{folder}: holds no vocabulary. Expected {', '.join(names[:-1])} or {names[-1]}.")
     else:
         kind = tokenizer["model"]["type"]
         if kind == _UNIGRAM:
-            return _of_albert(
-                settings, albert_vocabulary.of_tokenizer_json(tokenizer, tokenizer_path), tokenizer_path, work_dir
+            return _of_unigram(
+                settings, unigram_vocabulary.of_tokenizer_json(tokenizer, tokenizer_path), tokenizer_path, work_dir
             )
         if kind not in _FILES:
             raise UserError(
@@ -159,14 +159,14 @@ def _settings(config, tokenizer, path):
     return settings
 
 
-def _of_albert(settings, model, path, work_dir):
+def _of_unigram(settings, model, path, work_dir):
     """Writes the model into `work_dir`; returns its Published."""
     pieces = {piece.piece for piece in parse_sentencepiece(model, path).pieces}
     added = [facts["content"] for facts in settings[added_tokens.KEY].values() if facts["content"] not in pieces]
     if added:
         raise UserError(f"{path}: the added token {shown(added[0])} is no piece. Expected none beside the pieces.")
-    adopted, ids = albert_vocabulary.adopted(
-        model, path, settings.get("do_lower_case", True), settings.get("keep_accents", False)
+    adopted, ids = unigram_vocabulary.adopted(
+        model, path, settings.get("do_lower_case"), settings.get("keep_accents", False)
     )
     files.write_bytes(os.path.join(work_dir, "vocab.model"), adopted)
     return published(SentencePieceEncoder(os.path.join(work_dir, "vocab.model")))._replace(ids=ids)

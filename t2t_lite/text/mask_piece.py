@@ -2,7 +2,7 @@
 
 from t2t_lite.errors import UserError
 
-_MASKS = ("[MASK]", "<mask>")  # BERT's and RoBERTa's
+_MASKS = ("[MASK]", "<mask>")  # BERT's, and RoBERTa's and XLNet's
 _SEPARATE = "\u2581"  # SentencePiece's blank
 
 
@@ -27,10 +27,10 @@ def blank_before_mask(encoder):
 
     A SentencePiece vocabulary that was learned here encodes a text with masks like any other. If a published one
     belongs to a tokenizer with special tokens, the parts between the masks are encoded separately, as by that
-    tokenizer: ALBERT's each begin with a space.
+    tokenizer: ALBERT's and XLNet's each begin with a space.
     """
     pieces = encoder.pieces(range(encoder.vocab_size))
     mask_id, mask = mask_in(pieces)
-    if "[CLS]" in pieces or _SEPARATE not in pieces or mask_id not in encoder.encode(mask):
+    if {"[CLS]", "<cls>"} & {*pieces} or _SEPARATE not in pieces or mask_id not in encoder.encode(mask):
         return None
     return pieces.index(_SEPARATE)

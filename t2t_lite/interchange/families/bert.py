@@ -5,7 +5,7 @@ from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 
-_ACTIVATIONS = {
+ACTIVATIONS = {
     "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu", "silu": "swish",
     "swish": "swish",
 }  # fmt: skip
@@ -41,7 +41,7 @@ def fields(*more, padding=0, activation="gelu", ends=()):
         number("num_hidden_layers", "num_layers"),
         number("num_attention_heads", "num_heads", divides="hidden_size"),
         number("intermediate_size", "filter_size"),
-        choice("hidden_act", "activation", _ACTIVATIONS, usual=activation),
+        choice("hidden_act", "activation", ACTIVATIONS, usual=activation),
         rate("hidden_dropout_prob", "dropout"),
         rate("attention_probs_dropout_prob", "attention_dropout"),
         number("max_position_embeddings", "max_position"),

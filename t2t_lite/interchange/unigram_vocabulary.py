@@ -1,4 +1,4 @@
-"""ALBERT's vocabulary, a SentencePiece model behind a clean-up of text, as a SentencePiece model with our ids.
+"""The vocabularies of ALBERT and XLNet: a SentencePiece model behind a clean-up of text, as a model with our ids.
 
 Transformers replaces quotation marks, strips accents and lowercases letters before SentencePiece. Here all of this is
 part of the model's rules, so that exports have it in the graph, too.
@@ -8,6 +8,7 @@ import base64
 import os
 import tempfile
 import unicodedata
+from typing import NamedTuple
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
@@ -17,9 +18,6 @@ from t2t_lite.text.subwords import parse_sentencepiece, train_bpe, with_usual_id
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
 FILE = "spiece.model"
-# In the order that its tokenizer expects.
-_SPECIAL = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
-RESERVED = ("<pad>", "[SEP]", "<unk>")  # our first ids
 _QUOTES = {"``": '"', "''": '"'}
 _SCHEMA = {
     "model": {"vocab": [list], "unk_id": int},
@@ -30,25 +28,79 @@ _BORDER = "|"
 _CHUNK = 2**14
 
 
+class Unigram(NamedTuple):
+    """What the vocabularies of a family have in common.
+
+    Attributes:
+        name: str, of the family, with its article.
+        order: tuple of str, the first pieces as its tokenizer expects them; those of no role need not be there.
+        pad, unknown, first, end, mask: str, the special tokens, `first` that of a whole row, `end` of each text.
+        lower: bool, whether it lowercases texts unless it says otherwise.
+        tokenizer: {name: value}, what its `tokenizer_config.json` has beside the tokens.
+        ends: {role: piece} of the ends that SentencePiece itself knows, "bos" and "eos".
+    """
+
+    name: str
+    order: tuple
+    first: str
+    end: str
+    mask: str
+    lower: bool
+    tokenizer: dict
+    pad: str = "<pad>"
+    unknown: str = "<unk>"
+    ends: dict = {}  # noqa: RUF012
+
+    @property
+    def special(self):
+        """The tokens that it must have, in the tokenizer's order."""
+        roles = (self.pad, self.unknown, self.first, self.end, self.mask)
+        return tuple(token for token in self.order if token in roles)
+
+    @property
+    def reserved(self):
+        """The pieces of our first ids."""
+        return (self.pad, self.end, self.unknown)
+
+
+_CLEANED = {"do_lower_case": False, "keep_accents": True}  # the rules of the model include the clean-up
+ALBERT = Unigram(
+    "an ALBERT", ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"), first="[CLS]", end="[SEP]", mask="[MASK]", lower=True,
+    tokenizer={"tokenizer_class": "AlbertTokenizer", **_CLEANED, "bos_token": "[CLS]", "eos_token": "[SEP]"},
+)  # fmt: skip
+XLNET = Unigram(
+    "an XLNet", ("<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"),
+    first="<cls>", end="<sep>", mask="<mask>", lower=False,
+    tokenizer={"tokenizer_class": "XLNetTokenizer", **_CLEANED}, ends={"bos": "<s>", "eos": "</s>"},
+)  # fmt: skip
+
+
+def family_of(pieces):
+    """Returns the Unigram whose special tokens are among some pieces; ALBERT's if none's are."""
+    return XLNET if XLNET.first in pieces else ALBERT
+
+
 def adopted(model, path, lower, keep_accents):
     """Returns (the bytes of a SentencePiece model with our ids, list of the published ids by our id).
 
     Args:
         model: bytes of the published model.
         path: str, its name, for errors.
-        lower, keep_accents: bool, `do_lower_case` and `keep_accents` of its tokenizer.
+        lower, keep_accents: bool, `do_lower_case` and `keep_accents` of its tokenizer; None: as the family has it.
 
     Raises:
         UserError: this is not a SentencePiece model with these special tokens, or its clean-up is not supported.
     """
     proto = parse_sentencepiece(model, path)
     control = {piece.piece for piece in proto.pieces if piece.type == proto.SentencePiece.CONTROL}
-    if missing := [token for token in ("<pad>", "[CLS]", "[SEP]") if token not in control]:
-        raise UserError(f"{path}: no special token {missing[0]}. Expected the vocabulary of an ALBERT.")
+    family = family_of(control)
+    if missing := [token for token in (family.pad, family.first, family.end) if token not in control]:
+        raise UserError(f"{path}: no special token {missing[0]}. Expected the vocabulary of {family.name}.")
+    lower = family.lower if lower is None else lower
     if lower and keep_accents:
         raise UserError(f"{path}: do_lower_case=True with keep_accents=True. Expected one of them.")
     theirs = {piece.piece: i for i, piece in enumerate(proto.pieces)}
-    proto.trainer_spec.pad_piece, proto.trainer_spec.eos_piece = "<pad>", "[SEP]"
+    proto.trainer_spec.pad_piece, proto.trainer_spec.eos_piece = family.pad, family.end
     if not keep_accents:
         proto.normalizer_spec.precompiled_charsmap = _compiled(_rules(proto, lower))
     rewritten = with_usual_ids(proto.SerializeToString(deterministic=True), path)
@@ -102,13 +154,14 @@ def published(encoder):
     """
     proto = parse_sentencepiece(files.read_bytes(encoder.path), encoder.path)
     pieces = [piece.piece for piece in proto.pieces]
-    missing = [token for token in _SPECIAL if token not in pieces]
-    if missing or proto.trainer_spec.model_type != proto.trainer_spec.UNIGRAM or pieces[EOS_ID] != "[SEP]":
+    family = family_of(pieces)
+    missing = [token for token in family.special if token not in pieces]
+    if missing or proto.trainer_spec.model_type != proto.trainer_spec.UNIGRAM or pieces[EOS_ID] != family.end:
         raise UserError(
-            f"{encoder.path}: {f'no {missing[0]}' if missing else 'not an ALBERT vocabulary'}: SentencePiece in "
+            f"{encoder.path}: {f'no {missing[0]}' if missing else f'not {family.name} vocabulary'}: SentencePiece in "
             "Transformers is for vocabularies that came from there. Expected one of these, WordPiece or byte-level BPE."
         )
-    order = [pieces.index(token) for token in _SPECIAL]
+    order = [pieces.index(token) for token in family.order if token in pieces]
     order += [i for i in range(len(pieces)) if i not in order]
     ids = [0] * len(order)
     for theirs, ours in enumerate(order):
@@ -118,7 +171,11 @@ def published(encoder):
     proto.pieces.extend(reordered)
     spec = proto.trainer_spec
     spec.pad_id, spec.unk_id, spec.eos_id, spec.bos_id = ids[PAD_ID], ids[UNK_ID], -1, -1
-    special = {token: pieces.index(token) for token in _SPECIAL}
+    for role, piece in family.ends.items():
+        if piece in pieces:
+            setattr(spec, f"{role}_piece", piece)
+            setattr(spec, f"{role}_id", ids[pieces.index(piece)])
+    special = {token: pieces.index(token) for token in family.special}
     return ids, special, {FILE: proto.SerializeToString(deterministic=True)}
 
 

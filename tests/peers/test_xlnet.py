@@ -1,0 +1,123 @@
+"""XLNet against Hugging Face's classes, there and back: ids, states, logits of any factorization order, weights."""
+
+import keras
+import numpy as np
+import pytest
+import torch
+import transformers
+
+import t2t_lite
+from t2t_lite.export import export_hugging_face, import_hugging_face
+from t2t_lite.interchange.published_vocabulary import published
+from tests.interchange.xlnet_folders import CLASSES, write_xlnet
+from tests.text.published_samples import texts
+
+INPUTS = np.array([[7, 8, 9, 1, 10, 11, 1, 0, 0], [12, 13, 1, 14, 1, 0, 0, 0, 0], [20, 21, 22, 23, 24, 25, 26, 27, 1]])
+SEGMENTS = np.array([[0, 0, 0, 0, 1, 1, 1, 2, 0, 0], [0, 0, 0, 1, 1, 2, 0, 0, 0, 0], [0] * 9 + [2]])
+ORDER = np.array([[0, 2, 3, 0, 0, 1, 0, 0, 0], [0] * 9, [1, 0, 0, 0, 4, 2, 5, 3, 0]])
+LENGTHS = (INPUTS != 0).sum(1)
+
+
+@pytest.fixture(scope="module", params=CLASSES)
+def both(request, tmp_path_factory):
+    """(our Predictor, their model, their tokenizer) of a folder that Hugging Face's package has written."""
+    made = tmp_path_factory.mktemp(request.param)
+    ours, _ = write_xlnet(made / "ours", request.param, clamp_len=4)
+    config = transformers.AutoConfig.from_pretrained(ours)
+    torch.manual_seed(3)
+    model = getattr(transformers, request.param)(config).eval()
+    for name, weight in model.named_parameters():  # no weight is at a value that hides a mistake
+        is_scale = "norm" in name.lower() and name.endswith("weight")
+        torch.nn.init.normal_(weight, mean=float(is_scale), std=0.3)
+    folder = str(made / "theirs")
+    model.save_pretrained(folder)
+    tokenizer = transformers.XLNetTokenizer.from_pretrained(ours)
+    tokenizer.save_pretrained(folder)
+    import_hugging_face(folder, str(made / "run"))
+    return t2t_lite.load(str(made / "run")), model, tokenizer
+
+
+def peer_batch(predictor):
+    """Returns what their model is called with: rows with the last position, their padding, their segments."""
+    ids = np.array(published(predictor.encoders["inputs"]).ids)
+    rows = np.pad(INPUTS, ((0, 0), (0, 1)))
+    rows[np.arange(3), LENGTHS] = predictor.model.config["last_id"]
+    mask = np.arange(10) <= LENGTHS[:, None]
+    batch = {"input_ids": ids[rows], "attention_mask": mask.astype("int64"), "token_type_ids": SEGMENTS}
+    return {name: torch.tensor(array) for name, array in batch.items()}, mask, ids
+
+
+def test_ids(both):
+    predictor, _, tokenizer = both
+    encoder, ids = predictor.encoders["inputs"], published(predictor.encoders["inputs"]).ids
+    last = ids[predictor.model.config["last_id"]]
+    for text in (text for text in texts(400) if "<s>" not in text):  # there its special token, here four characters
+        theirs = tokenizer(text, split_special_tokens=True).input_ids
+        assert theirs == [*(ids[i] for i in [*encoder.encode(text), 1]), last], text
+
+
+def test_hidden_states_and_logits(both):
+    """Of a batch of texts and pairs of unequal lengths; of their padding nothing is compared."""
+    predictor, peer, _ = both
+    model = predictor.model
+    batch, mask, ids = peer_batch(predictor)
+    with torch.inference_mode():
+        found = peer(**batch, output_hidden_states=True)
+    states = model.encode(INPUTS, return_hidden_states=True)["states"]
+    for ours, theirs in zip(states, found.hidden_states, strict=True):
+        np.testing.assert_allclose(ours * mask[..., None], theirs.numpy() * mask[..., None], atol=1e-5)
+    logits, visible = keras.ops.convert_to_numpy(model({"inputs": INPUTS})), (INPUTS != 0)[..., None]
+    if model.config["head"] == "masked_lm":
+        theirs = found.logits.numpy()[:, :-1][..., ids]
+        np.testing.assert_allclose(logits * visible, theirs * visible, atol=2e-5)
+    elif model.config["head"] == "tag":
+        np.testing.assert_allclose(logits[..., 1:] * visible, found.logits.numpy()[:, :-1] * visible, atol=1e-5)
+    elif model.config["head"] == "span":
+        expected = np.stack([found.start_logits.numpy(), found.end_logits.numpy()], 1)[:, :, :-1]
+        visible = visible[:, None, :, 0]
+        np.testing.assert_allclose(logits[:, :, 1:] * visible, expected * visible, atol=1e-5)
+    else:  # there a class is read from the last column, whatever the row's length is
+        for row, length in enumerate(LENGTHS):
+            alone = {name: tensor[row : row + 1, : length + 1] for name, tensor in batch.items()}
+            with torch.inference_mode():
+                np.testing.assert_allclose(logits[row, 1:], peer(**alone).logits.numpy()[0], atol=1e-5)
+
+
+def test_logits_of_an_order(both):
+    """Of the second stream, with the same masks given to both sides as each of them takes these."""
+    predictor, peer, _ = both
+    if predictor.model.config["head"] != "masked_lm":
+        pytest.skip("of one class alone")
+    batch, _, ids = peer_batch(predictor)
+    order = np.pad(ORDER, ((0, 0), (0, 1)))
+    hidden = (order[:, None] > 0) & (order[:, None] >= order[:, :, None])  # [row, who looks, who is seen]
+    mapping = np.zeros((3, ORDER.astype(bool).sum(1).max(), 10), "float32")
+    places = [np.flatnonzero(row) for row in order]
+    for row, own in enumerate(places):
+        mapping[row, np.arange(len(own)), own] = 1
+    with torch.inference_mode():
+        found = peer(
+            **batch, perm_mask=torch.tensor(hidden.astype("float32")), target_mapping=torch.tensor(mapping)
+        ).logits.numpy()
+    expected = np.concatenate([found[row, : len(own)] for row, own in enumerate(places)])[:, ids]
+    logits = predictor.model({"inputs": INPUTS, "targets": np.where(ORDER > 0, INPUTS, 0), "order": ORDER})
+    np.testing.assert_allclose(logits, expected, atol=1e-4)
+
+
+def test_it_goes_back(both, tmp_path):
+    """As a folder that their package loads, with the same weights, ids and settings."""
+    predictor, model, tokenizer = both
+    folder = export_hugging_face(predictor, str(tmp_path / "back"))
+    again, loading = type(model).from_pretrained(folder, output_loading_info=True)
+    assert not loading["missing_keys"] and not loading["unexpected_keys"] and not loading["mismatched_keys"], loading
+    before, after = model.state_dict(), again.state_dict()
+    for name in before:
+        if not name.endswith("mask_emb") or predictor.model.config["head"] == "masked_lm":
+            assert torch.equal(before[name], after[name]), name
+    auto = "AutoModelForCausalLM" if "LMHead" in type(model).__name__ else "AutoModel" + type(model).__name__[5:]
+    assert type(getattr(transformers, auto.removesuffix("Simple")).from_pretrained(folder)) is type(model)
+    assert again.config.id2label == model.config.id2label and again.config.clamp_len == 4
+    reader = transformers.AutoTokenizer.from_pretrained(folder)
+    assert (reader.cls_token_id, reader.pad_token_id) == (tokenizer.cls_token_id, tokenizer.pad_token_id)
+    for text in [*texts(60), "Caf\u00e9 ``the''", f"the {tokenizer.mask_token} in"]:
+        assert reader(text).input_ids == tokenizer(text).input_ids, text
