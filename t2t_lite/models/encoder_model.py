@@ -116,14 +116,15 @@ class EncoderModel(TransformerModel):
             too: see `TransformerModel.outputs`. These are of the ids' positions alone.
         """
         self.check_inputs(inputs)
-        asked = {feature: {"results": Results()} for feature in self.cost_features}
-        hidden = self.encode(inputs["inputs"], training=training, **asked.get("inputs", {}))["hidden"]
+        results = {feature: Results() for feature in self.cost_features}
+        asked = {"results": results["inputs"]} if results else {}
+        hidden = self.encode(inputs["inputs"], training=training, **asked)["hidden"]
         logits, others = self.head_logits(hidden, inputs, training=training), {}
         if self.sentence_head is not None:
             of_row = self.of_row(hidden, inputs["inputs"])
             others["sentence"] = self.sentence_head(of_row, training=training)
-        costs = {feature: self.of_ids(found["results"].total("cost")) for feature, found in asked.items()}
-        return self.outputs(logits, costs, **others)
+        costs = {feature: self.of_ids(found.total("cost")) for feature, found in results.items()}
+        return self.outputs(logits, costs, results, **others)
 
     def head_logits(self, hidden, inputs, training=None):
         """Returns the head's logits, see `call`, of `encode`'s "hidden"."""

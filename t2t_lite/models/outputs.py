@@ -3,18 +3,19 @@
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
-from t2t_lite.reserved_names import BEFORE, COSTS, STATE
+from t2t_lite.reserved_names import BEFORE, COSTS, SHARES, STATE
 
 
 def named_outputs(outputs):
     """Returns (logits, costs), two dicts by feature, of what a model returned.
 
     Args:
-        outputs: logits of "targets", or a dict {feature: logits, "costs": {feature: costs}, "state": any} without or
-            with the last two.
+        outputs: logits of "targets", or a dict {feature: logits, "costs": {feature: costs}, "shares": see
+            `Sums.shares`, "state": any} without or with the last three.
     """
     logits = dict(outputs) if isinstance(outputs, dict) else {"targets": outputs}
-    logits.pop(STATE, None)
+    for name in (SHARES, STATE):
+        logits.pop(name, None)
     return logits, logits.pop(COSTS, {})
 
 

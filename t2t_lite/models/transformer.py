@@ -103,11 +103,13 @@ class Transformer(TransformerModel):
             dict: see `TransformerModel.outputs`.
         """
         self.check_inputs(inputs)  # again: fit on JAX calls this, not the model
-        asked = {feature: {"results": Results()} for feature in self.cost_features}
+        results = {feature: Results() for feature in self.cost_features}
+        asked = {feature: {"results": found} for feature, found in results.items()}
         memory = self.encode(inputs["inputs"], training=training, **asked.get("inputs", {}))
         hidden, _ = self.decode(inputs["targets"], memory, training=training, **asked.get("targets", {}))
         logits = with_mask(self.logits(hidden), is_token(inputs["targets"]))
-        return self.outputs(logits, {feature: found["results"].total("cost") for feature, found in asked.items()})
+        costs = {feature: found.total("cost") for feature, found in results.items()}
+        return self.outputs(logits, costs, results)
 
     def encode(self, inputs, training=None, return_attention_scores=False, results=None):
         """Reads the inputs.

@@ -133,11 +133,11 @@ class TransformerLM(TransformerModel):
             costs a dict: see `TransformerModel.outputs`. These are of the targets' positions alone.
         """
         self.check_inputs(inputs)  # again: fit on JAX calls this, not the model
-        hidden, _, costs = self._read(inputs, training)
-        return self.outputs(with_mask(self.logits(hidden), is_token(inputs["targets"])), costs)
+        hidden, _, *beside = self._read(inputs, training)
+        return self.outputs(with_mask(self.logits(hidden), is_token(inputs["targets"])), *beside)
 
     def _read(self, features, training=None, states=None, **options):
-        """Returns (hidden [B, T, hidden] of the targets, further results of the stack, costs by feature).
+        """Returns (hidden [B, T, hidden] of the targets, further results of the stack, costs and `Results` by feature).
 
         `states`: None, or those before the positions that are read, as arguments of the `Context` of each layer.
         """
@@ -165,7 +165,7 @@ class TransformerLM(TransformerModel):
             # Target t is predicted where the prompt's last id, or target t - 1, is read.
             at = ops.expand_dims(lengths - 1, 1) + ops.arange(length, dtype="int32")
             x, costs = take_positions(x, at), {feature: take_positions(cost, at) for feature, cost in costs.items()}
-        return normalized(x, self.decoder_norm), rest, costs
+        return normalized(x, self.decoder_norm), rest, costs, dict.fromkeys(costs, results)
 
     def _prompts(self, inputs):
         """Puts before inputs [B, P] what is read first.

@@ -92,13 +92,13 @@ class TransformerMemory(TransformerLM):
         self.check_inputs(inputs)
         visible = ops.cast(state["visible"], "bool")
         before = [{"earlier": memory, "visible": visible} for memory in state["memory"]]
-        x, (states,), costs = self._read(inputs, training, before, return_hidden_states=True)
+        x, (states,), *beside = self._read(inputs, training, before, return_hidden_states=True)
         is_there = ops.ones(ops.shape(x)[:2], "bool")
         new = {
             "memory": [_last(*pair) for pair in zip(state["memory"], states[:-1], strict=True)],
             "visible": _last(visible, is_there),
         }
-        return self.outputs(self.logits(x), costs, **{STATE: new})
+        return self.outputs(self.logits(x), *beside, **{STATE: new})
 
     def compute_mask(self, inputs, mask=None):
         """Returns bool [B, T]: True where the target is not padding; None with a state."""

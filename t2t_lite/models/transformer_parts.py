@@ -16,7 +16,7 @@ from t2t_lite.models.arguments import in_hparams_words
 from t2t_lite.models.options import described, own_options, with_options
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.ranges import own_settings
-from t2t_lite.reserved_names import COSTS
+from t2t_lite.reserved_names import COSTS, SHARES
 from t2t_lite.text.vocabulary import PAD_ID
 
 
@@ -159,12 +159,16 @@ class TransformerModel(SequenceModel):
         Args:
             logits: of the targets.
             costs: {feature: float32 [B, length]}, of `cost_features`.
+            results: {feature: Results} in training, whose "expert_use" is counted.
             **others: further outputs by their names.
 
         Returns:
-            The logits, or {"targets": logits, **others}, with "costs" if there are any: see `named_outputs`.
+            The logits, or {"targets": logits, **others}, with "costs" and "shares" if there are any: see
+            `named_outputs`.
         """
+        use = {feature: found.each("expert_use") for feature, found in (results or {}).items()}
         others |= {COSTS: costs} if costs else {}
+        others |= {SHARES: {"expert_use": use}} if any(use.values()) else {}
         return {"targets": logits, **others} if others else logits
 
     def compute_mask(self, inputs, mask=None):

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.models.outputs import labels_of, named_outputs
+from t2t_lite.reserved_names import SHARES
 from t2t_lite.training.losses import cross_entropy, squared_error
 
 
@@ -19,12 +20,15 @@ class Sums(NamedTuple):
         cost: {feature: float32 scalar}, the model's own costs.
         added: {"layers": float32 scalar}, a step's batch's share of what layers add to the loss themselves; empty if
             they add nothing.
+        shares: {name: {feature: list of float32 [n]}}, one for each layer: what a model counts in training, such as the
+            positions that each of n experts computes; empty if it counts nothing.
     """
 
     objective: dict
     nats: dict
     cost: dict
     added: dict = {}  # noqa: RUF012
+    shares: dict = {}  # noqa: RUF012
 
 
 def objective_sums(outputs, batch, label_smoothing=0.0, keeps_softmax=True):
@@ -50,6 +54,7 @@ def objective_sums(outputs, batch, label_smoothing=0.0, keeps_softmax=True):
         {feature: objective for feature, (objective, _) in each.items()},
         {feature: nats for feature, (_, nats) in each.items()},
         {f: tf.reduce_sum(tf.where(batch[f] != 0, tf.cast(cost, tf.float32), 0.0)) for f, cost in costs.items()},
+        shares=outputs.get(SHARES, {}) if isinstance(outputs, dict) else {},
     )
 
 

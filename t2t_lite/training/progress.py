@@ -77,13 +77,20 @@ def fetch(results):
     """Copies the results of steps to the host in one transfer.
 
     Args:
-        results: list of nested dicts of float32 scalars, all with the same names.
+        results: list of nested dicts of float32 scalars or vectors, all with the same names.
 
     Returns:
-        list of nested dicts of float.
+        list of nested dicts of float, or of lists of float.
     """
-    values = tf.stack(tf.nest.flatten(results)).numpy().reshape(len(results), -1)
-    return [tf.nest.pack_sequence_as(results[0], row) for row in values.tolist()]
+    leaves = tf.nest.flatten(results)
+    shapes = [tuple(getattr(leaf, "shape", ())) for leaf in leaves[: len(leaves) // len(results)]]
+    values = tf.concat([tf.reshape(leaf, [-1]) for leaf in leaves], 0) if any(shapes) else tf.stack(leaves)
+    ends = np.cumsum([max(sum(shape), 1) for shape in shapes])
+    found = []
+    for row in values.numpy().reshape(len(results), -1):
+        parts = [part.reshape(shape).tolist() for part, shape in zip(np.split(row, ends[:-1]), shapes, strict=True)]
+        found.append(tf.nest.pack_sequence_as(results[0], parts))
+    return found
 
 
 class TrainingProgress:
@@ -160,6 +167,7 @@ class TrainingProgress:
         others |= {f"cost_{feature}": value for feature, value in self._means("cost").items()}
         if last.get("added"):
             others["layer_losses"] = sum(metrics["added"]["layers"] for metrics in self._window) / len(self._window)
+        shares = self._shares()
         values = {
             "epochs": self.epochs,
             "loss": loss,
@@ -179,8 +187,11 @@ class TrainingProgress:
             "eta_seconds": self._seconds_left(step),
         }
         self._clear()
-        _LOGGER.info(self._line(step, values, others))
-        self._log.write("progress", step, **values)
+        _LOGGER.info(self._line(step, values, others) + _spread(shares))
+        self._log.write("progress", step, **values, **shares)
+        for name, layers in shares.items():
+            each = ((f"{name}/{i}/{j}", share) for i, layer in enumerate(layers) for j, share in enumerate(layer))
+            values.update(each)
         self._log.scalars(step, values)
         self._reset()
 
@@ -193,6 +204,16 @@ class TrainingProgress:
         """Returns {feature: mean per id}, over the window's steps, of the sums that have this name."""
         sums = {f: sum(metrics[name][f] for metrics in self._window) for f in self._window[0][name]}
         return {feature: total / max(self._counts[feature], 1) for feature, total in sums.items()}
+
+    def _shares(self):
+        """Returns {name_feature: list by layer of lists of shares} of what the window's steps have counted."""
+        found = {}
+        for name, features in self._window[0].get("shares", {}).items():
+            for feature in features:
+                counts = np.sum([metrics["shares"][name][feature] for metrics in self._window], axis=0)
+                sums = np.maximum(counts.sum(axis=-1, keepdims=True), 1)
+                found[f"{name}_{feature}"] = np.round(counts / sums, 4).tolist()
+        return found
 
     def _line(self, step, v, others):
         scale = f"loss scale {v['loss_scale']:,.0f}  " if "loss_scale" in v else ""
@@ -230,6 +251,12 @@ class TrainingProgress:
     def _print(text):
         with contextlib.suppress(OSError):  # a terminal that was closed: the run has yet to be saved
             print(text, end="", file=sys.stderr, flush=True)
+
+
+def _spread(shares):
+    """Returns the words of a line for {name: list by layer of lists of shares}: the least one and the largest."""
+    spreads = ((name, [share for layer in layers for share in layer]) for name, layers in shares.items())
+    return "".join(f"  {name} {min(each):.1%} to {max(each):.1%}" for name, each in spreads)
 
 
 def sentences_read(lines, step, batches_read):

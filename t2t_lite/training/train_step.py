@@ -139,9 +139,10 @@ class TrainStep:
             stop: bool, whether this machine wants to stop after the step.
 
         Returns:
-            dict of float32 scalars, on the device until they are fetched: "objective", "nats", "cost" and "added"
-            (dicts, as in `objectives.Sums`), "gradient_norm" (global, before clipping), "skipped" (1.0 if the loss or
-            the gradient was not finite, and no weight was changed), "stops" (more than 0 if any machine wants to stop);
+            dict of float32 scalars, on the device until they are fetched: "objective", "nats", "cost", "added" and
+            "shares" (dicts, as in `objectives.Sums`, the last one of vectors), "gradient_norm" (global, before
+            clipping), "skipped" (1.0 if the loss or the gradient was not finite, and no weight was changed), "stops"
+            (more than 0 if any machine wants to stop);
             in float16 also the step's "loss_scale". After `max_skipped_steps` skipped steps in a row, for which a loss
             scale is not to blame, no step changes anything.
         """

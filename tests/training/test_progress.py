@@ -137,6 +137,22 @@ def test_a_terminal_that_was_closed_ends_no_run(tmp_path, clock, monkeypatch):
     progress._clear()
 
 
+def test_shares_of_a_count_are_those_of_all_steps(tmp_path, caplog):
+    progress = TrainingProgress(RunLog(str(tmp_path)), 10, feed())
+    counts = [tf.constant([3.0, 1.0]), tf.constant([0.0, 4.0])], [tf.constant([2.0, 2.0]), tf.constant([0.0, 0.0])]
+    steps = [
+        {**result(tf.constant(2.0), tf.constant(2.0)), "shares": {"expert_use": {"inputs": layers}}}
+        for layers in counts
+    ]
+    for metrics in fetch([tf.nest.map_structure(tf.convert_to_tensor, step) for step in steps]):
+        assert metrics["nats"] == {"targets": 2.0, "inputs": 2.0} and metrics["gradient_norm"] == 1.0
+        progress.add(batches((1, 4)), metrics)
+    with caplog.at_level("INFO"):
+        progress.flush(2, 0.1)
+    assert lines(tmp_path)[0]["expert_use_inputs"] == [[0.625, 0.375], [0.0, 1.0]]
+    assert caplog.text.endswith("expert_use_inputs 0.0% to 100.0%\n")
+
+
 def test_metrics_are_fetched_by_name():
     results = [{"b": tf.constant(n + 0.5), "a": {"c": tf.constant(float(n))}} for n in range(3)]
     assert fetch(results) == [{"a": {"c": float(n)}, "b": n + 0.5} for n in range(3)]
