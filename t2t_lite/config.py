@@ -14,6 +14,8 @@ from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, LOSS_SCALE, SEED, Setting, 
 from t2t_lite.search_options import SearchOptions
 from t2t_lite.tensor2tensor_names import hparam_answer
 
+KINDS = ("self_attention_type", "ffn_layer")  # settings that name kinds of layers, which declare further settings
+
 
 @dataclasses.dataclass(eq=False)
 class HParams:
@@ -119,6 +121,11 @@ class HParams:
     attention_neighborhood: int = setting(
         0, 0, 2**20, argument="self_attention.neighborhood", fixed=True,
         meaning="Of restricted: r, how many positions each one sees.",
+    )  # fmt: skip
+    ffn_layer: str = setting(
+        "dense_relu_dense", argument="feed_forward", fixed=True,
+        meaning="Kind of feed-forward network: dense_relu_dense (the paper) or local_moe (a mixture of experts); "
+        "several, a/b, take turns over the layers.",
     )  # fmt: skip
     initializer: str = setting(
         "uniform_unit_scaling",
@@ -251,7 +258,7 @@ class HParams:
     def __setattr__(self, name: str, value: object) -> None:
         if name in _SETTINGS:
             object.__setattr__(self, name, _SETTINGS[name].typed(value))
-            if name == "self_attention_type" and self.__dict__.get("_model"):
+            if name in KINDS and self.__dict__.get("_model"):
                 self._declare(self._model)
         elif name in self.__dict__.get("_own", {}):
             self._own[name] = _storable(name, self._declared[name].typed(value))
@@ -282,7 +289,8 @@ class HParams:
     def of_model(self, model_class: type) -> Self:
         """Returns a new HParams with the settings that a model declares in its `HPARAMS`, {name: setting(…)}.
 
-        They have their defaults, or the values here. Those of kinds of attention come with `self_attention_type`.
+        They have their defaults, or the values here. Those of kinds of attention and of feed-forward layers come with
+        `self_attention_type` and `ffn_layer`.
 
         Raises:
             UserError: such a value is of another type or out of range, or a name is one of `HParams` itself.
@@ -291,10 +299,14 @@ class HParams:
         made._declare(model_class)
         return made
 
+    def kinds(self) -> dict[str, str]:
+        """Returns {name: value} of the settings that name kinds of layers, which have settings of their own."""
+        return {name: getattr(self, name) for name in KINDS}
+
     def _declare(self, model_class):
-        """Adds the settings that a model declares, and those of its kinds of attention."""
+        """Adds the settings that a model declares, and those of its kinds of layers."""
         object.__setattr__(self, "_model", model_class)
-        for name, declared in own_settings(model_class, self.self_attention_type).items():
+        for name, declared in own_settings(model_class, **self.kinds()).items():
             if name in _SETTINGS:
                 raise UserError(f"{model_class.__name__}.HPARAMS: hparam {name} exists already. Choose another name.")
             self._own[name] = declared.typed(self._own.get(name, declared.default))
@@ -384,7 +396,7 @@ _SETTINGS = settings_of(HParams)
 
 def _kinds_first(values):
     """Returns the items of a dict, that one first by which others may come to be declared."""
-    return sorted(values.items(), key=lambda item: item[0] != "self_attention_type")
+    return sorted(values.items(), key=lambda item: item[0] not in KINDS)
 
 
 def _storable(name, value):

@@ -158,14 +158,15 @@ def settings_of(cls):
     return {f.name: Setting(f.name, kinds[f.name], f.default, **f.metadata) for f in dataclasses.fields(cls)}
 
 
-def own_settings(model_class, self_attention_type=""):
+def own_settings(model_class, **kinds):
     """Returns {name: Setting} of what a model declares in its `HPARAMS`, {name: setting(…)}.
 
-    With `self_attention_type` those that its kinds of attention declare are among them: see `TransformerModel`.
+    With `kinds`, {name of a setting that names kinds of layers: value}, those that these declare are among them: see
+    `TransformerModel.kind_hparams`.
     """
     fields = getattr(model_class, "HPARAMS", {})
-    if self_attention_type and hasattr(model_class, "kind_hparams"):
-        fields = {**fields, **model_class.kind_hparams(self_attention_type)}
+    if kinds and hasattr(model_class, "kind_hparams"):
+        fields = {**fields, **model_class.kind_hparams(**kinds)}
     return {name: Setting(name, type(f.default), f.default, **f.metadata) for name, f in fields.items()}
 
 

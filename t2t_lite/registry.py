@@ -37,6 +37,7 @@ _PACKAGES = {  # of the built-in ones, and the word by which their modules regis
     "tasks": ("t2t_lite.tasks", "register_task"),
     "scores": ("t2t_lite.layers.scores", "register_score"),
     "patterns": ("t2t_lite.layers.patterns", "register_pattern"),
+    "feed-forward layers": ("t2t_lite.layers", "register_feed_forward"),
 }
 
 
@@ -197,6 +198,7 @@ class Registries:
     metrics = Registry("metrics", _check_metric)
     scores = Registry("scores")
     patterns = Registry("patterns")
+    feed_forwards = Registry("feed-forward layers")
 
 
 register_problem = Registries.problems.register
@@ -206,6 +208,7 @@ register_hparams = Registries.hparams.register
 register_ranged_hparams = Registries.ranged_hparams.register
 register_score = Registries.scores.register  # of attention: a `t2t_lite.layers.AttentionScore`
 register_pattern = Registries.patterns.register  # of attention: a `t2t_lite.layers.Pattern`
+register_feed_forward = Registries.feed_forwards.register  # a layer called as `t2t_lite.layers.FeedForward` is
 task = Registries.tasks.get  # the `Task` subclass of a name; raises `UnknownName`
 list_problems = Registries.problems.names
 list_tasks = Registries.tasks.names

@@ -8,7 +8,9 @@ from t2t_lite.layers.distances import by_key
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.encoder_heads import ClassHead, MaskedIdsHead, SpanHead
 from t2t_lite.layers.feed_forward import FeedForward
+from t2t_lite.layers.feed_forward_kinds import make_feed_forward
 from t2t_lite.layers.masks import causal_mask, masked_softmax
+from t2t_lite.layers.mixture_of_experts import MixtureOfExperts
 from t2t_lite.layers.named_attention import LeftRelativeAttention, RelativeAttention, RestrictedAttention
 from t2t_lite.layers.normalization import LayerNormalization
 from t2t_lite.layers.patterns.pattern import Pattern
@@ -37,6 +39,7 @@ __all__ = [
     "LearnedPositionEmbedding",
     "LeftRelativeAttention",
     "MaskedIdsHead",
+    "MixtureOfExperts",
     "MultiHeadAttention",
     "Pattern",
     "RelativeAttention",
@@ -56,6 +59,7 @@ __all__ = [
     "by_key",
     "causal_mask",
     "dropout_seed",
+    "make_feed_forward",
     "make_self_attention",
     "masked_softmax",
     "normal",

@@ -1,4 +1,4 @@
-"""How `self_attention_type` spells kinds of attention: `local_1d(block_length=64)+relative_v2/strided`."""
+"""How `self_attention_type` and `ffn_layer` spell kinds of layers: `local_1d(block_length=64)+relative_v2/strided`."""
 
 import re
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class Word(NamedTuple):
     options: dict
 
 
-def read_kinds(text):
+def read_kinds(text, setting="self_attention_type"):
     """Returns the kinds of a text, a list with the `Word`s of each.
 
     Kinds have / between them, their words +. Those options that are not as the hyperparameters say are in brackets
@@ -33,12 +33,12 @@ def read_kinds(text):
         separator = text[match.end() : match.end() + 1] if match else "?"
         if separator not in ("", "/", "+"):
             raise ValueError(
-                f"self_attention_type={text}: cannot read {text[match.end() if match else position :]!r}. Expected "
+                f"{setting}={text}: cannot read {text[match.end() if match else position :]!r}. Expected "
                 "such as local_1d(block_length=64)+dot_product_relative_v2, with / between those of several layers."
             )
         if position == 0 or text[position - 1] == "/":
             kinds.append([])
-        kinds[-1].append(Word(match[1], _options(text, match[1], match[2] or "")))
+        kinds[-1].append(Word(match[1], _options(f"{setting}={text}", match[1], match[2] or "")))
         position = match.end() + 1
     return kinds
 
@@ -50,7 +50,7 @@ def _options(text, word, brackets):
         option, equals, value = (part.strip() for part in spelled.partition("="))
         if not (option and equals and value) or option in options:
             raise ValueError(
-                f"self_attention_type={text}: cannot read {spelled.strip()!r} in the brackets of {word}. Expected "
+                f"{text}: cannot read {spelled.strip()!r} in the brackets of {word}. Expected "
                 "option=value, each option once, with ; between several."
             )
         options[option] = value

@@ -17,8 +17,10 @@ from t2t_lite.layers.keras_names import (
     check_initializers,
     dense_initializers,
 )
+from t2t_lite.registry import register_feed_forward
 
 
+@register_feed_forward("dense_relu_dense")
 @keras.saving.register_keras_serializable("t2t_lite")
 class FeedForward(Layer):
     """max(0, xW₁ + b₁)W₂ + b₂ at every position (paper, equation 2).

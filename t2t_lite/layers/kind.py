@@ -1,4 +1,4 @@
-"""What scores and patterns of attention share: a name, options, and the hyperparameters that set these."""
+"""What kinds of attention and of feed-forward layers share: names, options, and hyperparameters that set these."""
 
 import inspect
 from typing import ClassVar
@@ -40,3 +40,30 @@ def check_options(argument, name, options, given):
     """Raises `ValueError` for options that are not among {option: default}, or lack one without a default."""
     if given.keys() - options.keys() or inspect.Parameter.empty in {**options, **given}.values():
         raise ValueError(f"`{argument}` {name} has the options {[*options]}: received {given}.")
+
+
+def named_kinds(argument, value, own_options):
+    """Returns the value of a constructor's argument as a list of (name, all options), one per layer until they repeat.
+
+    Args:
+        argument: its name, for errors.
+        value: a kind, or a list of kinds: a name, or a dict of it and options, {"type": "local_moe", "k": 1}.
+        own_options: function of a name that returns {option: default}.
+
+    Raises:
+        ValueError: an option that the kind does not have, or one that is missing; or as `own_options`.
+    """
+    kinds, found = value if isinstance(value, list | tuple) else [value], []
+    for kind in kinds:
+        given = {"type": kind} if isinstance(kind, str) else dict(kind)
+        name = given.pop("type", None)
+        options = own_options(name)
+        check_options(argument, name, options, given)
+        found.append((name, {**options, **given}))
+    return found
+
+
+def kinds_config(named):
+    """Returns (name, all options) of kinds as such a value: a kind, or a list of several."""
+    kinds = [{"type": name, **options} if options else name for name, options in named]
+    return kinds if len(kinds) > 1 else kinds[0]

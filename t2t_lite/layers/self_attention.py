@@ -4,7 +4,7 @@ import inspect
 
 from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.attention_spelling import Word, read_kinds
-from t2t_lite.layers.kind import check_options
+from t2t_lite.layers.kind import kinds_config, named_kinds
 from t2t_lite.layers.named_attention import LeftRelativeAttention, RelativeAttention, RestrictedAttention
 from t2t_lite.layers.segment_attention import SegmentAttention
 from t2t_lite.registry import Registries
@@ -68,15 +68,7 @@ def self_attention_kinds(self_attention):
     Raises:
         ValueError: an unknown name, an option that the kind does not have, or one that is missing.
     """
-    kinds = self_attention if isinstance(self_attention, list | tuple) else [self_attention]
-    found = []
-    for kind in kinds:
-        given = {"type": kind} if isinstance(kind, str) else dict(kind)
-        name = given.pop("type", None)
-        options = own_options(name)
-        check_options("self_attention", name, options, given)
-        found.append((name, {**options, **given}))
-    return found
+    return named_kinds("self_attention", self_attention, own_options)
 
 
 def make_self_attention(self_attention, index, has_order=True, **options):
@@ -108,8 +100,7 @@ def make_self_attention(self_attention, index, has_order=True, **options):
 
 def self_attention_config(self_attention):
     """Returns what `make_self_attention` takes with all options: a kind, or a list of several."""
-    kinds = [{"type": name, **options} if options else name for name, options in self_attention_kinds(self_attention)]
-    return kinds if len(kinds) > 1 else kinds[0]
+    return kinds_config(self_attention_kinds(self_attention))
 
 
 def own_options(name):

@@ -10,3 +10,6 @@ from t2t_lite.models.xlnet import XLNet
 
 __all__ = ["EncoderDecoder", "SequenceModel", "Transformer", "TransformerEncoder", "TransformerLM", "TransformerMemory"]
 __all__ = ["SequenceModel", "Transformer", "TransformerEncoder", "TransformerLM", "TransformerMemory", "XLNet"]
+from t2t_lite.models.transformer_moe import TransformerMoe
+
+__all__ = ["SequenceModel", "Transformer", "TransformerEncoder", "TransformerLM", "TransformerMemory", "TransformerMoe"]

@@ -7,16 +7,21 @@ import keras
 
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError, shown
+from t2t_lite.layers import feed_forward_kinds, self_attention
 from t2t_lite.layers.attention_spelling import spell_kind
 from t2t_lite.layers.keras_names import config_of
-from t2t_lite.layers.self_attention import own_options, self_attention_kinds, spelled_kinds, words_of
+from t2t_lite.layers.kind import named_kinds
 
-_KINDS = "self_attention"  # the argument made of several settings, `self_attention.…`, see `_kinds`
+# {argument: its module}, arguments made of several settings, `self_attention.…`, see `_kinds`.
+_KINDS = {"self_attention": self_attention, "feed_forward": feed_forward_kinds}
 
 
-def model_settings(model_class, self_attention_type=HParams.self_attention_type):
-    """Returns {name: Setting} of all hyperparameters, with those that a model and its kinds of attention declare."""
-    return HParams(self_attention_type=self_attention_type).of_model(model_class).settings()
+def model_settings(model_class, **kinds):
+    """Returns {name: Setting} of all hyperparameters, with those that a model and its kinds of layers declare.
+
+    `kinds`: as `HParams.kinds` returns them; those that are not given are the defaults.
+    """
+    return HParams(**kinds).of_model(model_class).settings()
 
 
 def constructor_arguments(hparams, model_class):
@@ -30,7 +35,7 @@ def constructor_arguments(hparams, model_class):
         UserError: a value that has no meaning here; the message names the hyperparameter.
     """
     found, said_by, accepted = {}, {}, constructor_parameters(model_class)
-    settings = model_settings(model_class, hparams.self_attention_type)
+    settings = model_settings(model_class, **hparams.kinds())
     for name, setting in settings.items():
         if setting.argument.partition(".")[0] not in accepted:
             continue
@@ -42,9 +47,10 @@ def constructor_arguments(hparams, model_class):
                 f"{found[setting.argument]} by the one, {value} by the other. Expected two that agree."
             )
         said_by[setting.argument] = name
-    if _KINDS in found:
-        options = {argument.partition(".")[2]: found.pop(argument) for argument in [*found] if "." in argument}
-        found[_KINDS] = _kinds(found[_KINDS], options, settings.values())
+    for argument in [name for name in _KINDS if name in found]:
+        places = [name for name in found if name.startswith(f"{argument}.")]
+        options = {name.partition(".")[2]: found.pop(name) for name in places}
+        found[argument] = _kinds(argument, found[argument], options, settings.values())
     return found
 
 
@@ -80,11 +86,12 @@ def model_hparams(model, base):
             raise UserError(
                 f"activation={shown(model.config['activation'])}: hyperparameters hold names of Keras' own only."
             )
-    if _KINDS in arguments:
-        kinds = self_attention_kinds(arguments[_KINDS])
+    of_kinds = [argument for argument in _KINDS if argument in arguments]
+    for argument in of_kinds:
+        kinds = named_kinds(argument, arguments[argument], _KINDS[argument].own_options)
         options = {option: value for _, own in reversed(kinds) for option, value in own.items()}
-        arguments[_KINDS] = "/".join(spell_kind(words_of(name, own), options) for name, own in kinds)
-        arguments |= {f"{_KINDS}.{option}": value for option, value in options.items()}
+        arguments[argument] = "/".join(spell_kind(_KINDS[argument].words_of(name, own), options) for name, own in kinds)
+        arguments |= {f"{argument}.{option}": value for option, value in options.items()}
     values = {}
     for name, setting in _settings_of(type(model), arguments).items():
         if setting.argument in arguments:
@@ -92,11 +99,12 @@ def model_hparams(model, base):
             values[name] = value
             if setting.zero in base:
                 values.setdefault(setting.zero, value)
-        elif setting.argument.startswith(f"{_KINDS}."):
+        elif setting.argument.partition(".")[0] in of_kinds:
             values[name] = setting.default
     made = base.of_model(type(model)).override_from_dict(values)
-    if _KINDS in arguments and constructor_arguments(made, type(model))[_KINDS] != model.config[_KINDS]:
-        raise UserError(f"self_attention={model.config[_KINDS]}: hyperparameters have no setting of such an option.")
+    for argument in of_kinds:
+        if constructor_arguments(made, type(model))[argument] != model.config[argument]:
+            raise UserError(f"{argument}={model.config[argument]}: hyperparameters have no setting of such an option.")
     return made
 
 
@@ -108,10 +116,13 @@ def differing_settings(model, hparams):
     return {fixed[n]: (wanted[n], found[n]) for n in wanted if n in fixed and wanted[n] != found[n]}
 
 
-def in_hparams_words(error, model_class):
-    """Returns the text of a `ValueError` of the constructor, with hyperparameters named instead of its arguments."""
+def in_hparams_words(error, model_class, **kinds):
+    """Returns the text of a `ValueError` of the constructor, with hyperparameters named instead of its arguments.
+
+    `kinds`: as `HParams.kinds` returns them.
+    """
     text = str(error)
-    for name, setting in model_settings(model_class).items():
+    for name, setting in model_settings(model_class, **kinds).items():
         argument = setting.argument.rpartition(".")[2]
         if argument and not (setting.values or setting.per):
             text = re.sub(rf"(?<=`){argument}(?=`)|\b{argument}(?==)", name, text)
@@ -156,14 +167,15 @@ def to_hparam(setting, arguments):
 
 def _settings_of(model_class, arguments):
     """Returns `model_settings` of {argument of a constructor: value}."""
-    return model_settings(model_class, arguments[_KINDS]) if _KINDS in arguments else model_settings(model_class)
+    settings = [s for s in HParams().settings().values() if s.argument in _KINDS and s.argument in arguments]
+    return model_settings(model_class, **{s.name: arguments[s.argument] for s in settings})
 
 
-def _kinds(text, options, settings):
-    """Returns what `self_attention` is in a constructor: of each kind that is named the options that it has."""
-    kinds, declared = [], {s.argument.partition(".")[2]: s for s in settings if s.argument.startswith(f"{_KINDS}.")}
-    for name, spelled in spelled_kinds(text):
-        own = {option: options[option] for option in own_options(name) if option in options}
+def _kinds(argument, text, options, settings):
+    """Returns what an argument of kinds is in a constructor: of each kind that is named the options that it has."""
+    kinds, declared = [], {s.argument.partition(".")[2]: s for s in settings if s.argument.startswith(f"{argument}.")}
+    for name, spelled in _KINDS[argument].spelled_kinds(text):
+        own = {option: options[option] for option in _KINDS[argument].own_options(name) if option in options}
         own |= {o: declared[o].typed(value) if o in declared else value for o, value in spelled.items()}
         kinds.append({"type": name, **own} if own else name)
     return kinds if len(kinds) > 1 else kinds[0]

@@ -22,9 +22,11 @@ _MEANINGS = {  # of arguments that mean something else than their settings
     "norm": "Where normalizations are: post (the paper), or pre, with one more after each stack.",
     "self_attention": "Kind of self-attention, or a list of kinds that take turns over the layers: see "
     "`make_self_attention`.",
+    "feed_forward": "Kind of feed-forward network, or a list of kinds that take turns over the layers: see "
+    "`make_feed_forward`.",
     "initializer": "Initial values of the layers' matrices: see `matrix_initializer`.",
 }
-_KINDS = {"activation": str | Callable, "self_attention": str | dict | list}
+_KINDS = {"activation": str | Callable, "self_attention": str | dict | list, "feed_forward": str | dict | list}
 _RATE = Range(0, below=1)
 
 

@@ -278,7 +278,7 @@ class SequenceModel(Layer, keras.Model):
             model = cls(vocab_size, **sizes, **{**constructor_arguments(hparams, cls), **kwargs})
             model.build()
         except ValueError as error:
-            raise UserError(f"hparams: {in_hparams_words(error, cls)}") from error
+            raise UserError(f"hparams: {in_hparams_words(error, cls, **hparams.kinds())}") from error
         return model
 
     @classmethod

@@ -8,10 +8,13 @@ from keras import ops
 
 from t2t_lite.errors import UserError
 from t2t_lite.layers import FeedForward, LayerNormalization, MultiHeadAttention, TokenEmbedding, TransformerStack
+from t2t_lite.layers import feed_forward_kinds as networks
+from t2t_lite.layers import self_attention as attentions
 from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.feed_forward_kinds import PLAIN, feed_forward_config, feed_forward_kinds, make_feed_forward
 from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.positions import POSITIONS
-from t2t_lite.layers.self_attention import make_self_attention, own_hparams, self_attention_config
+from t2t_lite.layers.self_attention import make_self_attention, self_attention_config
 from t2t_lite.models.arguments import in_hparams_words
 from t2t_lite.models.options import described, own_options, with_options
 from t2t_lite.models.sequence_model import SequenceModel
@@ -43,20 +46,24 @@ class TransformerModel(SequenceModel):
         for name, option in self.OPTIONS.items():
             option.check(name, own[name])
         own["self_attention"] = self_attention_config(own["self_attention"])
+        own["feed_forward"] = feed_forward_config(own["feed_forward"])
         self.config = {"vocab_size": vocab_size, "target_vocab_size": target_vocab_size, **own}
         self.vocab_size, self.target_vocab_size = vocab_size, target_vocab_size or vocab_size
 
     @classmethod
-    def kind_hparams(cls, self_attention_type):
-        """Returns {name: setting} of what kinds of attention declare.
+    def kind_hparams(cls, self_attention_type, ffn_layer):
+        """Returns {name: setting} of what kinds of layers declare.
 
         Raises:
             UserError: an unknown kind, or one that cannot be read.
         """
-        try:
-            return own_hparams(self_attention_type)
-        except ValueError as error:
-            raise UserError(in_hparams_words(error, cls)) from error
+        settings = {}
+        for kinds, text in ((attentions, self_attention_type), (networks, ffn_layer)):
+            try:
+                settings |= kinds.own_hparams(text)
+            except ValueError as error:
+                raise UserError(in_hparams_words(error, cls)) from error
+        return settings
 
     def make_embedding(self, size, name, use_bias=False):
         """Returns the `TokenEmbedding` of a vocabulary."""
@@ -147,13 +154,16 @@ class TransformerModel(SequenceModel):
             A layer called with [B, T, hidden] and `training`, and a `context` if its `call` takes one; None: the
             layer's own `FeedForward`.
         """
+        kinds = feed_forward_kinds(self.config["feed_forward"])
+        is_plain = kinds[index % len(kinds)][0] == PLAIN
+        return None if is_plain else make_feed_forward(self.config["feed_forward"], index, **options)
 
     @property
     def cost_features(self):
         """List of the features of whose positions a stack has costs, "inputs" or "targets"."""
         return [feature for feature, stack in self.stacks().items() if stack.has_costs]
 
-    def outputs(self, logits, costs, **others):
+    def outputs(self, logits, costs, results=None, **others):
         """Returns what a call does: the logits alone if there is nothing else.
 
         Args:

@@ -252,7 +252,7 @@ def changed_hparams(output_dir, config, allow_change):
     elif "batches_a_step" in earlier:
         changes["batches_a_step"] = [earlier["batches_a_step"], config["batches_a_step"]]
     changes_text = ", ".join(f"{name}: {was} -> {now}" for name, (was, now) in changes.items())
-    settings = model_settings(registry.model(config["model"]), old["self_attention_type"])
+    settings = model_settings(registry.model(config["model"]), **hparams_of(earlier).kinds())
     fixed = [name for name in changes if name in settings and settings[name].fixed]
     if fixed:
         raise UserError(

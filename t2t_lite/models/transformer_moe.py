@@ -1,0 +1,44 @@
+"""The Transformer with mixtures of experts (mirrors tensor2tensor's models/research/transformer_moe.py)."""
+
+from typing import ClassVar
+
+import keras
+
+from t2t_lite.layers.feed_forward_kinds import PLAIN, feed_forward_kinds
+from t2t_lite.models.options import shared_options
+from t2t_lite.models.transformer import Transformer
+from t2t_lite.registry import register_model
+
+
+@register_model("transformer_moe")
+@keras.saving.register_keras_serializable("t2t_lite")
+class TransformerMoe(Transformer):
+    """A `Transformer` whose feed-forward networks are mixtures of experts (Shazeer et al. 2017), all or some of them.
+
+    It is the name that tensor2tensor has for it: `feed_forward` gives other models of Transformer layers experts, too.
+
+    Args:
+        vocab_size: int, ids of the inputs, and of the targets when shared.
+        target_vocab_size: int, ids of the targets; None: one vocabulary for both.
+        {options}
+
+    Raises:
+        ValueError: an argument is out of its range, or no layer has experts; the message has its name and value.
+
+    Example:
+        >>> model = TransformerMoe(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_encoder_layers=1,
+        ...                        num_decoder_layers=1, feed_forward={"type": "local_moe", "num_experts": 4})
+        >>> outputs = model({"inputs": keras.ops.ones((1, 3), "int32"), "targets": keras.ops.ones((1, 4), "int32")})
+        >>> outputs["targets"].shape, outputs["costs"]["inputs"].shape
+        ((1, 4, 20), (1, 3))
+    """
+
+    OPTIONS: ClassVar = shared_options(without=["num_layers"], feed_forward="local_moe")
+
+    def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
+        super().__init__(vocab_size, target_vocab_size, **options)
+        given = self.config["feed_forward"]
+        if all(name == PLAIN for name, _ in feed_forward_kinds(given)):
+            raise ValueError(
+                f"`feed_forward` must give some layers experts, such as local_moe: received feed_forward={given!r}."
+            )

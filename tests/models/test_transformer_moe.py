@@ -1,0 +1,121 @@
+"""Models with mixtures of experts: decoding by a cache, costs, settings, and what a run makes of them."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from t2t_lite import registry
+from t2t_lite.errors import UserError
+from t2t_lite.layers import FeedForward, MixtureOfExperts
+from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
+from t2t_lite.models.arguments import model_hparams
+from t2t_lite.models.transformer_moe import TransformerMoe
+from tests.layers.equations import array
+
+SIZES = {"hidden_size": 8, "filter_size": 16, "num_heads": 2, "dropout": 0.0}
+EXPERTS = {"type": "local_moe", "num_experts": 4, "k": 2, "loss_coef": 0.1}
+INPUTS = np.array([[3, 4, 1, 0, 0], [5, 6, 7, 8, 1]])
+TARGETS = np.array([[5, 1, 0, 0], [7, 8, 9, 1]])
+BATCH = {"inputs": INPUTS, "targets": TARGETS}
+
+
+def trained(model):
+    """Gives the gates other values than zeros, by which all positions would go to the same experts."""
+    model.build()
+    rng = np.random.default_rng(3)
+    for layer in model._flatten_layers():
+        if isinstance(layer, MixtureOfExperts):
+            layer.gate_kernel.assign(rng.normal(size=layer.gate_kernel.shape))
+    return model
+
+
+@pytest.fixture(scope="module")
+def model():
+    keras.utils.set_random_seed(1)
+    return trained(
+        TransformerMoe(
+            12, **SIZES, num_encoder_layers=2, num_decoder_layers=2, feed_forward=["dense_relu_dense", EXPERTS]
+        )
+    )
+
+
+def networks(stack):
+    return [type(layer.feed_forward.layer) for layer in stack.layers]
+
+
+def test_kinds_take_turns_over_the_layers(model):
+    assert networks(model.encoder) == networks(model.decoder) == [FeedForward, MixtureOfExperts]
+
+
+def test_steps_with_a_cache_give_the_full_pass(model):
+    full = array(model(BATCH)["targets"])
+    cache = model.init_cache(model.encode(INPUTS), TARGETS.shape[1])
+    for position in range(TARGETS.shape[1]):
+        ids = TARGETS[:, position - 1] if position else np.zeros(2, "int32")
+        logits, cache = model.decode_step(ops.convert_to_tensor(ids, "int32"), position, cache)
+        is_there = TARGETS[:, position] != 0
+        np.testing.assert_allclose(array(logits)[is_there], full[is_there, position], atol=1e-5)
+
+
+def test_a_row_alone_is_that_row_in_its_batch(model):
+    full = model(BATCH)
+    alone = model({"inputs": INPUTS[:1, :3], "targets": TARGETS[:1, :2]})
+    np.testing.assert_allclose(array(alone["targets"])[0], array(full["targets"])[0, :2], atol=1e-5)
+
+
+def test_costs_do_not_depend_on_padding_and_use_is_counted_in_training(model):
+    costs = model(BATCH)["costs"]
+    wider = {feature: np.pad(ids, ((0, 0), (0, 3))) for feature, ids in BATCH.items()}
+    for feature, cost in model(wider)["costs"].items():
+        np.testing.assert_allclose(array(cost)[:, :-3], array(costs[feature]), rtol=1e-6)
+    use = model(BATCH, training=True)["shares"]["expert_use"]
+    assert [array(each).sum() for each in use["inputs"]] == [2 * 8] and array(use["targets"][0]).sum() == 2 * 6
+
+
+def test_it_is_saved_with_its_experts(model, tmp_path):
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(array(again(BATCH)["targets"]), array(model(BATCH)["targets"]))
+
+
+def test_other_models_have_experts_too():
+    for model_class, stack in ((TransformerLM, "decoder"), (TransformerEncoder, "encoder")):
+        made = model_class(12, **SIZES, num_layers=2, feed_forward=EXPERTS)
+        assert made.has_costs and networks(getattr(made, stack)) == [MixtureOfExperts] * 2
+
+
+def test_hyperparameters_make_the_model_and_come_back():
+    hparams = registry.hparams("transformer_moe_tiny").parse(
+        "hidden_size=8,filter_size=16,num_heads=2,moe_num_experts=3"
+    )
+    made = TransformerMoe.from_hparams(hparams, 12)
+    assert made.config["feed_forward"] == {"type": "local_moe", "num_experts": 3, "k": 2, "loss_coef": 1e-2}
+    back = model_hparams(made, hparams)
+    assert (back.ffn_layer, back.moe_num_experts, back.moe_k, back.moe_loss_coef) == ("local_moe", 3, 2, 1e-2)
+    turns = hparams.parse("ffn_layer=dense_relu_dense/local_moe(num_experts=5)")
+    config = Transformer.from_hparams(turns, 12).config["feed_forward"]
+    assert config == ["dense_relu_dense", {"type": "local_moe", "num_experts": 5, "k": 2, "loss_coef": 1e-2}]
+
+
+def test_settings_of_experts_come_with_their_kind():
+    assert "moe_k" in registry.hparams("transformer_base").override_from_dict({"ffn_layer": "local_moe"}).of_model(
+        Transformer
+    )
+    assert "moe_k" not in registry.hparams("transformer_base").of_model(Transformer)
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ("moe_num_experts=1", "`moe_num_experts` must be at least `moe_k`.*moe_num_experts=1, moe_k=2"),
+        ("ffn_layer=dense_relu_dense", "`ffn_layer` must give some layers experts, such as local_moe"),
+        ("ffn_layer=sru", "`ffn_layer` must be one of dense_relu_dense, local_moe: received ffn_layer='sru'"),
+        ("moe_k=0", "moe_k=0: expected a whole number from 1"),
+    ],
+)
+def test_bad_settings(changes, message):
+    with pytest.raises(UserError, match=message):
+        TransformerMoe.from_hparams(
+            registry.hparams("transformer_moe_tiny").of_model(TransformerMoe).parse(changes), 12
+        )
