@@ -9,7 +9,14 @@ from t2t_lite.bin import _unknown_flags
 from t2t_lite.config import HParams
 from t2t_lite.decoding.jobs.decode_hparams import decode_settings
 from t2t_lite.flags import Flags
-from t2t_lite.hparams import transformer, transformer_encoder, transformer_lm, transformer_media, transformer_memory
+from t2t_lite.hparams import (
+    transformer,
+    transformer_encoder,
+    transformer_lm,
+    transformer_media,
+    transformer_memory,
+    universal_transformer,
+)
 from t2t_lite.models.describe import describe, shapes_only
 from t2t_lite.ranges import own_settings, settings_of
 
@@ -59,6 +66,11 @@ def images_and_music():
 def memories():
     """Returns the table of the sets of hparams/transformer_memory.py."""
     return short_table(transformer_memory, "transformer_memory", GPT2_VOCAB_SIZE)
+
+
+def universal_transformers():
+    """Returns the table of the sets of hparams/universal_transformer.py."""
+    return short_table(universal_transformer, "universal_transformer", VOCAB_SIZE)
 
 
 def encoders():
@@ -220,11 +232,13 @@ PARTS = {
         "language models": language_models,
         "language models with a memory": memories,
         "images and music": images_and_music,
+        "universal transformers": universal_transformers,
         "encoders": encoders,
         "ranges": hyperparameters,
     },
     "models.md": {
-        name: hyperparameters_of(name) for name in ("transformer_lm", "transformer_memory", "transformer_encoder")
+        name: hyperparameters_of(name)
+        for name in ("transformer_lm", "transformer_memory", "universal_transformer", "transformer_encoder")
     },
     "decoding.md": {"ranges": decoding_ranges},
     "coming_from_tensor2tensor.md": {

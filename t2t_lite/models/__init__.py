@@ -13,3 +13,13 @@ __all__ = ["SequenceModel", "Transformer", "TransformerEncoder", "TransformerLM"
 from t2t_lite.models.transformer_moe import TransformerMoe
 
 __all__ = ["SequenceModel", "Transformer", "TransformerEncoder", "TransformerLM", "TransformerMemory", "TransformerMoe"]
+from t2t_lite.models.universal_transformer import UniversalTransformer
+
+__all__ = [
+    "SequenceModel",
+    "Transformer",
+    "TransformerEncoder",
+    "TransformerLM",
+    "TransformerMemory",
+    "UniversalTransformer",
+]

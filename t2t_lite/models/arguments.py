@@ -138,6 +138,8 @@ def constructor_parameters(model_class):
         if "__init__" in vars(base):
             parameters = inspect.signature(base.__init__).parameters
             found.update(parameters)
+            if "OPTIONS" in vars(base):  # its constructor has all of these; a base's may have others
+                return {*found, "dtype"}
             if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
                 break
     return found

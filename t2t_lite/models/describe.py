@@ -169,7 +169,7 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
 
 def _parts(model):
     """Returns the model's layers with weights; neighbours of the same class and shapes in one ModelPart."""
-    outer = [layer.layers if isinstance(layer, TransformerStack) else [layer] for layer in model.layers]
+    outer = [_layers_of(layer) if isinstance(layer, TransformerStack) else [layer] for layer in model.layers]
     calls = collections.Counter(layer for parts in outer for layer in parts if layer.trainable_weights)
     found, inside = [], {id(w) for layer in calls for w in layer.trainable_weights}
     for _, alike in itertools.groupby(calls, key=lambda layer: (type(layer), _weights(layer), calls[layer])):
@@ -177,6 +177,11 @@ def _parts(model):
         found.append(ModelPart(tuple(layer.name for layer in alike), _weights(alike[0]), calls[alike[0]]))
     own = tuple((w.name, tuple(w.shape)) for w in model.trainable_weights if id(w) not in inside)
     return found + ([ModelPart((model.name,), own)] if own else [])
+
+
+def _layers_of(stack):
+    """Returns the layers of a stack, each as often as it runs, and what the stack has beside them."""
+    return [*stack.layers, *(layer for layer in stack._layers if layer not in stack.layers)]
 
 
 def _weights(layer):

@@ -50,20 +50,29 @@ class Transformer(TransformerModel):
 
     def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
         super().__init__(vocab_size, target_vocab_size, **options)
+        self.make_parts()
+
+    def make_parts(self):
+        """Makes embeddings, positions and stacks of the `config`: the last line of a constructor."""
         c = self.config
-        dropout = c["dropout"]
+        vocab_sizes, dropout = (c["vocab_size"], c["target_vocab_size"]), c["dropout"]
         self.input_embedding, self.target_embedding, self.softmax = tied_embeddings(
-            self.make_embedding, vocab_size, target_vocab_size, c["tie_embeddings"], use_bias=c["softmax_bias"]
+            self.make_embedding, *vocab_sizes, c["tie_embeddings"], use_bias=c["softmax_bias"]
         )
         self.encoder_position = self.make_position("encoder_position")
         self.decoder_position = self.make_position("decoder_position")
         self.encoder_dropout = Dropout(dropout, dtype=self.dtype_policy, name="encoder_dropout")
         self.decoder_dropout = Dropout(dropout, dtype=self.dtype_policy, name="decoder_dropout")
-        self.encoder = self.make_stack("encoder", TransformerEncoderLayer, c["num_encoder_layers"])
-        self.decoder = self.make_stack("decoder", TransformerDecoderLayer, c["num_decoder_layers"], True)
+        encoder_layers, decoder_layers = self.depths()
+        self.encoder = self.make_stack("encoder", TransformerEncoderLayer, encoder_layers)
+        self.decoder = self.make_stack("decoder", TransformerDecoderLayer, decoder_layers, True)
         # After both stacks: checkpoints know the optimizer's variables by their order.
         self.encoder_norm = self.make_final_norm("encoder_norm")
         self.decoder_norm = self.make_final_norm("decoder_norm")
+
+    def depths(self):
+        """Returns the numbers of layers that are made for encoder and decoder."""
+        return self.config["num_encoder_layers"], self.config["num_decoder_layers"]
 
     def stacks(self):
         """Returns encoder and decoder."""

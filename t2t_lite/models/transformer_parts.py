@@ -98,7 +98,7 @@ class TransformerModel(SequenceModel):
             num_groups: int, groups of neighbouring layers that share their weights; None: no layers share any.
         """
         c = {**self.config, "output_initializer": self._output_initializer(num_layers)}
-        c["kernel_initializer"] = c["kernel_initializer"] or matrix_initializer(c["initializer"], c["initializer_gain"])
+        c["kernel_initializer"] = self.kernel_initializer()
         options = _taken(MultiHeadAttention, c) | {"dropout": c["attention_dropout"], "use_bias": c["attention_bias"]}
         options |= {"dtype": self.dtype_policy, "name": "attention"}
         positions = {"positions": c["position"]} if POSITIONS[c["position"]].turn else {}  # of self-attention alone
@@ -111,7 +111,21 @@ class TransformerModel(SequenceModel):
             own["feed_forward"] = self.feed_forward(name, i, **of_network, name="network")
             layers.append(layer_class(**own, dtype=self.dtype_policy, name=f"{name}_{i}"))
         layers = [layers[i * len(layers) // num_layers] for i in range(num_layers)]
-        return TransformerStack(layers, c["recompute_grad"], dtype=self.dtype_policy, name=name)
+        return self.stack_of(layers, recompute=c["recompute_grad"], dtype=self.dtype_policy, name=name)
+
+    def stack_of(self, layers, **options):
+        """Makes a stack of layers, a `TransformerStack`. Override it for stacks of your own.
+
+        Args:
+            layers: list of layers.
+            **options: further arguments of `TransformerStack`.
+        """
+        return TransformerStack(layers, **options)
+
+    def kernel_initializer(self):
+        """Returns the initializer of the layers' matrices."""
+        c = self.config
+        return c["kernel_initializer"] or matrix_initializer(c["initializer"], c["initializer_gain"])
 
     def _output_initializer(self, num_layers):
         """Returns the initializer of what is added to the residual stream; None: that of all matrices."""

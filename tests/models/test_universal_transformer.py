@@ -1,0 +1,197 @@
+"""The Universal Transformer: padding, causality, the cached step, saving, and what its settings refuse."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from t2t_lite import registry
+from t2t_lite.errors import UserError
+from t2t_lite.models import Transformer, UniversalTransformer
+from t2t_lite.models.describe import describe, shapes_only
+from tests.layers.equations import array
+
+VOCAB = 20
+SMALL = {
+    "vocab_size": VOCAB, "hidden_size": 16, "filter_size": 24, "num_heads": 2, "norm": "pre", "num_rec_steps": 3,
+    "act_max_steps": 4,
+}  # fmt: skip
+KINDS = {
+    "basic": {},
+    "act": {"recurrence_type": "act"},
+    "accumulated": {"recurrence_type": "act", "act_type": "accumulated", "num_inrecurrence_layers": 2},
+    "global": {"recurrence_type": "act", "act_type": "global", "norm": "post"},
+    "step": {"recurrence_type": "act", "position_start_index": "step", "step_timing_signal_type": "sinusoid"},
+}
+# Of properties that hardly depend on the kind, make test tries these, make test-all every one.
+few = pytest.mark.few("act", "step")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(1)
+
+
+def example(rng):
+    inputs, targets = (rng.integers(3, VOCAB, (3, length)).astype("int32") for length in (7, 6))
+    inputs[1, 4:] = 0
+    return inputs, targets
+
+
+@pytest.fixture(scope="module", params=KINDS.values(), ids=KINDS)
+def model(request):
+    keras.utils.set_random_seed(3)
+    model = UniversalTransformer(**{**SMALL, **request.param})
+    model.build()
+    for stack in model.stacks().values():
+        if stack.halting is not None:  # so that positions halt in different steps
+            stack.halting.gate.set_weights([0.3 * array(stack.halting.gate.kernel), np.zeros(1)])
+    return model
+
+
+def logits_of(model, inputs, targets):
+    outputs = model({"inputs": inputs, "targets": targets}, training=False)
+    return array(outputs["targets"] if isinstance(outputs, dict) else outputs)
+
+
+def test_without_signals_and_halting_it_is_a_transformer_whose_layers_are_one(rng):
+    options = {"add_step_timing_signal": False, "add_position_timing_signal": False, "position": "sinusoidal"}
+    universal = UniversalTransformer(**SMALL, **options)
+    universal.build()
+    sizes = {name: value for name, value in SMALL.items() if name in Transformer.OPTIONS or name == "vocab_size"}
+    plain = Transformer(**sizes, num_encoder_layers=3, num_decoder_layers=3)
+    plain.build()
+    for ours, theirs in zip(universal.stacks().values(), plain.stacks().values(), strict=True):
+        for layer in theirs.layers:
+            layer.set_weights(ours.layers[0].get_weights())
+    plain.input_embedding.set_weights(universal.input_embedding.get_weights())
+    np.testing.assert_array_equal(
+        logits_of(universal, *example(rng)), logits_of(plain, *example(np.random.default_rng(1)))
+    )
+
+
+def test_later_targets_change_no_earlier_logit(model, rng):
+    inputs, targets = example(rng)
+    changed = targets.copy()
+    changed[:, 3:] = 4
+    before, after = logits_of(model, inputs, targets), logits_of(model, inputs, changed)
+    np.testing.assert_array_equal(before[:, :4], after[:, :4])
+    assert np.abs(before[:, 4:] - after[:, 4:]).max() > 1e-4
+
+
+def test_padding_of_any_width_changes_nothing(model, rng):
+    inputs, targets = example(rng)
+    expected = logits_of(model, inputs, targets)
+    padded = logits_of(model, np.pad(inputs, ((0, 0), (0, 5))), np.pad(targets, ((0, 0), (0, 4))))
+    np.testing.assert_allclose(padded[:, :6], expected, atol=1e-6)
+    alone = logits_of(model, inputs[1:2, :4], targets[1:2])
+    np.testing.assert_allclose(alone, expected[1:2], atol=3e-6)
+
+
+def test_costs_are_those_of_tensor2tensor_at_what_is_not_padding(rng):
+    """act_loss_weight · (steps + remainder), of encoder and decoder, whatever the batch's width."""
+    model = UniversalTransformer(**SMALL, recurrence_type="act", act_loss_weight=0.5)
+    inputs, targets = example(rng)
+    targets[2, 3:] = 0
+    batch, wide = (
+        {"inputs": np.pad(inputs, ((0, 0), (0, more))), "targets": np.pad(targets, ((0, 0), (0, more)))}
+        for more in (0, 3)
+    )
+    costs, wider = model(batch)["costs"], model(wide)["costs"]
+    for feature, ids in batch.items():
+        found = array(costs[feature])
+        assert ((found > 0.5) == (ids != 0)).all() and found.max() <= 0.5 * 5
+        np.testing.assert_allclose(array(wider[feature])[:, : ids.shape[1]], found, atol=1e-6)
+        assert not array(wider[feature])[:, ids.shape[1] :].any()
+    steps = model.ponder_steps(batch)
+    for feature, ids in batch.items():
+        number = array(steps[feature])
+        assert set(np.unique(number)) <= {0, 1, 2, 3, 4} and ((number > 0) == (ids != 0)).all()
+        remainder = array(costs[feature]) / 0.5 - number
+        assert (remainder > -1e-6).all() and (remainder < 1 + 1e-6).all()
+    assert not UniversalTransformer(**SMALL, recurrence_type="act", act_loss_weight=0.0).has_costs
+    assert not UniversalTransformer(**SMALL).has_costs
+
+
+@few
+def test_beams_of_different_pasts_are_the_full_pass(model, rng):
+    """Two histories change places between the beams at every position, as a search does by reordering."""
+    inputs, targets = example(rng)
+    histories = [targets, example(rng)[1]]
+    full = [logits_of(model, inputs, history) for history in histories]
+    cache = model.init_cache(model.encode(inputs), 9, 2)
+    ids, swap = np.zeros(6, "int32"), ops.convert_to_tensor([1, 0], "int32")
+    for i in range(6):
+        logits, cache = model.decode_step(ops.convert_to_tensor(ids), ops.convert_to_tensor(i, "int32"), cache)
+        logits = array(logits).reshape(3, 2, -1)
+        for beam in range(2):
+            np.testing.assert_allclose(logits[:, beam], full[beam][:, i], atol=1e-5)
+        cache["beams"] = {"ancestry": ops.take(cache["beams"]["ancestry"], swap, axis=1)}
+        histories, full = histories[::-1], full[::-1]
+        ids = np.stack([history[:, i] for history in histories], axis=1).reshape(-1)
+
+
+@few
+def test_it_is_saved_and_loaded(model, rng, tmp_path):
+    model.save(tmp_path / "m.keras")
+    loaded = keras.saving.load_model(tmp_path / "m.keras")
+    assert type(loaded) is UniversalTransformer and loaded.config == model.config
+    inputs, targets = example(rng)
+    np.testing.assert_array_equal(logits_of(loaded, inputs, targets), logits_of(model, inputs, targets))
+
+
+# tensor2tensor's values: steps, at most so many with act, and sizes.
+SETS = {
+    "universal_transformer_base": (6, 12, 1024, 4096, 16),
+    "universal_transformer_big": (6, 12, 2048, 8192, 16),
+    "universal_transformer_small": (6, 12, 512, 2048, 8),
+    "universal_transformer_tall": (16, 12, 512, 2048, 8),
+    "universal_transformer_tiny": (8, 4, 128, 512, 4),
+    "adaptive_universal_transformer_base": (6, 12, 1024, 4096, 16),
+    "adaptive_universal_transformer_small": (6, 12, 512, 2048, 8),
+    "adaptive_universal_transformer_tiny": (8, 4, 128, 512, 4),
+    "adaptive_universal_transformer_tall": (6, 24, 512, 2048, 8),
+}
+
+
+@pytest.mark.parametrize("name, values", SETS.items(), ids=SETS)
+def test_sets_have_the_values_of_tensor2tensor(name, values):
+    hparams = registry.hparams(name).of_model(UniversalTransformer)
+    assert (hparams.num_rec_steps, hparams.act_max_steps, hparams.hidden_size, hparams.filter_size) == values[:4]
+    assert (hparams.num_heads, hparams.act_epsilon, hparams.act_loss_weight) == (values[4], 0.01, 0.01)
+    assert hparams.recurrence_type == ("act" if name.startswith("adaptive") else "basic")
+    model = shapes_only(UniversalTransformer, hparams, 100)
+    steps = values[1] if name.startswith("adaptive") else values[0]
+    assert len(model.encoder.layers) == steps and len({*model.encoder.layers}) == 1
+
+
+def test_a_description_says_what_each_weight_belongs_to():
+    hparams = registry.hparams("adaptive_universal_transformer_tiny")
+    text = describe(shapes_only(UniversalTransformer, hparams, 100), hparams).text()
+    for line in ("encoder_signals", "encoder_halting", "encoder_0, run 4 times"):
+        assert line in text, text
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ("act_max_steps=0", "act_max_steps=0: expected a whole number from 1 to 512"),
+        ("act_epsilon=1", "act_epsilon=1: expected a number at least 0 and below 1"),
+        ("num_rec_steps=0", "num_rec_steps=0: expected"),
+        ("recurrence_type=lstm", "recurrence_type=lstm: expected one of basic, act"),
+        ("act_type=random", "act_type=random: expected one of basic, accumulated, global"),
+    ],
+)
+def test_values_out_of_range_are_refused(changes, message):
+    hparams = registry.hparams("adaptive_universal_transformer_tiny").of_model(UniversalTransformer)
+    with pytest.raises(UserError, match=message):
+        hparams.parse(changes)
+
+
+def test_settings_without_meaning_are_refused():
+    for name in ("num_hidden_layers", "num_encoder_layers", "num_decoder_layers"):
+        with pytest.raises(UserError, match=f"{name} means nothing to .* Expected num_rec_steps"):
+            UniversalTransformer.check_has([name])
+    UniversalTransformer.check_has(["num_rec_steps", "hidden_size"])
+    with pytest.raises(UserError, match="`position` must be none or rotary"):
+        UniversalTransformer.from_hparams(registry.hparams("transformer_tiny"), VOCAB)
