@@ -1,4 +1,4 @@
-"""Digits to copy or to reverse: exact tasks that a model learns in minutes (mirrors tensor2tensor's algorithmic.py)."""
+"""Digits to copy, to reverse or to add: exact tasks, learned in minutes (mirrors tensor2tensor's algorithmic.py)."""
 
 import random
 
@@ -24,14 +24,27 @@ class AlgorithmicProblem(Problem):
         """Returns the target symbols for the list of symbols `inputs`."""
         raise NotImplementedError(f"{type(self).__name__}: write targets_of.")
 
+    def sample(self, generator, longest):
+        """Draws one example.
+
+        Args:
+            generator: random.Random.
+            longest: int, the most symbols of the inputs.
+
+        Returns:
+            (symbols of the inputs, of the targets), lists of int.
+        """
+        inputs = generator.choices(range(self.num_symbols), k=generator.randint(1, longest))
+        return inputs, self.targets_of(inputs)
+
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": ids, "targets": ids} ending in 1; each split has its own random generator."""
         is_train = dataset_split == DatasetSplit.TRAIN
         longest, size = (self.train_length, self.train_size) if is_train else (self.dev_length, self.dev_size)
         generator = random.Random(f"{self.random_seed} {dataset_split}")
         for _ in range(size):
-            inputs = generator.choices(range(self.num_symbols), k=generator.randint(1, longest))
-            yield {"inputs": _ids(inputs), "targets": _ids(self.targets_of(inputs))}
+            inputs, targets = self.sample(generator, longest)
+            yield {"inputs": _ids(inputs), "targets": _ids(targets)}
 
     def feature_encoders(self, data_dir):
         """Returns encoders of space-separated numbers, such as "3 1 4"."""
@@ -64,3 +77,32 @@ class AlgorithmicReverseDecimal40(AlgorithmicProblem):
     def targets_of(self, inputs):
         """Returns the inputs reversed."""
         return inputs[::-1]
+
+
+@registry.register_problem
+class AlgorithmicAdditionDecimal40(AlgorithmicProblem):
+    """The inputs are two numbers with symbol 10 between them, the targets their sum; all begin with their last digits.
+
+    tensor2tensor gives symbol 10 an id outside of its vocabulary.
+    """
+
+    num_symbols = 11
+
+    def sample(self, generator, longest):
+        """Draws two numbers: the first of at most half of the symbols, the second of at most those that are left."""
+        one = _number(generator, generator.randint(1, longest // 2))
+        two = _number(generator, generator.randint(1, longest - len(one) - 1))
+        return [*one, 10, *two], self.targets_of([*one, 10, *two])
+
+    def targets_of(self, inputs):
+        """Returns the digits of the sum, the last one first."""
+        middle = inputs.index(10)
+        numbers = (int("".join(map(str, reversed(digits)))) for digits in (inputs[:middle], inputs[middle + 1 :]))
+        return [int(digit) for digit in reversed(str(sum(numbers)))]
+
+
+def _number(generator, length):
+    """Returns digits of a number, the last one first; only a number of one digit may be 0."""
+    if length == 1:
+        return [generator.randrange(10)]
+    return [*generator.choices(range(10), k=length - 1), generator.randrange(1, 10)]

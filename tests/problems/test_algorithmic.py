@@ -30,6 +30,21 @@ def test_targets_follow_the_rule(tmp_path, name, expected):
     assert problem.vocabulary_files(str(tmp_path)) == []
 
 
+def test_sums_of_numbers():
+    problem = registry.problem("algorithmic_addition_decimal40")
+    encoder, lengths = problem.feature_encoders("")["inputs"], set()
+    stream = problem.generate_encoded_samples("", "", DatasetSplit.TRAIN)
+    for example in (next(stream) for _ in range(2000)):
+        symbols, total = ([*map(int, encoder.decode(example[side]).split())] for side in ("inputs", "targets"))
+        assert all(2 <= i < encoder.vocab_size for i in example["inputs"][:-1])
+        middle = symbols.index(10)
+        texts = ["".join(map(str, digits[::-1])) for digits in (symbols[:middle], symbols[middle + 1 :], total)]
+        assert [str(int(text)) for text in texts] == texts  # no zeros in front
+        assert int(texts[0]) + int(texts[1]) == int(texts[2])
+        lengths.add(len(symbols))
+    assert lengths == {*range(3, 41)}
+
+
 def test_the_dev_set_is_not_the_training_set():
     problem = registry.problem("algorithmic_reverse_decimal40")
     train, dev = (
