@@ -10,7 +10,7 @@ from t2t_lite.modes import Mode, check_mode
 INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
 _LONG = ("long_input", "split_sentences")
 _SEARCH = (*_LONG, "mbr", "n_best_format")
-_OUTPUT = ("decode_to_file", "alignments_file", "keep_timestamp")
+_OUTPUT = ("decode_to_file", "alignments_file", "ponder_file", "keep_timestamp")
 _FEATURES = ("features_file", *_trained.FEATURES_FLAGS)
 MODES = {
     "tune": Mode("--tune", ("tune", "decode_from_file", "decode_reference", "eval_use_test_set", *_LONG)),
@@ -55,7 +55,7 @@ def check(flags):
     if flags.decode_shards == 1 and "shards" not in flags.decode_hparams:
         _app.require_files(flags, *(name for name in INPUTS if flags[name].value != "-"))
     # The outputs of records get names that end in .decodes.
-    _app.refuse_packed(flags, *(["decode_to_file"] if mode != "records" else []), "alignments_file")
+    _app.refuse_packed(flags, *(["decode_to_file"] if mode != "records" else []), "alignments_file", "ponder_file")
     if flags.tokenization and not (mode in ("records", "tune") or flags.decode_reference or flags.mbr == "bleu"):
         raise UserError("--tokenization: of BLEU, which needs --decode_reference, --tune or --mbr=bleu. Leave it out.")
 

@@ -52,6 +52,8 @@ def define_flags(flags):
                       "a line of JSON for each line, with tokens and their scores.")  # fmt: skip
     flags.DEFINE_path("prefix_file", "", "For each line, what its output has to begin with.")
     flags.DEFINE_path("alignments_file", "", "Where to write word alignments, 0-0 1-2 …, a line for each line.")
+    flags.DEFINE_path("ponder_file", "", "Where to write in how many steps the model thought about each piece, "
+                      "3 2 …<TAB>4 4 …, a line for each line: a universal_transformer.")  # fmt: skip
     flags.DEFINE_enum("mbr", None, ["chrf", "bleu"], "Draw num_samples=32 outputs of a line, and write the one that is "
                       "most like the others by this measure (minimum Bayes risk).")  # fmt: skip
     flags.DEFINE_path("score_file", "", "Lines of input<TAB>target: write the mean loss of a target piece for each.")
@@ -116,7 +118,7 @@ def _job(flags, mode):
         _LOGGER.info(description)
     names = [
         "data_dir", "long_input", "split_sentences", "on_error", "n_best_format", "mbr", "tokenization",
-        "alignments_file", "keep_timestamp", "compute_dtype",
+        "alignments_file", "ponder_file", "keep_timestamp", "compute_dtype",
     ]  # fmt: skip
     return DecodingJob(
         runs,

@@ -24,6 +24,8 @@ class Hypothesis:
         attention: float32 array [ids, pieces of the source + EOS], of the same ids as token_scores: how much each
             decoder step attends to each source position (see `t2t_lite.decoding.alignment`). Rows sum up to 1. None
             unless requested.
+        ponder_steps: (list of int of the source's pieces, list of int of the output's), in how many steps the model
+            thought about each: see `t2t_lite.decoding.pondering`. None unless requested.
         spans: list of (start, end), the characters of `text` that each id stands for, an end being that of a slice.
             None unless attention is requested.
     """
@@ -37,6 +39,7 @@ class Hypothesis:
     attention: np.ndarray | None = dataclasses.field(default=None, compare=False, repr=False)
     spans: list[tuple[int, int]] | None = dataclasses.field(default=None, compare=False, repr=False)
     stopped: bool = dataclasses.field(default=False, repr=False)
+    ponder_steps: tuple[list[int], list[int]] | None = dataclasses.field(default=None, repr=False)
 
     @property
     def all_ids(self) -> list[int]:

@@ -98,6 +98,7 @@ def _joined_hypotheses(hypotheses, sizes, language):
     text, starts = join_texts([one.text for one in hypotheses], language)
     scores = [one.token_scores for one in hypotheses if one.token_scores is not None]
     spans = [one.spans for one in hypotheses]
+    ponder = [one.ponder_steps for one in hypotheses if one.ponder_steps is not None]
     return dataclasses.replace(
         hypotheses[0],
         text=text,
@@ -107,6 +108,7 @@ def _joined_hypotheses(hypotheses, sizes, language):
         ended=all(one.ended for one in hypotheses),
         token_scores=[score for of_part in scores for score in of_part] if scores else None,
         attention=_joined_attention(hypotheses, sizes),
+        ponder_steps=tuple([n for of_part in ponder for n in of_part[side]] for side in (0, 1)) if ponder else None,
         spans=None if all(of_part is None for of_part in spans) else _shifted(spans, starts),
     )
 

@@ -1,6 +1,26 @@
-"""Checks texts and lists of texts that are given in Python."""
+"""Texts, and lists of texts, that are given in Python: what is read of one, and checks."""
+
+import dataclasses
 
 from t2t_lite.errors import UserError, counted, nearest
+
+
+@dataclasses.dataclass(frozen=True)
+class SourceText:
+    """A text that was read, see `Translator.read`.
+
+    Attributes:
+        text: str, as it was given.
+        prepared: str, what the problem makes of it, which is encoded.
+        ids: list of int, without EOS; [] of a blank text; of one that is longer than is read more than these.
+    """
+
+    text: str
+    prepared: str
+    ids: list[int]
+
+    def __len__(self):
+        return len(self.text)
 
 
 def check_texts(texts, name="texts", may_be_none=False):

@@ -12,11 +12,12 @@ from t2t_lite.decoding.alignment import memory_attention, replace_unknown
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation
 from t2t_lite.decoding.ids import check_ids, prefix_ids
 from t2t_lite.decoding.parts import splits_sentences, translate_parts
+from t2t_lite.decoding.pondering import PonderSteps
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.search.stop_strings import before_stop
 from t2t_lite.decoding.text_model import TextModel
-from t2t_lite.decoding.texts import check_list, check_text, check_texts, one_for_each, valid_unicode
+from t2t_lite.decoding.texts import SourceText, check_list, check_text, check_texts, one_for_each, valid_unicode
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
 from t2t_lite.ranges import Range, typed_value
@@ -26,24 +27,6 @@ from t2t_lite.text.offsets import decode_with_offsets, moved_spans, piece_spans
 
 MAX_INPUT_LENGTH = 1024
 _SHORT, _LEAST_PIECES = 3, 30  # an output of less than a third of so many pieces is short
-
-
-@dataclasses.dataclass(frozen=True)
-class SourceText:
-    """A text that was read, see `Translator.read`.
-
-    Attributes:
-        text: str, as it was given.
-        prepared: str, what the problem makes of it, which is encoded.
-        ids: list of int, without EOS; [] of a blank text; of one that is longer than is read more than these.
-    """
-
-    text: str
-    prepared: str
-    ids: list[int]
-
-    def __len__(self):
-        return len(self.text)
 
 
 class Translator(TextModel):
@@ -79,6 +62,7 @@ class Translator(TextModel):
         prefixes: Sequence | None = None,
         return_attention: bool = False,
         return_token_scores: bool = False,
+        return_ponder_steps: bool = False,
         on_progress: Callable[[int], object] | None = None,
         **options,
     ) -> list[Translation]:
@@ -98,8 +82,8 @@ class Translator(TextModel):
             prefixes: list of str, one per text, with which its output begins; "" or None for none. Its pieces are
                 forced as they are, so it should end at a word's end (the output may still continue that word). Or
                 lists of their ids, without EOS.
-            return_attention, return_token_scores: bool, whether hypotheses get their `attention` and `spans`, or their
-                `token_scores`; each costs one more pass over the hypotheses.
+            return_attention, return_token_scores, return_ponder_steps: bool, whether hypotheses get their `attention`
+                and `spans`, their `token_scores` or their `ponder_steps`; each costs one more pass over the hypotheses.
             on_progress: None, or a function called with the number of sentences in each finished batch.
             **options: of `t2t_lite.search_options.SearchOptions`: beam_size, alpha, extra_length, n_best and so on, or
                 sampling=True with temperature, top_k, top_p and seed; a problem may have other defaults
@@ -115,6 +99,7 @@ class Translator(TextModel):
         texts = self._checked(texts)
         arguments = {"max_input_length": max_input_length, "replace_unknown": replace_unknown, **options}
         asked = {"return_attention": return_attention, "return_token_scores": return_token_scores}
+        asked["return_ponder_steps"] = return_ponder_steps
         translate = functools.partial(self.translate, split_sentences="never", **arguments, **asked)
         if found := self._in_parts(translate, texts, split_sentences, prefixes, on_progress):
             return found
@@ -134,7 +119,7 @@ class Translator(TextModel):
         forced = self._prefixes(prefixes, len(texts), dict(zip(sources, rows, strict=True)), options)
         found = self._search(rows, options, forced, on_progress)
         has_attention = return_attention or replace_unknown
-        of_each = self._of_each(rows, found, has_attention, return_token_scores)
+        of_each = self._of_each(rows, found, has_attention, return_token_scores, return_ponder_steps)
         encoder = self.encoders["inputs"]
         for (at, source), row, results in zip(sources.items(), rows, found, strict=True):
             pieces, spans = encoder.pieces(row[:-1]), None
@@ -358,7 +343,7 @@ class Translator(TextModel):
                 forced.append(prefix_ids(self.encoders["targets"], prefixes[at], longest))
         return forced
 
-    def _of_each(self, sources, found, return_attention, return_token_scores):
+    def _of_each(self, sources, found, return_attention, return_token_scores, return_ponder_steps):
         """Yields for each result of each source the requested extra fields of its `Hypothesis`, as a dict."""
         pairs = [(source, result) for source, results in zip(sources, found, strict=True) for result in results]
         inputs = [source for source, _ in pairs]
@@ -369,6 +354,8 @@ class Translator(TextModel):
         if return_attention:
             weights = self._attention(inputs, outputs)
             fields["attention"] = [rows[:, : len(source)] for source, rows in zip(inputs, weights, strict=True)]
+        if return_ponder_steps:
+            fields["ponder_steps"] = self._ponder_steps(inputs, outputs)
         for at in range(len(pairs)):
             yield {name: values[at] for name, values in fields.items()}
 
@@ -379,6 +366,10 @@ class Translator(TextModel):
     @functools.cached_property
     def _attention(self):
         return memory_attention(self.model)
+
+    @functools.cached_property
+    def _ponder_steps(self):
+        return PonderSteps(self.model)
 
     def _prepared(self, text):
         return self.problem.input_text(text) if self.problem else text

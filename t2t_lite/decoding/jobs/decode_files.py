@@ -74,7 +74,7 @@ def translate_file(job, source, output="", reference="", prefixes=""):
     if write and (reference or job.n_best_format == "json"):
         flag = "--decode_reference" if reference else "--n_best_format=json"
         raise UserError(f"{flag}: of lines of text, and --decode_to_file={output} is none. Leave it out.")
-    job.check_files({"--decode_to_file": path, "--alignments_file": job.settings.shard_name(job.alignments_file)})
+    job.check_files({"--decode_to_file": path, **dict(job.files_beside().values())})
     part = part_of_file(source, job.settings, job.errors, job.reader(source))
     if reference:
         part.references = part.lines_beside("--decode_reference", reference, job.settings)
@@ -122,10 +122,10 @@ def translate_lines(job, part, path, write=None):
         outputs, answers = lines_of.outputs(lines, part.first + start, prefixes, on_progress, inputs=chunk)
         if write:
             outputs = [text_files.output_line(found, as_ids) for found in answers]
-        texts = [outputs] + ([[found.alignment or "" for found in answers]] if job.alignments_file else [])
+        texts = [outputs, *([getattr(found, name) or "" for found in answers] for name in job.files_beside())]
         return texts, sum(found.tokens for found in answers)
 
-    paths = [path, *filter(None, [job.settings.shard_name(job.alignments_file)])]
+    paths = [path, *(beside for _, beside in job.files_beside().values())]
 
     def convert(lines):
         contents = prediction_files.converted(write, path, part.lines, lines, job.translator.encoders)

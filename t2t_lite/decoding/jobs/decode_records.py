@@ -21,11 +21,10 @@ def translate_records(job, split, output=""):
     """
     base = output or os.path.join(os.path.dirname(job.found[0].checkpoint), FILE_TAGS[split])
     paths = [_output_path(job, base, number) for number in range(job.settings.num_decodes)]
-    alignments = job.settings.shard_name(job.alignments_file)
     job.check_files(
         {
             "--decode_to_file": [*paths, *(name for path in paths for name in _beside(path))],
-            "--alignments_file": [alignments] * job.settings.num_decodes,
+            **{flag: [beside] * job.settings.num_decodes for flag, beside in job.files_beside().values()},
         },
         {"the problem's": Records(job.found[0].problem, job.data_dir, split).paths},
     )

@@ -26,7 +26,8 @@ from t2t_lite.tasks.task import check_answered_by
 _LOGGER = logging.getLogger("t2t_lite")
 _OF_LINES = ("decode_from_file", "score_file", "decode_interactive")
 _OF_TRANSLATIONS = (
-    "decode_reference", "prefix_file", "alignments_file", "mbr", "tune", "eval_use_test_set", "split_sentences",
+    "decode_reference", "prefix_file", "alignments_file", "ponder_file", "mbr", "tune", "eval_use_test_set",
+    "split_sentences",
 )  # fmt: skip
 
 
@@ -67,6 +68,11 @@ def check_task(found, flags):
     predicts = _is_of_predictor(found)
     if flags["features_file"] and not predicts:
         raise UserError(f"--features_file: only of encoders, and {found.checkpoint} is none. Leave it out.")
+    model = found.config["model"]
+    if flags["ponder_file"] and not hasattr(registry.model(model), "ponder_steps"):
+        raise UserError(
+            f"--ponder_file: {found.checkpoint} is a {model}, which takes the same steps for every piece. Leave it out."
+        )
     if not predicts and _task(found).answered_by != "Generator":
         check_answered_by(found.problem, "Translator", found.checkpoint)
         return
@@ -114,7 +120,7 @@ class DecodingJob:
         n_best_format: "text" or "json".
         mbr: None, or the utility function that selects outputs among samples.
         tokenization: the tokenization for BLEU; None: see `bleu_tokenization`.
-        alignments_file: path of the word alignments; "": none are written.
+        alignments_file, ponder_file: paths of the word alignments, and of each piece's steps; "": none are written.
         keep_timestamp: bool, whether outputs get the checkpoint's time.
         compute_dtype: as in `Translator.load`.
         chunk: int, class attribute: lines that each device translates before they are written. It is large enough for
@@ -133,6 +139,7 @@ class DecodingJob:
     mbr: str | None = None
     tokenization: str | None = None
     alignments_file: str = ""
+    ponder_file: str = ""
     keep_timestamp: bool = False
     compute_dtype: str | None = None
     chunk: ClassVar = 2000
@@ -184,6 +191,12 @@ class DecodingJob:
         of_model = [path for found in self.found for path in run_files(os.path.dirname(found.checkpoint))]
         files.check_outputs(parts | {"the model's": of_model} | (inputs or {}), outputs)
 
+    def files_beside(self):
+        """Returns {attribute of LineAnswer: (flag, path)} of the files beside the output, with a line for each line."""
+        names = {"alignment": "alignments_file", "ponder": "ponder_file"}
+        paths = {attribute: getattr(self, name) for attribute, name in names.items()}
+        return {a: (f"--{names[a]}", self.settings.shard_name(path)) for a, path in paths.items() if path}
+
     def with_settings(self, settings):
         """Returns the same job with other settings; it keeps the loaded translator."""
         job = dataclasses.replace(self, settings=settings)
@@ -211,7 +224,7 @@ class DecodingJob:
         options = {"long_input": self.long_input, "on_error": self.errors, "as_json": self.n_best_format == "json"}
         if made is LineTranslator:
             options |= {"split_sentences": self.split_sentences, "alignments": bool(self.alignments_file)}
-            options |= {"utility": self.mbr, "tokenize": self.tokenization}
+            options |= {"ponders": bool(self.ponder_file), "utility": self.mbr, "tokenize": self.tokenization}
         return made(self.translator, self.settings, name, **options)
 
     def default_name(self, path):

@@ -9,6 +9,7 @@ from t2t_lite.decoding.alignment import pharaoh, word_alignment
 from t2t_lite.decoding.ids import prefix_ids
 from t2t_lite.decoding.jobs.lines import LineAnswer, Lines
 from t2t_lite.decoding.parts import is_natural, splits_sentences, translate_parts
+from t2t_lite.decoding.pondering import ponder_text
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.tokenizations import target_language
 
@@ -39,7 +40,7 @@ class LineTranslator(Lines):
             split, else "never".
         utility: "chrf" or "bleu": samples num_samples outputs and sorts them by risk. None: no minimum Bayes risk.
         tokenize: the tokenization for the utility "bleu", see `Translator.translate_by_risk`.
-        alignments: bool, whether lines get word alignments.
+        alignments, ponders: bool, whether lines get word alignments, or the steps of each piece.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class LineTranslator(Lines):
         utility=None,
         tokenize=None,
         alignments=False,
+        ponders=False,
     ):
         given = settings.max_input_size != -1
         long_input = long_input or ("truncate" if given or not is_natural(translator.problem) else "split")
@@ -71,6 +73,7 @@ class LineTranslator(Lines):
         asked = {
             "return_token_scores": as_json,
             "return_attention": alignments,
+            "return_ponder_steps": ponders,
             "replace_unknown": settings.replace_unknown,
         }
         self._asked = {name: True for name, is_asked in asked.items() if is_asked}
@@ -131,4 +134,5 @@ class LineTranslator(Lines):
         if self._alignments:
             spans = found.source_spans or [], best.spans or []
             alignment = pharaoh(word_alignment(line.text, spans[0], best.text, spans[1], best.attention))
-        return LineAnswer.of_output(found, len(line.parts), line.is_long, alignment)
+        ponder = None if best.ponder_steps is None else ponder_text(best.ponder_steps)
+        return LineAnswer.of_output(found, len(line.parts), line.is_long, alignment, ponder)

@@ -25,6 +25,7 @@ class LineAnswer:
         tokens: int, ids of the output; of predictions those that were read.
         is_long: bool, whether it had to be split or truncated, being longer than the limit.
         alignment: str, "0-0 1-2", pairs of a word in the line and one in the first hypothesis, from 0, or None.
+        ponder: str, "3 2<TAB>4 4", steps of each piece of the line and of the first hypothesis, or None.
     """
 
     answer: object = None
@@ -33,12 +34,13 @@ class LineAnswer:
     tokens: int = 0
     is_long: bool = False
     alignment: str | None = None
+    ponder: str | None = None
 
     @classmethod
-    def of_output(cls, found, parts=1, is_long=False, alignment=None):
+    def of_output(cls, found, parts=1, is_long=False, alignment=None, ponder=None):
         """Returns that of a `Translation` or a `Generation`."""
         tokens = len(found.hypotheses[0].ids) + 1 if found.text else 0
-        return cls(found, found.truncated, parts, tokens, is_long, alignment)
+        return cls(found, found.truncated, parts, tokens, is_long, alignment, ponder)
 
     is_short = property(lambda self: getattr(self.answer, "is_short", False))
     hypotheses = property(lambda self: self.answer.hypotheses if self.answer else (Hypothesis(),))
