@@ -77,7 +77,7 @@ FAMILY = Family(
             usual=-1,
             value=lambda config: config["self_attention"]["clamp_length"] or -1,
         ),
-        only("attn_type", "bi"),
+        only("attn_type", "bi", usual="bi"),
         only("untie_r", True, None, is_written=False),
         *off("bi_data", "same_length"),
         only("summary_type", "last", usual="last"),
