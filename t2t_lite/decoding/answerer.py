@@ -10,6 +10,7 @@ from t2t_lite.backend import check_tensorflow
 from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.errors import UserError
 from t2t_lite.tasks.task import Task, check_answered_by
+from t2t_lite.text.stray_characters import reading_plain
 
 if TYPE_CHECKING:
     import keras
@@ -22,7 +23,7 @@ class Answerer:
 
     Args:
         model: the model.
-        encoders: {feature: encoder of its texts or labels}.
+        encoders: {feature: encoder of its texts or labels}; see `reading_plain` for the inputs' one.
         problem: the Problem, or None.
     """
 
@@ -31,7 +32,11 @@ class Answerer:
     def __init__(self, model: keras.Model, encoders: dict, problem: Problem | None = None):
         check_tensorflow(type(self).__name__)
         self.model = model
-        self.encoders = encoders
+        # The one place where texts to be answered get their ids, in Python and in exports. What is scored or continued
+        # (targets) is read as it stands.
+        self.encoders = {
+            side: reading_plain(encoder) if side == "inputs" else encoder for side, encoder in encoders.items()
+        }
         self.problem = problem
         self.runs = []
 

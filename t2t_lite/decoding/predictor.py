@@ -53,7 +53,7 @@ class Predictor(Answerer):
     def __init__(self, model, encoders, problem):
         super().__init__(model, encoders, problem)
         check_answered_by(problem, EncoderTask.answered_by, "Predictor")
-        self.task = registry.task_of(problem)(problem, encoders)
+        self.task = registry.task_of(problem)(problem, self.encoders)
         self.search_history = {}  # no answer depends on what was answered before: see `Searcher.history`
         self.max_input_length = min(getattr(model, "max_length", None) or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
         self.labels = list(self.task.labels)

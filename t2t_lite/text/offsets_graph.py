@@ -28,7 +28,7 @@ def encode_with_offsets(encoder, texts):
         (ids, int32 ragged [batch, (length)]; starts and ends, int64 [all ids], in characters of the id's text). White
         space around a piece is excluded: see `offsets.encode_with_offsets`. If a SentencePiece vocabulary normalizes
         one character to several (ﬁ, ½), and a piece ends with the first of these, its end may be the start of that
-        character.
+        character. So may the end of a byte before a character that the vocabulary leaves out.
     """
     codes = tf.strings.unicode_decode(texts, "UTF-8")
     encoded = _with_added_tokens if getattr(encoder, "added", None) else _encoded

@@ -15,6 +15,9 @@ from t2t_lite.text.word_counts import count_words
 
 RESERVED = re.compile("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>")  # pieces that every vocabulary learned here has
 LONGEST_SYMBOL = 100
+IDENTITY = "identity"
+NORMALIZATIONS = (IDENTITY, "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf")  # SentencePiece's names
+CHARACTER_COVERAGE = 0.9999
 _LONGEST_SENTENCE = 2**30  # bytes, the largest value; by default SentencePiece skips sentences over 4,192
 _LOGGER = logging.getLogger("t2t_lite")
 # Characters that "identity" turns into spaces; such a rule cannot contain NUL.
@@ -45,7 +48,14 @@ class TooManyPieces(UserError):
 
 
 def train_sentencepiece(
-    lines, model_prefix, vocab_size, *, character_coverage=0.9999, normalization="identity", user_defined_symbols=()
+    lines,
+    model_prefix,
+    vocab_size,
+    *,
+    character_coverage=CHARACTER_COVERAGE,
+    normalization=IDENTITY,
+    split_digits=False,
+    user_defined_symbols=(),
 ):
     """Trains a BPE vocabulary with byte fallback and writes `<model_prefix>.model` and `.vocab`.
 
@@ -63,6 +73,7 @@ def train_sentencepiece(
         character_coverage: share of the text's characters that get pieces of their own.
         normalization: "identity" (control characters and line separators become spaces, nothing else changes), or one
             of SentencePiece's rules: "nfkc", "nmt_nfkc", or these with `_cf` (lower case). Runs of spaces become one.
+        split_digits: whether no piece has more than one digit, so that numbers are spelled digit by digit.
         user_defined_symbols: strings without spaces that are always one piece, with the ids from 3 on.
 
     Raises:
@@ -70,7 +81,7 @@ def train_sentencepiece(
             or a symbol contains a space, is repeated or reserved.
     """
     # Tabs separate words from counts below, so they must separate words here, whatever the normalization.
-    separators = {code: " " for code in BLANKS} if normalization == "identity" else {9: " "}
+    separators = {code: " " for code in BLANKS} if normalization == IDENTITY else {9: " "}
     _check_symbols(user_defined_symbols, model_prefix, separators)
     counts = count_words(lines, separators)
     with tempfile.TemporaryDirectory() as folder, trainer_errors(vocab_size, model_prefix):
@@ -80,6 +91,8 @@ def train_sentencepiece(
             character_coverage=character_coverage,
             byte_fallback=True,
             user_defined_symbols=list(user_defined_symbols),
+            # Left out unless set: the model file records every option that is given.
+            **({"split_digits": True} if split_digits else {}),
             **normalization_options(normalization, folder),
         )
     _write(_without_traces(model), model_prefix)
@@ -215,11 +228,17 @@ def _check_symbols(symbols, model_prefix, separators):
 
 def normalization_options(name, folder):
     """Returns SentencePiece's options. The model file contains the rule, so serving normalizes like training."""
-    if name != "identity":
+    if name != IDENTITY:
         return {"normalization_rule_name": name}
+    return rule_options(folder, BLANKS)
+
+
+def rule_options(folder, spaces, removed=()):
+    """Returns SentencePiece's options for a rule that turns characters into spaces and removes others (code points)."""
     path = os.path.join(folder, "rule.tsv")
     with open(path, "w", encoding="utf-8") as file:
-        file.writelines(f"{code:X}\t20\n" for code in BLANKS)
+        file.writelines(f"{code:X}\t20\n" for code in spaces)
+        file.writelines(f"{code:X}\t\n" for code in removed)
     return {"normalization_rule_tsv": path}
 
 

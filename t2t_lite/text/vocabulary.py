@@ -11,18 +11,13 @@ import re
 
 from t2t_lite import files
 from t2t_lite.errors import UserError
+from t2t_lite.text import sentencepiece_rules
+from t2t_lite.text.sentencepiece_rules import BLANK
 from t2t_lite.text.vocabulary_lines import lines_of
 from t2t_lite.text.word_cache import WordCache
 from t2t_lite.text.words_graph import split_words
 
 PAD_ID, EOS_ID, UNK_ID = 0, 1, 2
-
-BLANK = "\u2581"  # SentencePiece's symbol for a space
-# SHA-256 of SentencePiece's compiled rules: none ("identity"), and ours of `subwords.normalization_options`.
-_RULES_OF_CHARACTERS = {
-    hashlib.sha256(b"").hexdigest(),
-    "b304547e497b78efb6a74008929eddfdba6529394057bf6c41a7d4150e4dc3ab",
-}
 
 
 class TextEncoder:
@@ -297,25 +292,8 @@ class SentencePieceEncoder(TextEncoder):
 
     @functools.cached_property
     def is_by_word(self):
-        """Whether words can be encoded one by one, so that the ids of frequent words can be cached.
-
-        This holds if no piece spans a space and the normalization acts on single characters, as in the models of
-        `train_sentencepiece`. It does not hold for unigram models, whose scores are summed over the whole text, so that
-        rounding decides between equally good segmentations.
-        """
-        from t2t_lite.text import sentencepiece_proto
-
-        proto = sentencepiece_proto.ModelProto.FromString(self._model)
-        rule = proto.normalizer_spec
-        return (
-            proto.trainer_spec.model_type == proto.trainer_spec.BPE
-            and hashlib.sha256(rule.precompiled_charsmap).hexdigest() in _RULES_OF_CHARACTERS
-            and rule.add_dummy_prefix
-            and rule.remove_extra_whitespaces
-            and rule.escape_whitespaces
-            and not proto.trainer_spec.treat_whitespace_as_suffix
-            and not any(BLANK in piece.piece[1:] or " " in piece.piece for piece in proto.pieces)
-        )
+        """Whether words are encoded one by one; see `sentencepiece_rules.is_by_word`."""
+        return sentencepiece_rules.is_by_word(self._model)
 
     def encode_with_sizes(self, text):
         """Returns (ids, number of UTF-8 bytes of each, the normalized text they spell, origins of its characters).
@@ -366,9 +344,9 @@ class SentencePieceEncoder(TextEncoder):
         import tensorflow as tf
         import tensorflow_text
 
-        # A loaded SavedModel shares resources by node name. With one name for both vocabularies, whichever was created
-        # first would be used for inputs and outputs.
-        name = f"vocabulary_{self.fingerprint[:16]}"
+        # A loaded SavedModel shares resources by node name. With one name for two models, whichever was created first
+        # would be used for inputs and outputs.
+        name = f"vocabulary_{hashlib.sha256(self._model).hexdigest()[:16]}"
         return tensorflow_text.SentencepieceTokenizer(model=self._model, out_type=tf.int32, name=name)
 
 

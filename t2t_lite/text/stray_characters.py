@@ -1,0 +1,92 @@
+"""Invisible characters and odd spaces in a text to be translated: read as the plain text.
+
+Text from web pages and word processors has no-break spaces, soft hyphens, byte order marks and zero-width spaces. A
+vocabulary that does not normalize spells them by bytes that its model has hardly ever seen, which spoils the whole
+output. Characters that a piece has, such as French no-break spaces or Persian's non-joiners, were learned, and stay.
+"""
+
+import functools
+import io
+import tempfile
+
+from t2t_lite.text import subwords
+from t2t_lite.text.sentencepiece_rules import has_rule_of_characters
+from t2t_lite.text.vocabulary import SentencePieceEncoder
+from t2t_lite.text.word_cache import WordCache
+
+# Unicode's spaces but U+0020 (category Zs), which become one.
+SPACES = [0x00A0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000]
+# Unicode's property Default_Ignorable_Code_Point without its fillers of Hangul, which have a width: removed.
+INVISIBLE = [
+    0x00AD, 0x034F, 0x061C, 0x17B4, 0x17B5, *range(0x180B, 0x1810), *range(0x200B, 0x2010), *range(0x202A, 0x202F),
+    *range(0x2060, 0x2070), *range(0xFE00, 0xFE10), 0xFEFF, *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B),
+    *range(0xE0000, 0xE01F0),
+]  # fmt: skip
+
+
+def reading_plain(encoder):
+    """Returns an encoder that gives a text with stray characters the ids of the plain text.
+
+    A space that no piece has is read as U+0020, an invisible character that no piece has is left out. Texts without
+    them get the same ids. It is the model's own normalization that is extended, so ids and offsets are the same in
+    Python and in a graph. `fingerprint` and `path` remain those of the vocabulary's file.
+
+    Args:
+        encoder: any encoder. One that is not SentencePiece's, or whose model normalizes by a rule of its publisher, is
+            returned as it is.
+    """
+    return _PlainReader.of(encoder) if type(encoder) is SentencePieceEncoder else encoder
+
+
+class _PlainReader(SentencePieceEncoder):
+    """See `reading_plain`."""
+
+    @classmethod
+    def of(cls, encoder):
+        """Returns the encoder itself if its model has a rule of its publisher."""
+        return cls(encoder) if has_rule_of_characters(encoder._model) else encoder
+
+    def __init__(self, encoder):
+        import sentencepiece
+
+        vars(self).update(vars(encoder))
+        self.fingerprint = encoder.fingerprint
+        self.is_by_word = encoder.is_by_word  # characters are still normalized one by one
+        self._model = _with_rule(self._model)
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=self._model)
+        self._words = WordCache(self._processor.EncodeAsIds)
+
+
+def _with_rule(model):
+    """Returns the bytes of a SentencePiece model whose rule also covers the stray characters that it has no piece for.
+
+    A model without any rule remains without one for control characters.
+    """
+    from t2t_lite.text import sentencepiece_proto
+
+    proto = sentencepiece_proto.ModelProto.FromString(model)
+    known = {*"".join(piece.piece for piece in proto.pieces)}
+    spaces, invisible = ([code for code in codes if chr(code) not in known] for codes in (SPACES, INVISIBLE))
+    controls = subwords.BLANKS if proto.normalizer_spec.precompiled_charsmap else []
+    proto.normalizer_spec.precompiled_charsmap = _compiled((*controls, *spaces), tuple(invisible))
+    return proto.SerializeToString(deterministic=True)
+
+
+@functools.cache
+def _compiled(spaces, removed):
+    """Returns SentencePiece's compiled rule that replaces some characters by spaces and removes others."""
+    import sentencepiece
+
+    from t2t_lite.text import sentencepiece_proto
+
+    model = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder:
+        sentencepiece.SentencePieceTrainer.train(  # only training compiles a rule; this text takes no time
+            sentence_iterator=iter(["a"]),
+            model_writer=model,
+            model_type="char",
+            hard_vocab_limit=False,
+            minloglevel=2,
+            **subwords.rule_options(folder, spaces, removed),
+        )
+    return sentencepiece_proto.ModelProto.FromString(model.getvalue()).normalizer_spec.precompiled_charsmap
