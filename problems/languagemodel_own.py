@@ -12,7 +12,7 @@ import operator
 from t2t_lite import registry
 from t2t_lite.data.problem import ChoppedTextProblem, VocabType
 from t2t_lite.problems.own_corpus import OwnCorpus
-from t2t_lite.problems.own_settings import own_settings
+from t2t_lite.problems.own_settings import SENTENCEPIECE, own_settings
 from t2t_lite.text.published.byte_level_learning import END_TOKEN
 
 
@@ -21,7 +21,8 @@ class LanguagemodelOwn(OwnCorpus, ChoppedTextProblem):
     """Text files given to `configure`, in the pieces of a vocabulary."""
 
     settings = own_settings(
-        "problem", "sequence_length", "vocab_size", "vocab_type", "vocab_from", "max_samples_for_vocab", "files",
+        "problem", "sequence_length", "vocab_size", "vocab_type", "vocab_from", "max_samples_for_vocab",
+        *SENTENCEPIECE, "files",
         sequence_length=1024, vocab_type=VocabType.BYTE_LEVEL_BPE.value,
     )  # fmt: skip
     example_flags = "--train_files=a.txt --dev_files=b.txt"

@@ -5,7 +5,7 @@ from t2t_lite.corpora.tables import Layout, read_table
 from t2t_lite.data.problem import DatasetSplit, Text2TextProblem, VocabType
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.problems.own_problem import OwnProblem
-from t2t_lite.problems.own_settings import TABLES, VOCABULARY
+from t2t_lite.problems.own_settings import SENTENCEPIECE, TABLES, VOCABULARY
 from t2t_lite.problems.vocabulary_sources import count_pieces, find_vocabularies
 from t2t_lite.text.subwords import LONGEST_SYMBOL, RESERVED, is_symbol
 
@@ -72,6 +72,15 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
                     f"--{name}={values[name]}: too small; bytes alone take 256. Expected 300 or more; usual are "
                     f"{self.usual_vocab_sizes}."
                 )
+        vocab_type = values.get("vocab_type") or self.settings["vocab_type"].default if "vocab_type" in values else None
+        for name in SENTENCEPIECE:
+            if values.get(name) == getattr(Text2TextProblem, name):
+                values[name] = None  # the default, which data of earlier versions have without saying so
+            if values.get(name) is not None and vocab_type == VocabType.BYTE_LEVEL_BPE.value:
+                raise UserError(
+                    f"--{name} together with --vocab_type={vocab_type}, which has none: it keeps texts as they are. "
+                    f"Leave it out, or learn --vocab_type={VocabType.SUBWORD.value}."
+                )
         flag, symbols = "--user_defined_symbols", values.get("user_defined_symbols") or ()
         if symbols and values["vocab_type"] == VocabType.BYTE_LEVEL_BPE.value:
             raise UserError(
@@ -99,6 +108,25 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
     def vocab_type(self):
         """The kind of vocabulary that is learned."""
         return VocabType((self._config or {}).get("vocab_type") or VocabType.SUBWORD.value)
+
+    @property
+    def normalization(self):
+        """SentencePiece's rule that the vocabulary is learned with."""
+        return self._learned_with("normalization")
+
+    @property
+    def character_coverage(self):
+        """The share of the text's characters that get pieces of their own."""
+        return self._learned_with("character_coverage")
+
+    @property
+    def split_digits(self):
+        """Whether no piece has more than one digit."""
+        return self._learned_with("split_digits")
+
+    def _learned_with(self, name):
+        value = (self._config or {}).get(name)
+        return getattr(Text2TextProblem, name) if value is None else value
 
     @property
     def existing_vocabularies(self):

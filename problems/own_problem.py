@@ -199,13 +199,18 @@ class OwnProblem(Problem):
 
     # Generation.
 
+    @property
+    def newer_settings(self):
+        """See `Problem.newer_settings`."""
+        return (*super().newer_settings, *(key for key, setting in self.settings.items() if setting.is_newer))
+
     def generation_settings(self):
         """Returns the settings that the files depend on; finished data refuse a change of these."""
         described = {FLAGS[split]: list(map(_content, self.files_of(split))) for split in self.config["files"]}
         fixed = {
             key: self.config.get(key)
             for key, setting in self.settings.items()
-            if setting.fixed and not (setting.is_newer and self.config.get(key) is None)
+            if setting.fixed and not (key in self.newer_settings and self.config.get(key) is None)
         }
         return {**super().generation_settings(), **described, **fixed}
 

@@ -10,13 +10,17 @@ from collections.abc import Callable
 from t2t_lite import ranges
 from t2t_lite.data.splits import VocabType
 from t2t_lite.ranges import Choices, Range, Setting, typed_value
+from t2t_lite.text.subwords import NORMALIZATIONS
 
 VOCAB_TYPES = (VocabType.SUBWORD.value, VocabType.BYTE_LEVEL_BPE.value)  # that can be learned
 # Settings that --vocab_from determines and that must not be combined with it.
-VOCABULARY = ("vocab_size", "target_vocab_size", "vocab_type", "user_defined_symbols", "max_samples_for_vocab")
+SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")
+VOCABULARY = (
+    "vocab_size", "target_vocab_size", "vocab_type", "user_defined_symbols", "max_samples_for_vocab", *SENTENCEPIECE
+)  # fmt: skip
 TABLES = ("columns", "header")
 # Keys of all problems of labelled texts.
-LABELLED = ("vocab_size", "max_samples_for_vocab", "vocab_from", "vocab_type", "files", *TABLES)
+LABELLED = ("vocab_size", "max_samples_for_vocab", "vocab_from", "vocab_type", *SENTENCEPIECE, "files", *TABLES)
 WEIGHT = Range(most=1000, above=0)
 
 
@@ -162,6 +166,21 @@ SETTINGS = {
         OwnSetting(
             "user_defined_symbols", list, None, fixed=True,
             meaning="translate_own: symbols that are always one piece, such as <2de>.",
+        ),
+        OwnSetting(
+            "normalization", str, None, Choices(NORMALIZATIONS),
+            meaning="SentencePiece's rule for texts before they become pieces, in training, decoding and exports: nfkc "
+            "(Unicode's compatible forms become one), nmt_nfkc (also spaces and control characters), nfkc_cf and "
+            "nmt_nfkc_cf (lower case, too). Default: identity, none.",
+        ),
+        OwnSetting(
+            "character_coverage", float, None, ranges.CHARACTER_COVERAGE,
+            meaning="Share of the text's characters that get pieces of their own; bytes spell the others. Default: "
+            "0.9999.",
+        ),
+        OwnSetting(
+            "split_digits", bool, None,
+            meaning="Whether no piece has more than one digit, so that numbers are spelled digit by digit.",
         ),
         OwnSetting(
             "max_samples_for_vocab", int, None, ranges.PAIRS,

@@ -20,7 +20,7 @@ from t2t_lite.data.problem import DatasetSplit, TranslateProblem
 from t2t_lite.errors import UserError
 from t2t_lite.problems import parallel_files
 from t2t_lite.problems.own_corpus import OwnCorpus
-from t2t_lite.problems.own_settings import WEIGHT, own_settings
+from t2t_lite.problems.own_settings import SENTENCEPIECE, WEIGHT, own_settings
 from t2t_lite.problems.vocabulary_sources import count_pieces
 from t2t_lite.ranges import typed_value
 
@@ -35,8 +35,8 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
     config_filename = "problem.json"
     settings = own_settings(
         "format", "problem", "languages", "vocab_size", "target_vocab_size", "vocab_type", "user_defined_symbols",
-        "max_samples_for_vocab", "vocab_from", "files", "corpus_weights", "filters", "held_out", "columns", "header",
-        "held_out_below", format=2,
+        "max_samples_for_vocab", "vocab_from", *SENTENCEPIECE, "files", "corpus_weights", "filters", "held_out",
+        "columns", "header", "held_out_below", format=2,
     )  # fmt: skip
     columns = ("inputs", "targets")
     example_flags = "--train_files=a.en,a.de"

@@ -82,6 +82,7 @@ MINUTES = Range(0, 10**7)  # 19 years
 SECONDS = Range(0, 10**8)  # 3 years
 HOURS = Range(most=10**6, above=0)
 STEPS_BETWEEN = Range(1, 10**9)
+CHARACTER_COVERAGE = Range(0.98, 1)  # what SentencePiece accepts
 CHECKPOINTS_KEPT = Range(0, 10**6)
 COMPUTE_DTYPES = ("float32", "bfloat16")  # of decoding
 SPLIT_SENTENCES = ("auto", "always", "never")  # of a text, before it is translated

@@ -72,6 +72,7 @@ class Problem:
     answered_by = None  # a class with a `load(path, …)` that `t2t_lite.load` returns; None: the task's
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     is_generate_per_split = True
+    newer_settings = ()  # keys of `generation_settings` that it omits without a value, as earlier versions' data do
     ordered_splits = ()  # names of splits whose records keep the order of the samples; each has one shard
     language_pair = None
     eval_decode_metric = "exact_sequence_accuracy"

@@ -118,7 +118,7 @@ def find_finished(problem, data_dir, request):
     if not manifest:
         return None
     settings = manifest.get("request", {})
-    for key, value in request.items():
+    for key, value in {**dict.fromkeys(problem.newer_settings), **request}.items():
         if settings.get(key) != value:
             raise UserError(
                 f"{data_dir} contains {problem.name} with {key} = {_value_text(settings.get(key))}, but you requested "

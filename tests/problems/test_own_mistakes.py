@@ -75,7 +75,15 @@ MISTAKES = {
         ({"vocab_from": MODELS, "user_defined_symbols": ["<x>"]}, "--user_defined_symbols together with"),
         ({"vocab_from": MODELS, "vocab_type": "subwords"}, "--vocab_type together with"),
         ({"vocab_from": MODELS, "max_samples_for_vocab": 9}, "--max_samples_for_vocab together with"),
+        ({"vocab_from": MODELS, "normalization": "nfkc"}, "--normalization together with --vocab_from="),
+        ({"vocab_from": MODELS, "split_digits": False}, "--split_digits together with --vocab_from="),
         ({"vocab_type": "words"}, "--vocab_type=words: expected one of subwords, byte_level_bpe"),
+        ({"normalization": "nfc"}, "--normalization=nfc: expected one of identity, nfkc, nmt_nfkc, nfkc_cf, nmt_nfkc"),
+        ({"character_coverage": 0.9}, "--character_coverage=0.9: expected a number from 0.98 to 1."),
+        (
+            {"vocab_type": "byte_level_bpe", "split_digits": True},
+            "--split_digits together with --vocab_type=byte_level_bpe, which has none",
+        ),
         (
             {"vocab_type": "byte_level_bpe", "user_defined_symbols": ["<x>"]},
             "together with --vocab_type=byte_level_bpe",
@@ -99,7 +107,10 @@ MISTAKES = {
         ({"dev_files": []}, "masked_lm_own: missing --dev_files"),
         ({"vocab_from": MODELS[:1]}, "spm0.model: The vocabulary has no [MASK]"),
     ],
-    "languagemodel_own": [({"vocab_type": "words"}, "--vocab_type=words: expected")],
+    "languagemodel_own": [
+        ({"vocab_type": "words"}, "--vocab_type=words: expected"),
+        ({"normalization": "nfkc"}, "--normalization together with --vocab_type=byte_level_bpe"),
+    ],
     CHARACTERS: [
         ({"dev_files": []}, "missing --dev_files"),
         ({"dev_files": ["none"]}, "no such file: none"),
@@ -198,7 +209,7 @@ FINISHED = {
         {
             "train_files": ["a.en", "a.de", "b.tsv"], "dev_files": [], "corpus_weights": ["1", "0.5"],
             "filters": ["all", "length_ratio=4"], "held_out": 20, "user_defined_symbols": ["<2de>", "<2en>"],
-            "max_samples_for_vocab": 250, "vocab_size": 320, "target_vocab_size": 310,
+            "max_samples_for_vocab": 250, "vocab_size": 320, "target_vocab_size": 310, "normalization": "nfkc",
         },
         [
             ({"vocab_size": 330}, "vocab_size = 320, but you requested vocab_size = 330"),
@@ -218,7 +229,13 @@ FINISHED = {
                 {"max_samples_for_vocab": 251},
                 "max_samples_for_vocab = 250, but you requested max_samples_for_vocab = 251",
             ),
+            ({"normalization": None}, "normalization = nfkc, but you requested normalization = None"),
+            ({"split_digits": True}, "split_digits = None, but you requested split_digits = True"),
         ],
+    ),
+    "classify_pair_own": (
+        {"columns": ["1", "2", "3"], "vocab_size": 300},
+        [({"columns": None}, "columns = 1 and 2 and 3, but you requested columns = None")],
     ),
     "masked_lm_own": (
         {"vocab_size": 320, "sequence_length": 24, "mask_rate": 0.3},

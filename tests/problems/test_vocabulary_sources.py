@@ -67,6 +67,31 @@ def test_separate_vocabularies(tmp_path, train):
         generated(tmp_path / "d", train_files=train, vocab_size=300)
 
 
+def test_a_learned_vocabulary_normalizes_in_python_and_in_the_graph(tmp_path):
+    """The rule is in the model's file, of which an export has a copy."""
+    pairs = [(f"{inputs} {at}", targets) for at, (inputs, targets) in enumerate(PAIRS)]
+    train = corpus.write_corpus(tmp_path, "digits", pairs).split(",")
+    asked = {"normalization": "nmt_nfkc_cf", "character_coverage": 1.0, "split_digits": True}
+    problem = generated(tmp_path / "d", train_files=train, vocab_size=330, **asked)
+    encoder = registry.problem("translate_own").get_feature_encoders(str(tmp_path / "d"))["inputs"]
+    texts = ["The\u00a0RED\u200bＨouse ﬁne 1234", "the red house fine 1234"]
+    assert encoder.encode(texts[0]) == encoder.encode(texts[1])
+    assert encoder.tf_encode(tf.constant(texts)).to_list() == [encoder.encode(texts[1])] * 2
+    assert [piece for piece in encoder.pieces(encoder.encode("1234")) if piece != "\u2581"] == [*"1234"]
+    assert not any(sum(map(str.isdigit, piece)) > 1 for piece in encoder.pieces(range(259, encoder.vocab_size)))
+    manifest = json.loads((tmp_path / "d" / "translate_own-manifest.json").read_text())
+    assert {name: manifest["request"][name] for name in asked} == asked
+    assert problem.generation_settings()["normalization"] == "nmt_nfkc_cf"
+
+
+def test_defaults_that_are_given_are_those_of_earlier_data(tmp_path, train):
+    generated(tmp_path / "d", train_files=train, vocab_size=300)
+    defaults = {"normalization": "identity", "character_coverage": 0.9999, "split_digits": False}
+    generated(tmp_path / "d", train_files=train, vocab_size=300, **defaults)
+    request = json.loads((tmp_path / "d" / "translate_own-manifest.json").read_text())["request"]
+    assert not defaults.keys() & request.keys()
+
+
 def test_one_model_for_both_sides(tmp_path, train, models):
     problem = generated(tmp_path / "d", train_files=train, vocab_from=models[:1])
     encoders = problem.feature_encoders(str(tmp_path / "d"))

@@ -19,6 +19,7 @@ from t2t_lite.text import subwords, vocabulary, vocabulary_files
 from t2t_lite.text.published import byte_level_learning
 
 _LOGGER = logging.getLogger("t2t_lite")
+_SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")  # settings of its learner
 _HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs, which UTF-8 cannot encode
 
 
@@ -34,6 +35,8 @@ class Text2TextProblem(Problem):
         vocab_size_is_approximate: whether text that cannot fill these sizes gets the largest possible vocabularies;
             otherwise this is an error.
         additional_reserved_tokens: strings that are always one piece; not with `VocabType.BYTE_LEVEL_BPE`.
+        normalization, character_coverage, split_digits: how SentencePiece learns the vocabulary, see
+            `t2t_lite.text.subwords.train_sentencepiece`. They have no effect on vocabularies of other kinds.
         existing_vocabularies: {"inputs": path, "targets": path} of vocabularies to use instead of learning, of any kind
             that `vocabulary_files` lists; with the same path twice, both sides share a vocabulary.
         max_samples_for_vocab: number of samples to learn a vocabulary from, sampled uniformly; None: all.
@@ -47,6 +50,10 @@ class Text2TextProblem(Problem):
     approx_vocab_size = 2**15
     approx_target_vocab_size = None
     additional_reserved_tokens = ()
+    normalization = subwords.IDENTITY
+    character_coverage = subwords.CHARACTER_COVERAGE
+    split_digits = False
+    newer_settings = _SENTENCEPIECE
     existing_vocabularies = types.MappingProxyType({})
     vocab_size_is_approximate = True
     max_samples_for_vocab = 2_000_000
@@ -203,8 +210,13 @@ class Text2TextProblem(Problem):
             learn(lines(), path, error.largest)
 
     def _learn_sentencepiece(self, lines, path, size):
-        prefix, symbols = path.removesuffix(".model"), self.additional_reserved_tokens
-        subwords.train_sentencepiece(lines, prefix, size, user_defined_symbols=symbols)
+        subwords.train_sentencepiece(
+            lines,
+            path.removesuffix(".model"),
+            size,
+            user_defined_symbols=self.additional_reserved_tokens,
+            **{name: getattr(self, name) for name in _SENTENCEPIECE},
+        )
 
     def _learn_byte_level(self, lines, path, size):
         if self.additional_reserved_tokens:
@@ -317,6 +329,9 @@ class Text2TextProblem(Problem):
             "max_samples_for_vocab": None if sources else owner.max_samples_for_vocab,
             "additional_reserved_tokens": list(owner.additional_reserved_tokens),
         }
+        for name in _SENTENCEPIECE:
+            if not sources and getattr(owner, name) != getattr(Text2TextProblem, name):
+                settings[name] = getattr(owner, name)
         if all(map(files.exists, sources.values())):  # a missing one matters only until it has been adopted
             settings["existing_vocabularies"] = {side: _sha256(path) for side, path in sources.items()}
         return settings
