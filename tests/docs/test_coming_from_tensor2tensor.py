@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+import baselines
 from t2t_lite import registry
 from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
 from t2t_lite.errors import UserError
@@ -25,9 +26,14 @@ def rows_of(title):
 def test_registered_names(title, registered, count):
     said = {name: text.split("|")[0].strip() for names, text in rows_of(title) for name in names}
     assert len(said) > count
-    # _packed1k is the end of names.
-    wrong = {n: here for n, here in said.items() if n[0] != "_" and here != ("yes" if n in registered() else "no")}
-    assert not wrong
+    # _packed1k is the end of names. The names of baselines are registered if another test has imported them.
+    names = {n: here for n, here in said.items() if n[0] != "_" and here != "baselines"}
+    assert not {n: here for n, here in names.items() if here != ("yes" if n in registered() else "no")}
+
+
+def test_models_of_the_baselines():
+    names = {name for names, text in rows_of("Models and sets") for name in names if text.startswith("baselines |")}
+    assert len(names) == 2 and names <= {*vars(baselines)}, "each in a module of its name"
 
 
 def test_options_of_decoding():

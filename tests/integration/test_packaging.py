@@ -126,7 +126,15 @@ def test_names_are_listed_from_any_folder(commands, tmp_path):
 
 def test_baselines_are_a_package_for_the_flag_of_users_folders(commands, tmp_path):
     done = run(commands / "t2t-trainer", "--registry_help", "--t2t_usr_dir=t2t_lite.baselines", cwd=tmp_path)
-    assert {"lstm_lm", "lstm_lm_base"} <= {*done.stdout.split()}
+    names = {
+        "lstm_lm",
+        "lstm_lm_base",
+        "lstm_seq2seq_attention",
+        "lstm_luong_attention",
+        "conv_seq2seq",
+        "bytenet_base",
+    }
+    assert names | {"neural_gpu"} <= {*done.stdout.split()}
 
 
 def test_a_users_folder_is_found_from_the_folder_one_works_in(commands, tmp_path):

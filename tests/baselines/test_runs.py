@@ -1,0 +1,83 @@
+"""The encoder-decoders of the baselines learn to translate a little, resume, share the work, decode and export."""
+
+import functools
+import itertools
+import pathlib
+
+import pytest
+import tensorflow as tf
+
+import baselines
+import t2t_lite
+from t2t_lite import registry
+from t2t_lite.bin import t2t_decoder, t2t_exporter
+from t2t_lite.problems.phrasebook import generate_sentences
+from tests.training.runs import assert_replicas_and_parts_give_one_run, log, trainer
+
+pytestmark = pytest.mark.long  # whole runs
+
+SIZES = (
+    "hidden_size=32,num_hidden_layers=2,batch_size=256,layer_prepostprocess_dropout=0.2,learning_rate_warmup_steps=5"
+)
+KINDS = {
+    "lstm_seq2seq_attention": ("lstm_attention_tiny", ""),
+    "conv_seq2seq": ("conv_seq2seq_tiny", ",num_encoder_layers=2,num_decoder_layers=2"),
+    "bytenet": ("bytenet_tiny", ",num_block_repeat=1"),
+    "neural_gpu": ("neural_gpu_tiny", ""),
+}
+USR_DIR = str(pathlib.Path(baselines.__file__).parent)
+TEXTS = ["the red apple is on the table .", "we bought two books yesterday .", "she reads ."]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder with 400 pairs of the phrasebook."""
+    folder = tmp_path_factory.mktemp("phrasebook")
+    sentences = [*itertools.islice(generate_sentences(1, 400, "train"), 400)]
+    for side, name in (("inputs", "a.en"), ("targets", "a.de")):
+        (folder / name).write_text("".join(f"{getattr(each, side)}\n" for each in sentences), encoding="utf-8")
+    problem, files = registry.problem("translate_own"), [str(folder / "a.en"), str(folder / "a.de")]
+    problem.configure(train_files=files, dev_files=files, vocab_size=400)
+    problem.generate_data(str(folder / "data"), str(folder))
+    return str(folder / "data")
+
+
+def learner(data, model, output_dir, hparams="", **settings):
+    hparams_set, own = KINDS[model]
+    named = {"problem": "translate_own", "hparams_set": hparams_set, "model": model, "usr_dir": USR_DIR}
+    return trainer(data, output_dir, f"{SIZES}{own}{hparams}", **named, **settings)
+
+
+@pytest.mark.parametrize("model", KINDS)
+def test_eight_replicas_are_eight_batches_of_one_and_a_run_in_parts_is_that_in_one(data, model, tmp_path):
+    make = functools.partial(learner, data, model)
+    assert_replicas_and_parts_give_one_run(
+        lambda folder, hparams="", **settings: make(
+            folder, hparams=f"{hparams},learning_rate_schedule=constant,learning_rate_constant=1e-3", **settings
+        ),
+        tmp_path, 8,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("model", KINDS)
+def test_it_learns_decodes_and_exports(data, model, tmp_path, capsys):
+    run = tmp_path / "run"
+    settings = {"evaluates": True, "local_eval_frequency": 20, "hparams": ",eval_decode_examples=2"}
+    losses = [line["loss"] for line in (learner(data, model, run, **settings).train(60), *log(run, "evaluation"))]
+    assert losses[0] < 0.8 * losses[1], losses
+
+    (tmp_path / "texts").write_text("".join(f"{text}\n" for text in TEXTS))
+    flags = [f"--output_dir={run}", "--decode_hparams=beam_size=2,extra_length=8"]
+    files = [f"--decode_from_file={tmp_path / 'texts'}", f"--decode_to_file={tmp_path / 'out'}"]
+    assert t2t_decoder.main([*flags, *files]) == 0, capsys.readouterr().err
+    decoded = (tmp_path / "out").read_text(encoding="utf-8").splitlines()
+    assert any(decoded)
+    translator = t2t_lite.load(str(run))
+    assert [t.text for t in translator.translate(TEXTS, beam_size=2, extra_length=8)] == decoded
+
+    assert t2t_exporter.main([*flags, f"--export_dir={tmp_path / 'export'}"]) == 0, capsys.readouterr().err
+    serve = tf.saved_model.load(str(tmp_path / "export" / "1")).signatures["serving_default"]
+    found = serve(inputs=tf.constant(TEXTS))
+    assert [text.decode() for text in found["outputs"].numpy()] == decoded
+    alone = serve(inputs=tf.constant(TEXTS[2:]))  # a batch of one
+    assert alone["outputs"].numpy()[0].decode() == decoded[2]
