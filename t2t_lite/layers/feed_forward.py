@@ -77,6 +77,11 @@ class FeedForward(Layer):
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
         self.freeze_new_parts()
 
+    def activations(self, length, compute):
+        """Returns the bytes that a position leaves for the backward pass, numbers having `compute` bytes."""
+        inner, dropped = 1 if self.activation == "relu" else 4, self.dropout_rate > 0
+        return self.filter_size * ((inner + dropped) * compute + dropped)
+
     def call(self, inputs, training=None):
         """[..., hidden] -> [..., hidden]."""
         shape = ops.shape(inputs)

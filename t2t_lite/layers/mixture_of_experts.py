@@ -136,6 +136,18 @@ class MixtureOfExperts(Layer):
         """Returns {name: weight [num_experts, …]} of the experts."""
         return {f"{part}_{kind}": getattr(self, f"{part}_{kind}") for part in self.parts for kind in ("kernel", "bias")}
 
+    def flops(self, length):
+        """Returns the operations of one position: the gates' and those of `k` experts."""
+        hidden_size = self.gate_kernel.shape[0]
+        return 2 * hidden_size * (self.num_experts + self.k * len(self.parts) * self.filter_size)
+
+    def activations(self, length, compute):
+        """Returns the bytes that a position leaves for the backward pass, numbers having `compute` bytes."""
+        hidden_size, inner = self.gate_kernel.shape[0], 1 if self.activation == "relu" else 4
+        inner, dropped = inner + (self.dropout_rate > 0), self.dropout_rate > 0
+        of_experts = self.k * compute * (self.filter_size * inner + 2 * hidden_size)  # each one's inputs and outputs
+        return of_experts + self.filter_size * dropped * compute + 8 * 4 * self.num_experts
+
     def gates(self, inputs, training=False):
         """Returns which experts compute each position, and the use of all.
 

@@ -5,15 +5,11 @@ import math
 
 import keras
 
-from t2t_lite.layers import (
-    Dropout,
-    FeedForward,
-    LayerNormalization,
-    MultiHeadAttention,
-    Residual,
-)
+from t2t_lite.layers import Dropout, LayerNormalization, Residual
 
 SENTENCE = 25  # tokens per side, where a length has to be assumed; attention is then a hundredth of the operations
+# Attributes of Keras' layers that each position is multiplied by: of dense ones, convolutions and recurrent cells.
+_MATRICES = ("kernel", "recurrent_kernel", "depthwise_kernel", "pointwise_kernel")
 SCALARS = 3  # summed with the gradients: the objective, the loss in nats, and whether a machine stops
 
 
@@ -39,52 +35,84 @@ class Flops:
 def assumed_lengths(model, hparams):
     """Returns {feature: tokens of a row}: sentences of an encoder and a decoder, else a segment or the longest text."""
     longest = hparams.get("segment_length") or min(hparams.max_length or hparams.batch_size, hparams.batch_size)
-    return dict.fromkeys(model.stacks(), SENTENCE if len(model.stacks()) > 1 else longest)
+    features = model.stacks() or [feature for feature, rank in model.needed_features.items() if rank == 2]
+    return dict.fromkeys(features, SENTENCE if len(features) > 1 else longest)
 
 
 def forward_flops(model, lengths):
-    """Counts the matrix products of a forward pass.
-
-    Layers that stand in a stack several times count each time; the softmax counts for the model's `predicted_share`.
-    Every matrix weight costs 2 operations for each element and position of its own side, attention 2 · h · d_k · n for
-    a position's scores and 2 · h · d_v · n for its weighted sums over n positions. Masked positions count, as they are
-    computed; of patterns as many as `Pattern.seen` has. Relative attention counts its products with the 2k + 1 vectors,
-    not their spreading over positions. Not counted: look-ups (0), additions, softmax, normalization, dropout (a few per
-    cent), and weights of a user's own layers that are not in a `Dense`.
+    """Counts the matrix products of a forward pass: see `counted_flops`, which a model may replace by its `flops`.
 
     Args:
-        model: SequenceModel with `stacks`, with or without values.
+        model: SequenceModel, with or without values.
         lengths: {feature: int}, tokens of a row.
 
     Returns:
         Flops.
     """
-    flops = dict.fromkeys(model.stacks(), 0)
-    for feature, stack in model.stacks().items():
+    return Flops(model.flops(lengths))
+
+
+def counted_flops(model, lengths):
+    """Counts the matrix products of a forward pass, those of each layer inside.
+
+    Layers that stand in a stack several times count each time; the softmax counts for the model's `predicted_share`.
+    Every matrix weight costs 2 operations for each element and position of its own side: of dense layers, convolutions,
+    recurrent cells. A layer with a method `flops(length)` says itself what it computes of one position in a row of
+    `length` positions, besides the layers in it. Attention has 2 · h · d_k · n for a position's scores and
+    2 · h · d_v · n for its weighted sums over n positions. Masked positions count, as they are computed; of patterns as
+    many as `Pattern.seen` has. Relative attention counts its products with the 2k + 1 vectors, not their spreading over
+    positions. Not counted: look-ups (0), additions, softmax, normalization, dropout (a few per cent), and weights of a
+    user's own layers without `flops`.
+
+    Of a model without `stacks` each layer runs once over the positions of one feature: the only one that is read, or
+    "inputs" if its name begins with "encoder", or else "targets".
+
+    Args:
+        model: SequenceModel, with or without values.
+        lengths: {feature: int}, tokens of a row.
+
+    Returns:
+        {feature: float}, per token: see `Flops`.
+    """
+    flops, stacks = dict.fromkeys(lengths, 0), model.stacks()
+    for feature, stack in stacks.items():
         for layer in stack.layers:
             own, memory = _block_flops(layer, lengths[feature], lengths.get("inputs", 0))
             flops[feature] += own
             if memory:
                 flops["inputs"] += memory
+    if not stacks:
+        apart = {id(layer) for layer in (model.softmax, *model.token_embeddings().values())}
+        for layer in model._layers:
+            if id(layer) not in apart:
+                feature = "inputs" if layer.name.startswith("encoder") and "inputs" in flops else [*flops][-1]
+                flops[feature] += sum(_own_flops(part, lengths[feature]) for part in layer._flatten_layers())
     if model.softmax is not None:
         matrices = [w.shape for w in model.softmax.weights if len(w.shape) > 1]
         flops[[*flops][-1]] += 2 * model.predicted_share * sum(map(math.prod, matrices))
-    return Flops(flops)
+    return flops
 
 
 def _block_flops(layer, length, memory_length=0):
     """Returns the operations (a position of its own side, a position of the memory)."""
     cross, own, memory = _cross_attention(layer), 0, 0
     for part in layer._flatten_layers():
-        if isinstance(part, keras.layers.Dense):
-            flops = 2 * math.prod(part.kernel.shape)
-            if cross is not None and part in (cross.key_projection, cross.value_projection):
-                memory += flops
-            else:
-                own += flops
-        elif isinstance(part, MultiHeadAttention):
-            own += part.flops(memory_length if part is cross else length)
+        flops = _own_flops(part, memory_length if part is cross else length)
+        if cross is not None and part in (cross.key_projection, cross.value_projection):
+            memory += flops
+        else:
+            own += flops
     return own, memory
+
+
+def _own_flops(layer, length):
+    """Returns the operations of one position in a layer, without those of the layers inside."""
+    if callable(own := getattr(layer, "flops", None)):
+        return own(length)
+    if not isinstance(layer, keras.layers.Dense) and not type(layer).__module__.startswith("keras."):
+        return 0
+    matrices = [getattr(layer, name, None) for name in _MATRICES]
+    return sum(2 * math.prod(matrix.shape) for matrix in matrices if matrix is not None)
 
 
 def training_memory(model, hparams, lengths):
@@ -186,12 +214,8 @@ def _layer_memory(layer, hidden_size, length, memory_length, compute):
     for part in layer._flatten_layers():
         if isinstance(part, Residual):
             kept += (4 + compute + (part.dropout_rate > 0)) * hidden_size
-        elif isinstance(part, FeedForward):
-            inner = 1 if part.activation == "relu" else 4
-            dropped = part.dropout_rate > 0
-            kept += part.filter_size * ((inner + dropped) * compute + dropped)
-        elif isinstance(part, MultiHeadAttention):
-            kept += part.activations(memory_length if part is cross else length, compute)
+        elif callable(own := getattr(part, "activations", None)):
+            kept += own(memory_length if part is cross else length, compute)
     return kept
 
 

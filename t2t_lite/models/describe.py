@@ -56,9 +56,9 @@ class Description:
         parts: list of ModelPart, in the order of the model.
         parameters: int, all trainable weights.
         embedding_parameters: int, those of token embeddings and softmax.
-        lengths: {feature: tokens of a row} that cost is counted for; {} for a model without `stacks`.
-        flops: Flops of a forward pass; None for such a model, as for `memory`.
-        memory: dict of bytes, see `training_memory`.
+        lengths: {feature: tokens of a row} that cost is counted for; {} for a model that is no `SequenceModel`.
+        flops: Flops of a forward pass; None for such a model.
+        memory: dict of bytes, see `training_memory`; None for a model without `stacks`, too.
         hparams: HParams.
         hparams_set: str, "" where it is not known.
         train_steps: int.
@@ -158,7 +158,7 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
         embedding_parameters=sum(math.prod(matrix.shape) for matrix in matrices.values()),
         lengths=lengths,
         flops=forward_flops(model, lengths) if lengths else None,
-        memory=training_memory(model, hparams, lengths) if lengths else None,
+        memory=training_memory(model, hparams, lengths) if hooked and model.stacks() else None,
         hparams=hparams,
         hparams_set=hparams_set,
         train_steps=train_steps,
@@ -215,7 +215,7 @@ def _parts_text(d):
 
 def _cost_text(d):
     if d.flops is None:
-        return ["FLOPs and memory: counted for a SequenceModel whose stacks() returns its layers"]
+        return ["FLOPs and memory: counted for a SequenceModel"]
     batch, tokens, accumulation = d.hparams.batch_size, d.tokens_a_step, d.hparams.gradient_accumulation_steps
     features = d.flops.per_token
     sides = [_SIDES.get(feature, f"{feature} ") for feature in features] if len(features) > 1 else [""]
@@ -234,10 +234,7 @@ def _cost_text(d):
         (f"  {d.train_steps:,} steps", _number(d.schedule_flops)),
         *_paper_pairs(d),
         ("", ""),
-        (f"memory per replica, estimated, {_tokens(batch, sides)}", ""),
-        *((f"  {name}", _size(size)) for name, size in d.memory.items()),
-        ("  sum", _size(sum(d.memory.values()))),
-        *_batch_size_pairs(d),
+        *_memory_pairs(d, _tokens(batch, sides)),
         *_all_reduce_pairs(d),
     ]
     width = max(len(name) for name, value in pairs if value)
@@ -262,6 +259,18 @@ def _paper_pairs(d):
         (estimate, _number(paper.flops)),
         (f"  counted for its {paper.steps:,} steps of {paper.tokens:,} + {paper.tokens:,} tokens", _number(counted)),
         ("  utilization that this implies", f"{counted / paper.flops:.0%}"),
+    ]
+
+
+def _memory_pairs(d, tokens):
+    """What a training step keeps."""
+    if d.memory is None:
+        return [("memory: estimated for a model whose stacks() returns its layers", "")]
+    return [
+        (f"memory per replica, estimated, {tokens}", ""),
+        *((f"  {name}", _size(size)) for name, size in d.memory.items()),
+        ("  sum", _size(sum(d.memory.values()))),
+        *_batch_size_pairs(d),
     ]
 
 

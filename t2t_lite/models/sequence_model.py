@@ -21,6 +21,7 @@ from t2t_lite.models.arguments import (
     in_hparams_words,
     settings_without_effect,
 )
+from t2t_lite.models.cost import counted_flops
 from t2t_lite.models.litert import select_operations
 from t2t_lite.reserved_names import COSTS, RESERVED
 
@@ -33,8 +34,8 @@ class SequenceModel(Layer, keras.Model):
     it overrides `compute_mask` and `compute_output_spec`.
 
     What the commands say about a model, and do with its weights, follows from `stacks`, `token_embeddings`, `softmax`
-    and `config`. All four may be left out: then `--describe` counts parameters alone, `save_run` needs the
-    hyperparameters, and `--warm_start_from` the same vocabulary.
+    and `config`. All four may be left out: then `--describe` estimates no memory, `save_run` needs the hyperparameters,
+    and `--warm_start_from` the same vocabulary.
 
     Attributes:
         HPARAMS: dict of the settings that only this model has, {name: `t2t_lite.ranges.setting(…)`}; its sets add them
@@ -84,6 +85,16 @@ class SequenceModel(Layer, keras.Model):
         Where its layers have a `cross_attention`, that attends to the positions of "inputs".
         """
         return {}
+
+    def flops(self, lengths):
+        """Returns {feature: operations per token} of a forward pass, for `--describe`.
+
+        Override it where the default is wrong, which asks the layers: see `t2t_lite.models.cost.counted_flops`.
+
+        Args:
+            lengths: {feature: int}, tokens of a row.
+        """
+        return counted_flops(self, lengths)
 
     def token_embeddings(self):
         """Returns {feature: `TokenEmbedding`}, which looks the ids of a feature up; two features may share one."""

@@ -2,11 +2,15 @@
 
 import math
 
+import keras
+import numpy as np
 import pytest
 
 from t2t_lite import registry
+from t2t_lite.layers import TokenEmbedding
 from t2t_lite.models.cost import all_reduced_bytes, forward_flops, largest_batch_size, sent_bytes, training_memory
 from t2t_lite.models.describe import describe, shapes_only
+from t2t_lite.models.sequence_model import SequenceModel
 from tests.training.test_train_step import VOCAB, make_step, settings
 
 SENTENCES = {"inputs": 25, "targets": 25}
@@ -120,3 +124,69 @@ def test_patterns_count_the_scores_that_are_made(kind, seen):
         for changes in ("", f"self_attention_type={kind}")
     )
     assert full - sparse == tiny.num_hidden_layers * 2 * 2 * tiny.hidden_size * (1024 - seen)
+
+
+def test_of_experts_those_count_that_compute_a_position():
+    model_class = registry.model("transformer")
+    changes = "ffn_layer=local_moe,moe_num_experts={},moe_k={}"
+    one, two, more = (
+        forward_flops(
+            shapes_only(model_class, TINY.of_model(model_class).parse(changes.format(*counts)), VOCAB), SENTENCES
+        )
+        for counts in ((4, 1), (4, 2), (16, 2))
+    )
+    d, filter_size, layers = 128, 512, 2
+    for side in SENTENCES:
+        assert two.per_token[side] - one.per_token[side] == layers * 2 * 2 * d * filter_size
+        assert more.per_token[side] - two.per_token[side] == layers * 2 * d * (16 - 4)
+
+
+class Doubled(keras.layers.Layer):
+    """Multiplies by a matrix of its own, twice."""
+
+    def build(self, shape):
+        self.matrix = self.add_weight(name="matrix", shape=(shape[-1], shape[-1]))
+
+    def flops(self, length):
+        return 2 * 2 * self.matrix.shape[0] ** 2 + length
+
+    def call(self, x):
+        return (x @ self.matrix) @ self.matrix
+
+
+class Various(SequenceModel):
+    """Has no stacks: LSTMs on one side, a convolution and a layer that answers itself on the other."""
+
+    def __init__(self, vocab_size):
+        super().__init__()
+        self.vocab_size = self.target_vocab_size = vocab_size
+        self.softmax = TokenEmbedding(vocab_size, 8)
+        self.encoder = keras.layers.Bidirectional(keras.layers.LSTM(6, return_sequences=True), name="encoder_lstm")
+        self.convolution, self.doubled = keras.layers.Conv1D(10, 3, padding="causal"), Doubled()
+
+    def build(self, input_shape=None):
+        if not self.built:
+            self.softmax.build()
+            self.encoder.build((None, None, 8))
+            self.convolution.build((None, None, 8))
+            self.doubled.build((None, None, 10))
+            self.built = True
+
+    def token_embeddings(self):
+        return {"inputs": self.softmax, "targets": self.softmax}
+
+    def call(self, inputs, training=None):
+        memory = keras.ops.mean(self.encoder(self.softmax(inputs["inputs"])), axis=1, keepdims=True)[..., :8]
+        return self.softmax(
+            self.doubled(self.convolution(self.softmax(inputs["targets"]) + memory))[..., :8], reverse=True
+        )
+
+
+def test_a_model_without_stacks_is_counted_layer_by_layer():
+    model = Various(20)
+    model({"inputs": np.ones((1, 3), "int32"), "targets": np.ones((1, 3), "int32")})
+    found = describe(model, TINY)
+    lstm, convolution, doubled = 2 * 2 * (8 + 6) * 4 * 6, 2 * 3 * 8 * 10, 2 * 2 * 10 * 10 + 25
+    assert found.flops.per_token == {"inputs": lstm, "targets": convolution + doubled + 2 * 20 * 8}
+    assert found.memory is None and "memory: estimated for a model whose stacks()" in found.text()
+    assert value(found.text(), "forward, per source token") == "1.34e03"

@@ -199,7 +199,7 @@ def test_a_users_own_model_is_described_too(model_class, more):
     assert described.parameters == VOCAB * 32 + 33 * VOCAB + more
     assert sum(part.parameters for part in described.parts) == described.parameters
     assert (described.flops, described.memory) == (None, None)
-    assert "SequenceModel whose stacks()" in described.text()
+    assert "FLOPs and memory: counted for a SequenceModel" in described.text()
 
 
 def test_a_mistake_in_the_hyperparameters_is_the_models_own():
