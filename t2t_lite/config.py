@@ -103,8 +103,8 @@ class HParams:
         "dot_product", argument="self_attention", fixed=True,
         meaning="Kind of self-attention: dot_product (the paper), dot_product_relative (Shaw et al. 2018), "
         "dot_product_relative_v2 (Music Transformer), dot_product_relative_memory (Transformer-XL), restricted (the "
-        "paper, section 4), local_1d, local_2d, strided or fixed; a+b is a score with a pattern; several, a/b, take "
-        "turns over the layers.",
+        "paper, section 4), local_1d, local_2d, strided or fixed; a+b is a score with a pattern; patterns a:b are "
+        "those of the first and the second half of the heads; several kinds, a/b, take turns over the layers.",
     )  # fmt: skip
     max_relative_position: int = setting(
         0, 0, 2**16, argument="self_attention.max_relative_position", fixed=True,

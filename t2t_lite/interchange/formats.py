@@ -8,7 +8,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.export.model_card import own_texts
 from t2t_lite.interchange.families import FAMILIES, family_of
 from t2t_lite.layers.quantization import check_plain_weights
-from t2t_lite.layers.self_attention import self_attention_kinds
+from t2t_lite.layers.self_attention import kinds_of
 from t2t_lite.models.arguments import hparam_of
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.ranges import FORMATS, settings_of
@@ -100,8 +100,8 @@ def destinations_text(model, encoders=None):
 
 def relative_options(config):
     """Returns the options of relative positions if all self-attention has them, or None."""
-    (name, options), *others = self_attention_kinds(config["self_attention"])
-    return options if name == "dot_product_relative" and not others else None
+    (name, options), *others = kinds_of(config["self_attention"])
+    return options if name == "dot_product_relative" and "pattern" not in options and not others else None
 
 
 def _options_not_held(model, supported):

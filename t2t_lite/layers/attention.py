@@ -10,8 +10,7 @@ from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers
 from t2t_lite.layers.kind import make_kind
 from t2t_lite.layers.masks import Visible, check_masks, masked_softmax, merge_masks, visible_keys
-from t2t_lite.layers.patterns.part import attend_in_parts
-from t2t_lite.layers.patterns.pattern import end_of
+from t2t_lite.layers.patterns.heads import make_pattern
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.projections import Projections
 from t2t_lite.layers.scores.score import AttentionScore
@@ -40,7 +39,8 @@ class MultiHeadAttention(Projections):
             Transformer) or "memory" (Transformer-XL), or a dict of it and its options.
         pattern: which keys a query sees: "full", "window" (the paper, section 4), "local_1d", "local_2d" (Image
             Transformer), "strided" or "fixed" (Sparse Transformer), or a dict of it and its options, such as
-            {"type": "local_1d", "block_length": 128}. All but the first two see only what comes before them.
+            {"type": "local_1d", "block_length": 128}; or a list of such, among which the heads are divided evenly, the
+            first ones getting the first. All but the first two see only what comes before them.
 
     Any score goes with any pattern. All n² scores are made of sequences that are known to be short, in calls that ask
     for the weights or give a mask for each query or a context, and by a subclass that overrides `attend`.
@@ -69,7 +69,7 @@ class MultiHeadAttention(Projections):
         bias_initializer: Initializer = "zeros",
         output_initializer: Initializer = None,
         score: str | dict = "dot_product",
-        pattern: str | dict = "full",
+        pattern: str | dict | list = "full",
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -79,13 +79,8 @@ class MultiHeadAttention(Projections):
         self.dropout_rate = dropout
         self.use_bias = use_bias
         self.positions = positions
-        self.score, self.pattern = (
-            make_kind(argument, value, registry)
-            for argument, value, registry in (
-                ("score", score, Registries.scores),
-                ("pattern", pattern, Registries.patterns),
-            )
-        )
+        self.score = make_kind("score", score, Registries.scores)
+        self.pattern = make_pattern(pattern, num_heads)
         self.initializers = {
             "kernel_initializer": kernel_initializer,
             "bias_initializer": bias_initializer,
@@ -124,6 +119,7 @@ class MultiHeadAttention(Projections):
         self._add_projection("output", self.num_heads * self.value_size, hidden_size)
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
         self.score.build(self, hidden_size)
+        self.pattern.build(self)
         self.freeze_new_parts()
 
     def attend(self, query, key, value, mask, training):
@@ -185,9 +181,9 @@ class MultiHeadAttention(Projections):
         queries, keys = ops.shape(query)[2], ops.shape(key)[2]
         in_parts = isinstance(visible.first, int) and visible.first == 0 and visible.dense is None
         in_parts = in_parts and not (needs_weights or self.overrides_attend)
-        if in_parts and (parts := self.pattern.parts(queries, visible.causal)):
-            end = end_of(visible.keys, keys)
-            return attend_in_parts(self, parts, query, key, value, visible.keys, end, training), None
+        output = self.pattern.attend(self, query, key, value, visible, training) if in_parts else None
+        if output is not None:
+            return output, None
         return self.attend(query, key, value, self.pattern.mask(visible, queries, keys), training)
 
     def attend_cached(self, query, past, mask, step):
@@ -215,16 +211,31 @@ class MultiHeadAttention(Projections):
         key, value = parts[0][:2] if len(parts) == 1 else (ops.concatenate([p[i] for p in parts], 2) for i in (0, 1))
         return self.attend(query, key, value, mask, False)
 
-    def flops(self, keys):
-        """Returns the operations of one query's scores of so many keys, and of its sums of their values."""
-        seen = self.pattern.seen(keys)
+    def of_heads(self, x):
+        """Returns those of a score's weights [heads, …] that queries are of: all, where heads have one pattern."""
+        return x
+
+    def flops(self, keys, context=0):
+        """Returns the operations of one query's scores of so many keys, and of its sums of their values.
+
+        Args:
+            keys: int.
+            context: int, keys of states before these; where there are any, the pattern saves nothing.
+        """
+        seen = keys + context if context else self.pattern.seen(keys)
         products = 2 * self.num_heads * (self.query_size + self.value_size) * seen
         return products + self.score.extra_flops(self, seen)
 
-    def activations(self, keys, compute):
-        """Returns the bytes that a query leaves for the backward pass, numbers having `compute` bytes."""
-        seen, dropped = self.pattern.seen(keys), self.dropout_rate > 0
-        kept = 2 * self.num_heads * (self.query_size + self.value_size) * compute
+    def activations(self, keys, compute, context=0):
+        """Returns the bytes that a query leaves for the backward pass.
+
+        Args:
+            keys, context: as `flops`, of as many queries as `keys`.
+            compute: int, bytes of a number.
+        """
+        seen, dropped = keys + context if context else self.pattern.seen(keys), self.dropout_rate > 0
+        of_memory = context / keys if context else 0
+        kept = (2 + of_memory) * self.num_heads * (self.query_size + self.value_size) * compute
         kept += self.num_heads * seen * (4 + compute * (dropped or compute < 4) + dropped)
         return kept + self.score.extra_memory(self, seen, compute)
 

@@ -1,4 +1,4 @@
-"""How `self_attention_type` and `ffn_layer` spell kinds of layers: `local_1d(block_length=64)+relative_v2/strided`."""
+"""How `self_attention_type` and `ffn_layer` spell kinds: `local_1d(block_length=64):strided+relative_v2/restricted`."""
 
 import re
 from typing import NamedTuple
@@ -19,27 +19,33 @@ class Word(NamedTuple):
 
 
 def read_kinds(text, setting="self_attention_type"):
-    """Returns the kinds of a text, a list with the `Word`s of each.
+    """Returns the kinds of a text: of each a list of a score and a pattern, or one of them, each a list of `Word`s.
 
-    Kinds have / between them, their words +. Those options that are not as the hyperparameters say are in brackets
-    after their word: `local_1d(block_length=64)/local_1d(block_length=128)`, several of them with ; between.
+    Kinds have / between them, score and pattern +, and patterns of several heads :, so that such a list has several
+    words. Those options that are not as the hyperparameters say are in brackets after their word, several of them with
+    ; between: `local_1d(block_length=64)/local_1d(block_length=128)`.
 
     Raises:
         ValueError: not of that form.
     """
     kinds, position, separator = [], 0, "/"
     while separator:
-        match = _WORD.match(text, position)
-        separator = text[match.end() : match.end() + 1] if match else "?"
-        if separator not in ("", "/", "+"):
+        before, match = separator, _WORD.match(text, position)
+        end = match.end() if match else position
+        separator = text[end : end + 1]
+        if not match or separator not in ("", "/", "+", ":"):
             raise ValueError(
-                f"{setting}={text}: cannot read {text[match.end() if match else position :]!r}. Expected "
-                "such as local_1d(block_length=64)+dot_product_relative_v2, with / between those of several layers."
+                f"{setting}={text}: cannot read {text[end:]!r}. Expected kinds such as strided or "
+                "local_1d(block_length=64)+dot_product_relative_v2, with / between those of several layers."
             )
-        if position == 0 or text[position - 1] == "/":
-            kinds.append([])
-        kinds[-1].append(Word(match[1], _options(f"{setting}={text}", match[1], match[2] or "")))
-        position = match.end() + 1
+        word = Word(match[1], _options(f"{setting}={text}", match[1], match[2] or ""))
+        if before == "/":
+            kinds.append([[word]])
+        elif before == "+":
+            kinds[-1].append([word])
+        else:
+            kinds[-1][-1].append(word)
+        position = end + 1
     return kinds
 
 
@@ -57,11 +63,11 @@ def _options(text, word, brackets):
     return options
 
 
-def spell_kind(words, of_hparams):
-    """Returns a kind's words as `read_kinds` reads them, with those options that are not {option: value}."""
-    return "+".join(_spelled_word(word, of_hparams) for word in words)
+def spell_kind(kind, of_hparams):
+    """Returns a kind as `read_kinds` reads it, with those options of its words that are not {option: value}."""
 
+    def spelled(word):
+        others = ";".join(f"{option}={value}" for option, value in word.options.items() if of_hparams[option] != value)
+        return f"{word.name}({others})" if others else word.name
 
-def _spelled_word(word, of_hparams):
-    others = ";".join(f"{option}={value}" for option, value in word.options.items() if of_hparams[option] != value)
-    return f"{word.name}({others})" if others else word.name
+    return "+".join(":".join(map(spelled, words)) for words in kind)

@@ -75,7 +75,7 @@ class Past(NamedTuple):
 
         Args:
             positions: int32 [B or 1, W], in the texts.
-            seen: bool [B or 1, W], which of them count.
+            seen: bool [B or 1, heads or 1, W], which of them count.
             at: int32 [B or 1, 1], the step's own position.
             beams: int K.
             mask: as of `MultiHeadAttention.attend_cached`.
@@ -88,13 +88,14 @@ class Past(NamedTuple):
         places = ops.expand_dims(ops.clip(steps, 0, slots // beams - 1) * beams, 2) + ops.arange(beams, dtype="int32")
         places = ops.reshape(places, (-1, ops.shape(positions)[1] * beams))
         mask = None if mask is None else ops.broadcast_to(mask, (*ops.shape(mask)[:3], prompts + slots))
-        of_steps = (ops.repeat(x, beams, axis=1) for x in (positions - at, seen & (steps >= 0)))
+        of_steps = (ops.repeat(x, beams, -1) for x in (positions - at, seen & ops.expand_dims(steps >= 0, 1)))
         picked = [_picked(self, places, *of_steps, mask, prompts)]
         if self.prompt:
             places = ops.clip(positions, 0, ops.maximum(prompts - 1, 0))
             # Of prompts that are all empty nothing can be taken.
             width = ops.shape(positions)[1] * (min(prompts, 1) if isinstance(prompts, int) else ops.minimum(prompts, 1))
-            of_prompt = (x[:, :width] for x in (places, positions - at, seen & (steps < 0)))
+            in_prompt = seen & ops.expand_dims(steps < 0, 1)
+            of_prompt = (x[..., :width] for x in (places, positions - at, in_prompt))
             picked.insert(0, _picked(self.prompt, *of_prompt, mask, 0))
         parts, masks = zip(*picked, strict=True)
         return [*parts], masks[0] if len(masks) == 1 else ops.concatenate(masks, axis=3)
@@ -104,7 +105,7 @@ def _picked(memory, places, distances, seen, mask, first):
     """Returns one of `Past.parts` of the slots at `places` [B or 1, N], and its mask: of columns from `first` on."""
     batch, width = ops.shape(memory.key)[0], ops.shape(places)[1]  # not -1, which is unknown where another one is 0
     places = ops.broadcast_to(places, (batch, width))
-    seen = ops.expand_dims(seen, (1, 2))
+    seen = ops.expand_dims(seen, 2)
     if mask is not None:
         *_, heads, queries, count = ops.shape(mask)
         mask = ops.broadcast_to(mask, (batch, heads, queries, count))

@@ -10,7 +10,7 @@ from t2t_lite.registry import Registries
 PLAIN = "dense_relu_dense"
 
 
-def feed_forward_kinds(feed_forward):
+def kinds_of(feed_forward):
     """Returns what `make_feed_forward` takes as a list of (name, all options), one per layer until they repeat.
 
     Raises:
@@ -29,16 +29,16 @@ def make_feed_forward(feed_forward, index, **options):
         **options: arguments of `FeedForward`.
 
     Raises:
-        ValueError: as `feed_forward_kinds`.
+        ValueError: as `kinds_of`.
     """
-    kinds = feed_forward_kinds(feed_forward)
+    kinds = kinds_of(feed_forward)
     name, own = kinds[index % len(kinds)]
     return Registries.feed_forwards.get(name)(**own, **options)
 
 
 def feed_forward_config(feed_forward):
     """Returns what `make_feed_forward` takes with all options: a kind, or a list of several."""
-    return kinds_config(feed_forward_kinds(feed_forward))
+    return kinds_config(kinds_of(feed_forward))
 
 
 def own_options(name):
@@ -59,30 +59,30 @@ def own_hparams(text):
         ValueError: as `spelled_kinds`.
     """
     settings = {}
-    for name, _ in spelled_kinds(text):
+    for name, *_ in spelled_kinds(text):
         settings |= getattr(Registries.feed_forwards.get(name), "HPARAMS", {})
     return settings
 
 
 def spelled_kinds(text):
-    """Returns [(name, {option: text})] of the kinds in `ffn_layer`: see `read_kinds`.
+    """Returns [(name, {option: text}, [])] of the kinds in `ffn_layer`: see `read_kinds`.
 
     Raises:
         ValueError: not of that form, an unknown name, or an option that the kind does not have.
     """
     kinds = []
-    for word, *others in read_kinds(text, "ffn_layer"):
-        if others:
+    for [word, *others], *groups in read_kinds(text, "ffn_layer"):
+        if others or groups:
             raise ValueError(f"ffn_layer={text}: a layer has one kind. Expected / between those of several layers.")
         options = own_options(word.name)
         for option in word.options:
             if option not in options:
                 expected = " or ".join(options) or "none"
                 raise ValueError(f"ffn_layer={text}: {word.name} has no option {option}. Expected {expected}.")
-        kinds.append((word.name, word.options))
+        kinds.append((word.name, word.options, []))
     return kinds
 
 
 def words_of(name, options):
-    """Returns the words of a kind, one, with all {option: value} that it has."""
-    return [Word(name, options)]
+    """Returns a kind as `spell_kind` takes it; arguments as of `kinds_of`."""
+    return [[Word(name, options)]]

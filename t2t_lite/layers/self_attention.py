@@ -1,10 +1,11 @@
 """Kinds of self-attention, by tensor2tensor's names (its `self_attention_type`), and which layer has which."""
 
 import inspect
+import re
 
 from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.attention_spelling import Word, read_kinds
-from t2t_lite.layers.kind import kinds_config, named_kinds
+from t2t_lite.layers.kind import check_options, kinds_config
 from t2t_lite.layers.named_attention import LeftRelativeAttention, RelativeAttention, RestrictedAttention
 from t2t_lite.layers.segment_attention import SegmentAttention
 from t2t_lite.registry import Registries
@@ -62,13 +63,55 @@ def _registered(name):
     return {argument: (word, registry.get(word)) for argument, word, registry in named if word is not None}
 
 
-def self_attention_kinds(self_attention):
+def kinds_of(self_attention):
     """Returns what `make_self_attention` takes as a list of (name, all options), one per layer until they repeat.
+
+    Patterns of several heads, with all their options, are among the options as "pattern".
 
     Raises:
         ValueError: an unknown name, an option that the kind does not have, or one that is missing.
     """
-    return named_kinds("self_attention", self_attention, own_options)
+    kinds = self_attention if isinstance(self_attention, list | tuple) else [self_attention]
+    found = []
+    for kind in kinds:
+        given = {"type": kind} if isinstance(kind, str) else dict(kind)
+        patterns = given.pop("pattern", None)
+        name = given.pop("type", None if patterns is None else "dot_product")
+        options = own_options(name)
+        check_options("self_attention", name, options, given)
+        options |= given
+        if patterns is not None:
+            _check_heads(name, patterns)
+            options["pattern"] = [_head_pattern(kind) for kind in patterns]
+        found.append((name, options))
+    return found
+
+
+def _check_heads(name, patterns):
+    """Raises `ValueError` unless patterns are a list, and the kind of a name has none itself."""
+    if not isinstance(patterns, list | tuple):
+        raise ValueError(f"`self_attention` has pattern={patterns!r}. Expected a list, the patterns of several heads.")
+    if any(_REGISTERED.get(word, word) in Registries.patterns for word in name.split("+")):
+        raise ValueError(f"`self_attention` {name} has two scores or two patterns. Expected at most one of each.")
+
+
+def _head_name(name):
+    """Returns the registered name of the pattern of some heads. Raises `ValueError` if there is none."""
+    if (registered := _REGISTERED.get(name, name)) in Registries.patterns:
+        return registered
+    raise ValueError(
+        f"`self_attention` has {name!r} as the pattern of some heads; these have one score. Expected one of "
+        f"{', '.join(Registries.patterns.names())}."
+    )
+
+
+def _head_pattern(kind):
+    """Returns the pattern of some heads with all its options; its name is the registered one."""
+    given = {"type": kind} if isinstance(kind, str) else dict(kind)
+    name = _head_name(given.pop("type", None))
+    options = Registries.patterns.get(name).options()
+    check_options("self_attention", name, options, given)
+    return {"type": name, **options, **given} if options else name
 
 
 def make_self_attention(self_attention, index, has_order=True, **options):
@@ -77,30 +120,41 @@ def make_self_attention(self_attention, index, has_order=True, **options):
     Args:
         self_attention: a kind, or a list of kinds that take turns over the layers. A kind is a name in
             `SELF_ATTENTION`, that of a score or of a pattern, or two of them, "local_1d+relative_v2"; or a dict of that
-            name and its options: {"type": "local_1d", "block_length": 128}.
+            name and its options: {"type": "local_1d", "block_length": 128}. A list of patterns as "pattern" is of
+            several heads, among which they are divided: {"type": "relative_v2", "max_relative_position": 9, "pattern":
+            [{"type": "strided", "stride": 8}, "full"]}.
         index: int, number of the layer in its stack.
         has_order: bool, whether positions see only earlier ones, as in a decoder.
         **options: arguments of `MultiHeadAttention`.
 
     Raises:
-        ValueError: as `self_attention_kinds`, or a pattern needs an order, and there is none.
+        ValueError: as `kinds_of`, or a pattern needs an order, and there is none.
     """
-    kinds = self_attention_kinds(self_attention)
+    kinds = kinds_of(self_attention)
     name, own = kinds[index % len(kinds)]
-    of_kinds = {}
+    of_kinds, patterns = {}, own.pop("pattern", [])
     for argument, (word, kind) in _registered(name).items():
-        if getattr(kind, "needs_order", False) and not has_order:
+        of_kinds[argument] = {"type": word, **{n: own.pop(n) for n in kind.options()}}
+    if patterns:
+        of_kinds["pattern"] = patterns
+    for pattern in patterns or [of_kinds.get("pattern", "full")]:
+        word = pattern if isinstance(pattern, str) else pattern["type"]
+        if Registries.patterns.get(word).needs_order and not has_order:
             raise ValueError(
                 f"`self_attention` {name}: {word} sees only what comes before a position, and an encoder has no such "
                 "order. Expected a model with a decoder alone, or another kind."
             )
-        of_kinds[argument] = {"type": word, **{n: own.pop(n) for n in kind.options()}}
-    return _parts(name)[0](**own, **of_kinds, **options)
+    try:
+        return _parts(name)[0](**own, **of_kinds, **options)
+    except ValueError as error:
+        text = re.sub("`(pattern|score)`", "`self_attention`", str(error))
+        begin = "" if "`self_attention`" in text else f"`self_attention` {name}: "
+        raise ValueError(begin + text) from None
 
 
 def self_attention_config(self_attention):
     """Returns what `make_self_attention` takes with all options: a kind, or a list of several."""
-    return kinds_config(self_attention_kinds(self_attention))
+    return kinds_config(kinds_of(self_attention))
 
 
 def own_options(name):
@@ -119,36 +173,66 @@ def own_hparams(text):
         ValueError: as `spelled_kinds`.
     """
     found = {}
-    for name, _ in spelled_kinds(text):
-        for _, kind in _registered(name).values():
-            found |= kind.HPARAMS
+    for name, _, heads in spelled_kinds(text):
+        for word in (name, *(pattern.name for pattern in heads)):
+            for _, kind in _registered(word).values():
+                found |= kind.HPARAMS
     return found
 
 
 def spelled_kinds(text):
-    """Returns [(name, {option: text})] of the kinds in `self_attention_type`: see `read_kinds`.
+    """Returns [(name, {option: text}, patterns)] of the kinds in `self_attention_type`: see `read_kinds`.
 
-    The brackets of a kind's last word may have options of the words before it.
+    The patterns are of several heads, a list of `Word`s with registered names; [] where heads have one. The brackets of
+    a kind's last word may have options of the words before it.
 
     Raises:
         ValueError: not of that form, an unknown name, or an option that its word does not have.
     """
     kinds = []
-    for words in read_kinds(text):
-        name, options = "+".join(word.name for word in words), {}
-        for word in words:
-            own = [*own_options(name if word is words[-1] else word.name)]
-            for option in word.options:
-                if option not in own:
-                    expected = f"Expected {' or '.join(own)}" if own else "Expected none"
-                    raise ValueError(f"self_attention_type={text}: {word.name} has no option {option}. {expected}.")
-                if option in options:
-                    raise ValueError(f"self_attention_type={text}: {option} is given twice for {name}. Expected once.")
-            options |= word.options
-        kinds.append((name, options))
+    for groups in read_kinds(text):
+        words = _shared_out(text, [word for group in groups for word in group])
+        heads, others = [], []
+        for group in groups:
+            own, words = words[: len(group)], words[len(group) :]
+            if len(own) == 1:
+                others += own
+            elif heads:
+                raise ValueError(f"self_attention_type={text}: has two lists of patterns. Expected one.")
+            else:
+                heads = [word._replace(name=_head_name(word.name)) for word in own]
+        name = "+".join(word.name for word in others) or "dot_product"
+        own_options(name)  # raises
+        if heads:
+            _check_heads(name, heads)
+        kinds.append((name, {o: value for word in others for o, value in word.options.items()}, heads))
     return kinds
 
 
+def _shared_out(text, words):
+    """Returns a kind's words, each with the options that it has."""
+    accepted, shared = [own_options(word.name) for word in words], [dict(word.options) for word in words]
+    for n, word in enumerate(words):
+        for option in word.options.keys() - accepted[n].keys():
+            others = [i for i in range(n) if option in accepted[i]] if n == len(words) - 1 else []
+            if not others:
+                expected = " or ".join(accepted[n]) or "none"
+                raise ValueError(
+                    f"self_attention_type={text}: {word.name} has no option {option}. Expected {expected}."
+                )
+            value = shared[n].pop(option)
+            for i in others:
+                if shared[i].setdefault(option, value) is not value:
+                    raise ValueError(
+                        f"self_attention_type={text}: {option} of {words[i].name} is given twice. Expected once."
+                    )
+    return [word._replace(options=options) for word, options in zip(words, shared, strict=True)]
+
+
 def words_of(name, options):
-    """Returns the words of a kind, each with those of all {option: value} that it has."""
-    return [Word(word, {option: options[option] for option in own_options(word)}) for word in name.split("+")]
+    """Returns a kind as `spell_kind` takes it; arguments as of `kinds_of`."""
+    words = [[Word(word, {option: options[option] for option in own_options(word)})] for word in name.split("+")]
+    if "pattern" not in options:
+        return words
+    kinds = [{"type": kind} if isinstance(kind, str) else dict(kind) for kind in options["pattern"]]
+    return [[Word(kind.pop("type"), kind) for kind in kinds], *(words if name != "dot_product" else [])]

@@ -1,19 +1,20 @@
 """What hyperparameters mean for a model's constructor, and the way back: both follow from their declarations."""
 
+import dataclasses
 import inspect
 import re
 
 import keras
 
 from t2t_lite.config import HParams
-from t2t_lite.errors import UserError, shown
-from t2t_lite.layers import feed_forward_kinds, self_attention
-from t2t_lite.layers.attention_spelling import spell_kind
+from t2t_lite.errors import UserError, located, shown
+from t2t_lite.layers import feed_forward_kinds as networks
+from t2t_lite.layers import self_attention as attentions
+from t2t_lite.layers.attention_spelling import read_kinds, spell_kind
 from t2t_lite.layers.keras_names import config_of
-from t2t_lite.layers.kind import named_kinds
 
 # {argument: its module}, arguments made of several settings, `self_attention.…`, see `_kinds`.
-_KINDS = {"self_attention": self_attention, "feed_forward": feed_forward_kinds}
+_KINDS = {"self_attention": attentions, "feed_forward": networks}
 
 
 def model_settings(model_class, **kinds):
@@ -88,9 +89,10 @@ def model_hparams(model, base):
             )
     of_kinds = [argument for argument in _KINDS if argument in arguments]
     for argument in of_kinds:
-        kinds = named_kinds(argument, arguments[argument], _KINDS[argument].own_options)
-        options = {option: value for _, own in reversed(kinds) for option, value in own.items()}
-        arguments[argument] = "/".join(spell_kind(_KINDS[argument].words_of(name, own), options) for name, own in kinds)
+        kinds = [_KINDS[argument].words_of(*kind) for kind in _KINDS[argument].kinds_of(arguments[argument])]
+        words = [word for kind in kinds for group in kind for word in group]
+        options = {option: value for word in reversed(words) for option, value in word.options.items()}
+        arguments[argument] = "/".join(spell_kind(kind, options) for kind in kinds)
         arguments |= {f"{argument}.{option}": value for option, value in options.items()}
     values = {}
     for name, setting in _settings_of(type(model), arguments).items():
@@ -119,12 +121,16 @@ def differing_settings(model, hparams):
 def in_hparams_words(error, model_class, **kinds):
     """Returns the text of a `ValueError` of the constructor, with hyperparameters named instead of its arguments.
 
-    `kinds`: as `HParams.kinds` returns them.
+    Options that brackets set keep their names. `kinds`: as `HParams.kinds` returns them.
     """
-    text = str(error)
-    for name, setting in model_settings(model_class, **kinds).items():
+    text, settings = str(error), model_settings(model_class, **kinds)
+    spelled = set()
+    for setting, names in kinds.items() if hasattr(model_class, "kind_hparams") else ():
+        words = [word for kind in read_kinds(names, setting) for group in kind for word in group]
+        spelled |= {f"{settings[setting].argument}.{option}" for word in words for option in word.options}
+    for name, setting in settings.items():
         argument = setting.argument.rpartition(".")[2]
-        if argument and not (setting.values or setting.per):
+        if argument and not (setting.values or setting.per or setting.argument in spelled):
             text = re.sub(rf"(?<=`){argument}(?=`)|\b{argument}(?==)", name, text)
     return text
 
@@ -175,9 +181,21 @@ def _settings_of(model_class, arguments):
 
 def _kinds(argument, text, options, settings):
     """Returns what an argument of kinds is in a constructor: of each kind that is named the options that it has."""
-    kinds, declared = [], {s.argument.partition(".")[2]: s for s in settings if s.argument.startswith(f"{argument}.")}
-    for name, spelled in _KINDS[argument].spelled_kinds(text):
-        own = {option: options[option] for option in _KINDS[argument].own_options(name) if option in options}
-        own |= {o: declared[o].typed(value) if o in declared else value for o, value in spelled.items()}
-        kinds.append({"type": name, **own} if own else name)
+    declared = {s.argument.partition(".")[2]: s for s in settings if s.argument.startswith(f"{argument}.")}
+    setting = next(s.name for s in settings if s.argument == argument)
+
+    def filled(name, spelled, **more):
+        accepted = _KINDS[argument].own_options(name)
+        own = {option: options[option] for option in accepted if option in options} | more
+        for option, value in spelled.items():
+            own[option] = value
+            if option in declared:
+                with located(f"{setting}={text}"):
+                    own[option] = dataclasses.replace(declared[option], name=option).typed(value)
+        return {"type": name, **own} if own else name
+
+    kinds = []
+    for name, spelled, heads in _KINDS[argument].spelled_kinds(text):
+        more = {"pattern": [filled(*word) for word in heads]} if heads else {}
+        kinds.append(filled(name, spelled, **more))
     return kinds if len(kinds) > 1 else kinds[0]

@@ -44,12 +44,14 @@ class SequenceModel(Layer, keras.Model):
         vocab_size, target_vocab_size: int, ids of the inputs and of the targets, which a subclass sets.
         config: dict of the constructor's arguments, of which hyperparameters can be made; None: they can't.
         softmax: `TokenEmbedding` that makes the logits of "targets"; None: something else makes them.
-        predicted_share: float, the share of positions that it makes logits of, for estimates of cost.
+        predicted_share: float, the share of positions that it makes logits of, and
+        context_length: int, positions of a memory that its layers see before a row's own, both for estimates of cost.
     """
 
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     config = None
     predicted_share = 1.0
+    context_length = 0
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import keras
 
-from t2t_lite.layers.feed_forward_kinds import PLAIN, feed_forward_kinds
+from t2t_lite.layers.feed_forward_kinds import PLAIN, kinds_of
 from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.registry import register_model
@@ -38,7 +38,7 @@ class TransformerMoe(Transformer):
     def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
         super().__init__(vocab_size, target_vocab_size, **options)
         given = self.config["feed_forward"]
-        if all(name == PLAIN for name, _ in feed_forward_kinds(given)):
+        if all(name == PLAIN for name, _ in kinds_of(given)):
             raise ValueError(
                 f"`feed_forward` must give some layers experts, such as local_moe: received feed_forward={given!r}."
             )

@@ -11,7 +11,7 @@ from t2t_lite.layers import FeedForward, LayerNormalization, MultiHeadAttention,
 from t2t_lite.layers import feed_forward_kinds as networks
 from t2t_lite.layers import self_attention as attentions
 from t2t_lite.layers.checks import check_sizes
-from t2t_lite.layers.feed_forward_kinds import PLAIN, feed_forward_config, feed_forward_kinds, make_feed_forward
+from t2t_lite.layers.feed_forward_kinds import PLAIN, feed_forward_config, make_feed_forward
 from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.self_attention import make_self_attention, self_attention_config
@@ -168,7 +168,7 @@ class TransformerModel(SequenceModel):
             A layer called with [B, T, hidden] and `training`, and a `context` if its `call` takes one; None: the
             layer's own `FeedForward`.
         """
-        kinds = feed_forward_kinds(self.config["feed_forward"])
+        kinds = networks.kinds_of(self.config["feed_forward"])
         is_plain = kinds[index % len(kinds)][0] == PLAIN
         return None if is_plain else make_feed_forward(self.config["feed_forward"], index, **options)
 

@@ -192,16 +192,17 @@ def test_a_cached_step_reads_what_the_pattern_sees_alone(case):
     assert unseen.sum() > 10 and np.isfinite(array(output)).all()
 
 
-def test_the_score_of_transformer_xl():
+@pytest.mark.parametrize("clamp_length", [0, 3])
+def test_the_score_of_transformer_xl(clamp_length):
     """Equation of section 3.3 with a vector for every pair, states of a memory in front."""
-    layer = made(("full", ()), "memory")
+    layer = made(("full", ()), {"type": "memory", "clamp_length": clamp_length})
     kernels = {role: array(getattr(layer, f"{role}_projection").kernel) for role in ("query", "key", "position")}
     heads = {role: (X[0, :9] @ kernels[role]).reshape(9, 2, 4) for role in ("query", "key")}
     u, v = array(layer.content_bias), array(layer.position_bias)
     scores = np.full((2, 5, 9), -np.inf)
     for i in range(4, 9):
         for j in range(i + 1):
-            angles = (i - j) * 10000.0 ** (-np.arange(0, 8, 2) / 8)
+            angles = min(i - j, clamp_length or 9) * 10000.0 ** (-np.arange(0, 8, 2) / 8)
             r = (np.concatenate([np.sin(angles), np.cos(angles)]) @ kernels["position"]).reshape(2, 4)
             for h in range(2):
                 q = heads["query"][i, h]

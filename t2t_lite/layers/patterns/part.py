@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from keras import ops
 
+from t2t_lite.layers.distances import Strides
 from t2t_lite.layers.masks import MASKED, masked_softmax
 
 
@@ -52,6 +53,20 @@ def attend_in_parts(layer, parts, query, key, value, seen, end, training):
         total = total + share * count
         output = output + ops.cast(share, sums.dtype) * sums
     return output / ops.cast(total, output.dtype)
+
+
+def whole_part(mask):
+    """Returns the `Part` of all scores; `mask`: see `Pattern.mask`."""
+    mask = ops.ones((1, 1, 1, 1), "bool") if mask is None else mask
+    for _ in range(4 - len(mask.shape)):
+        mask = ops.expand_dims(mask, 0)
+    return Part(
+        lambda x: ops.expand_dims(x, 2),
+        lambda x, training: ops.expand_dims(x, 2),
+        lambda x: x[:, :, 0],
+        lambda end: mask,
+        [Strides(0)],
+    )
 
 
 def _attend(layer, part, query, key, value, seen, end, training, is_all):

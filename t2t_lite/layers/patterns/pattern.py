@@ -3,6 +3,7 @@
 from keras import ops
 
 from t2t_lite.layers.kind import Kind
+from t2t_lite.layers.patterns.part import attend_in_parts
 from t2t_lite.registry import register_pattern
 
 
@@ -23,6 +24,9 @@ class Pattern(Kind):
     def is_full(self):
         """Whether all keys are seen, those of another sequence as well."""
         return type(self) is Pattern
+
+    def build(self, layer):
+        """Makes what the pattern needs, as attributes of the attention layer."""
 
     def visible(self, i, j, end, causal):
         """Returns whether the query at position i sees the key at position j, bool; None: always.
@@ -52,6 +56,25 @@ class Pattern(Kind):
             int32 [B or 1, W]. Those that are negative, later than `at` or not `visible` are masked.
         """
 
+    def attend(self, layer, query, key, value, visible, training):
+        """Attends in parts; returns None where there are none.
+
+        Args:
+            layer: MultiHeadAttention.
+            query, key, value: [B, heads, T, size].
+            visible: Visible, without `dense` and from the `first` position on.
+            training: bool.
+
+        Returns:
+            [B, heads, T, value_dim].
+        """
+        length = ops.shape(query)[2]
+        parts = self.parts(length, visible.causal)
+        if not parts:
+            return None
+        end = end_of(visible.keys, length)
+        return attend_in_parts(layer, parts, query, key, value, visible.keys, end, training)
+
     def seen(self, keys):
         """Returns how many scores of a query are made, of so many keys."""
         return keys
@@ -68,11 +91,16 @@ class Pattern(Kind):
         if self.is_full:
             return past.parts(beams, step), mask
         at = ops.reshape(ops.cast(past.position(step), "int32"), (-1, 1))
-        positions = self.positions(at, past.count(beams))
+        positions, seen = self.positions_seen(at, past.count(beams))
+        return past.near(positions, ops.expand_dims(seen, 1), at, beams, mask)
+
+    def positions_seen(self, at, count):
+        """Returns `positions`, all where these are None, and which of them are seen, bool [B or 1, W]."""
+        positions = self.positions(at, count)
         if positions is None:
-            positions = ops.expand_dims(ops.arange(past.count(beams), dtype="int32"), 0)
-        seen = (positions >= 0) & (positions <= at) & self.visible(at, positions, at + 1, True)
-        return past.near(positions, seen, at, beams, mask)
+            positions = ops.expand_dims(ops.arange(count, dtype="int32"), 0)
+        seen, visible = (positions >= 0) & (positions <= at), self.visible(at, positions, at + 1, True)
+        return positions, seen if visible is None else ops.logical_and(seen, visible)
 
 
 def end_of(seen, length):

@@ -27,6 +27,10 @@ class LeftRelativeScore(RelativeScore):
         initializer = keras.initializers.RandomNormal(stddev=size**-0.5)
         return layer.add_weight(name=name, shape=(heads, self.max_relative_position, size), initializer=initializer)
 
+    def rows(self, layer, table):
+        """Returns what a table has for the heads that are asked, [heads or 1, k, size]."""
+        return table if self.heads_share_relative_embedding else layer.of_heads(table)
+
     def products(self, table, query, offsets, run):
         """Returns the products of queries and the vectors of distances; arguments as `RelativeScore.products`."""
         if not _is_plain(run):

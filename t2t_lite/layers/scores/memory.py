@@ -59,7 +59,7 @@ class MemoryScore(AttentionScore):
         """Returns the scores; arguments as `AttentionScore.scores`."""
 
         def biased(bias):
-            bias = ops.cast(bias, query.dtype) * ops.cast(layer.query_size**-0.5, query.dtype)
+            bias = ops.cast(layer.of_heads(bias), query.dtype) * ops.cast(layer.query_size**-0.5, query.dtype)
             return query + ops.expand_dims(bias, (1, 2) if len(query.shape) == 5 else 1)
 
         def products(offsets, run):
@@ -83,7 +83,7 @@ class MemoryScore(AttentionScore):
         vectors = ops.reshape(vectors, (*lead, count, layer.num_heads, layer.query_size))
         if len(lead) == 2:  # [B, 1, D, heads, size]
             return ops.transpose(vectors[:, 0], (0, 2, 1, 3))
-        vectors = ops.moveaxis(vectors, -2, 0)
+        vectors = layer.of_heads(ops.moveaxis(vectors, -2, 0))
         return ops.expand_dims(vectors, 1) if rank == 5 and not lead else vectors
 
     def extra_flops(self, layer, keys):

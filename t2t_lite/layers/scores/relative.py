@@ -32,7 +32,7 @@ class RelativeScore(AttentionScore):
         """Adds the products with the vectors of the distances; arguments as `AttentionScore.scores`."""
 
         def products(offsets, run):
-            return self.products(layer.key_table, query, offsets, run)
+            return self.products(self.rows(layer, layer.key_table), query, offsets, run)
 
         content = super().scores(layer, query, key, distances, training)
         return content + by_key(distances, ops.shape(query)[-2], ops.shape(key)[-2], products)
@@ -43,8 +43,12 @@ class RelativeScore(AttentionScore):
         if layer.value_table is None:
             return output
         for run, own in zip(distances, split_by_run(weights, distances), strict=True):
-            output = output + self.sums(layer.value_table, own, value.dtype, run)
+            output = output + self.sums(self.rows(layer, layer.value_table), own, value.dtype, run)
         return output
+
+    def rows(self, layer, table):
+        """Returns what a table has for the heads that are asked: all of it."""
+        return table
 
     def products(self, table, query, offsets, run):
         """Returns the products of queries and the vectors of distances int32 [… D]: […, T, D]."""

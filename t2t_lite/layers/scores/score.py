@@ -20,7 +20,7 @@ class AttentionScore(Kind):
         """Returns the scores of keys before the softmax, […, T, S].
 
         Args:
-            layer: MultiHeadAttention, with the weights.
+            layer: MultiHeadAttention, with the weights; those of each head, [heads, …], by `layer.of_heads`.
             query: [B, heads, T, key_dim], or [B, heads, G, T, key_dim] of G groups; scaled by key_dim^-0.5.
             key: [B, heads, S, key_dim], or [B, heads, G or 1, S, key_dim].
             distances: list of `Strides` and `Steps`: where keys are, seen from the queries.
