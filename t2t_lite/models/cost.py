@@ -5,7 +5,7 @@ import math
 
 import keras
 
-from t2t_lite.layers import Dropout, LayerNormalization, Residual
+from t2t_lite.layers import Dropout, LayerNormalization, MultiHeadAttention, Residual
 
 SENTENCE = 25  # tokens per side, where a length has to be assumed; attention is then a hundredth of the operations
 # Attributes of Keras' layers that each position is multiplied by: of dense ones, convolutions and recurrent cells.
@@ -39,20 +39,21 @@ def assumed_lengths(model, hparams):
     return dict.fromkeys(features, SENTENCE if len(features) > 1 else longest)
 
 
-def forward_flops(model, lengths):
+def forward_flops(model, lengths, rows=1):
     """Counts the matrix products of a forward pass: see `counted_flops`, which a model may replace by its `flops`.
 
     Args:
         model: SequenceModel, with or without values.
         lengths: {feature: int}, tokens of a row.
+        rows: int, rows of a batch.
 
     Returns:
         Flops.
     """
-    return Flops(model.flops(lengths))
+    return Flops(model.flops(lengths, rows))
 
 
-def counted_flops(model, lengths):
+def counted_flops(model, lengths, rows=1):
     """Counts the matrix products of a forward pass, those of each layer inside.
 
     Layers that stand in a stack several times count each time; the softmax counts for the model's `predicted_share`.
@@ -61,8 +62,10 @@ def counted_flops(model, lengths):
     `length` positions, besides the layers in it. Attention has 2 · h · d_k · n for a position's scores and
     2 · h · d_v · n for its weighted sums over n positions. Masked positions count, as they are computed; of patterns as
     many as `Pattern.seen` has. Relative attention counts its products with the 2k + 1 vectors, not their spreading over
-    positions. Not counted: look-ups (0), additions, softmax, normalization, dropout (a few per cent), and weights of a
-    user's own layers without `flops`.
+    positions. The positions of a memory, `context_length`, are among those that are attended to, and their keys and
+    values are projected, too; the matrix of Transformer-XL's distances is applied to each distance once for all rows.
+    Not counted: look-ups (0), additions, softmax, normalization, dropout (a few per cent), and weights of a user's own
+    layers without `flops`.
 
     Of a model without `stacks` each layer runs once over the positions of one feature: the only one that is read, or
     "inputs" if its name begins with "encoder", or else "targets".
@@ -70,6 +73,7 @@ def counted_flops(model, lengths):
     Args:
         model: SequenceModel, with or without values.
         lengths: {feature: int}, tokens of a row.
+        rows: int, rows of a batch.
 
     Returns:
         {feature: float}, per token: see `Flops`.
@@ -77,7 +81,8 @@ def counted_flops(model, lengths):
     flops, stacks = dict.fromkeys(lengths, 0), model.stacks()
     for feature, stack in stacks.items():
         for layer in stack.layers:
-            own, memory = _block_flops(layer, lengths[feature], lengths.get("inputs", 0))
+            sizes = lengths[feature], lengths.get("inputs", 0), model.context_length
+            own, memory = _block_flops(layer, *sizes, rows)
             flops[feature] += own
             if memory:
                 flops["inputs"] += memory
@@ -93,22 +98,29 @@ def counted_flops(model, lengths):
     return flops
 
 
-def _block_flops(layer, length, memory_length=0):
-    """Returns the operations (a position of its own side, a position of the memory)."""
+def _block_flops(layer, length, memory_length, context, rows):
+    """Returns the operations (a position of its own side, a position of the encoder's output)."""
     cross, own, memory = _cross_attention(layer), 0, 0
+    times = {}  # a position of its own side, where not once
     for part in layer._flatten_layers():
-        flops = _own_flops(part, memory_length if part is cross else length)
+        if isinstance(part, MultiHeadAttention) and part is not cross:
+            if context:
+                times |= dict.fromkeys((part.key_projection, part.value_projection), 1 + context / length)
+            if hasattr(part, "position_projection"):
+                times[part.position_projection] = (2 * length + context) / (length * rows)
+    for part in layer._flatten_layers():
+        flops = _own_flops(part, memory_length if part is cross else length, **_before(part, cross, context))
         if cross is not None and part in (cross.key_projection, cross.value_projection):
             memory += flops
         else:
-            own += flops
+            own += flops * times.get(part, 1)
     return own, memory
 
 
-def _own_flops(layer, length):
+def _own_flops(layer, length, **context):
     """Returns the operations of one position in a layer, without those of the layers inside."""
     if callable(own := getattr(layer, "flops", None)):
-        return own(length)
+        return own(length, **context)
     if not isinstance(layer, keras.layers.Dense) and not type(layer).__module__.startswith("keras."):
         return 0
     matrices = [getattr(layer, name, None) for name in _MATRICES]
@@ -129,7 +141,7 @@ def training_memory(model, hparams, lengths):
     activations what the backward pass needs (a: 4 bytes in float32, 2 in half precision; a mask of dropout: 1 byte):
                   attention, per query: a · 2 h (d_k + d_v) with the keys' and values' own positions, and for each head
                     and visible position 4 for the softmax, a for the weights after dropout or in half precision, the
-                    mask
+                    mask; per position of a memory: a · h (d_k + d_v), 4 d, and a · 2 d, the state and what is projected
                   feed-forward, per position: a · d_ff; 4 of them for gelu, swish and swiglu; one more with dropout, and
                     the mask
                   residual connection, per position: (4 + a) d for its normalization, and the mask
@@ -150,7 +162,7 @@ def training_memory(model, hparams, lengths):
     embedding = math.prod(model.softmax.embeddings.shape) if tied else 0
     compute, hidden_size = 4 if model.compute_dtype == "float32" else 2, hparams.hidden_size
     layers = [
-        _layer_memory(layer, hidden_size, lengths[feature], lengths.get("inputs", 0), compute)
+        _layer_memory(layer, hidden_size, lengths[feature], lengths.get("inputs", 0), model.context_length, compute)
         for feature, stack in model.stacks().items()
         for layer in stack.layers
     ]
@@ -164,7 +176,7 @@ def training_memory(model, hparams, lengths):
         "weights": weights * (4 if compute == 4 else 6),
         "gradients": 4 * (weights * (2 if hparams.gradient_accumulation_steps > 1 else 1) + embedding),
         "optimizer": _optimizer_memory(model, hparams),
-        "activations": hparams.batch_size * kept,
+        "activations": round(hparams.batch_size * kept),
         "logits": 0 if model.softmax is None else round(hparams.batch_size * share * 12 * model.softmax.vocab_size),
     }
 
@@ -208,15 +220,22 @@ def _optimizer_memory(model, hparams):
     return 4 * (kept + weights * (hparams.ema_decay > 0))
 
 
-def _layer_memory(layer, hidden_size, length, memory_length, compute):
+def _layer_memory(layer, hidden_size, length, memory_length, context, compute):
     """Returns the bytes that a token leaves in an encoder or decoder layer, in sentences of `length`."""
-    kept, cross = 0, _cross_attention(layer)
+    cross = _cross_attention(layer)
+    kept = (4 + 2 * compute) * hidden_size * context / length if context else 0
     for part in layer._flatten_layers():
         if isinstance(part, Residual):
             kept += (4 + compute + (part.dropout_rate > 0)) * hidden_size
         elif callable(own := getattr(part, "activations", None)):
-            kept += own(memory_length if part is cross else length, compute)
+            before = _before(part, cross, context)
+            kept += own(memory_length if part is cross else length, compute, **before)
     return kept
+
+
+def _before(layer, cross, context):
+    """Returns {"context": positions of a memory} for attention that sees them."""
+    return {"context": context} if context and isinstance(layer, MultiHeadAttention) and layer is not cross else {}
 
 
 def _cross_attention(layer):

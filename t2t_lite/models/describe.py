@@ -152,12 +152,13 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
     embeddings = [*model.token_embeddings().values(), model.softmax] if hooked else []
     matrices = {id(layer.embeddings): layer.embeddings for layer in embeddings if layer is not None}
     lengths = assumed_lengths(model, hparams) if hooked else {}
+    rows = max(1, hparams.batch_size // max(lengths.values(), default=1))
     return Description(
         parts=_parts(model),
         parameters=sum(math.prod(w.shape) for w in model.trainable_weights),
         embedding_parameters=sum(math.prod(matrix.shape) for matrix in matrices.values()),
         lengths=lengths,
-        flops=forward_flops(model, lengths) if lengths else None,
+        flops=forward_flops(model, lengths, rows) if lengths else None,
         memory=training_memory(model, hparams, lengths) if hooked and model.stacks() else None,
         hparams=hparams,
         hparams_set=hparams_set,

@@ -88,15 +88,16 @@ class SequenceModel(Layer, keras.Model):
         """
         return {}
 
-    def flops(self, lengths):
+    def flops(self, lengths, rows=1):
         """Returns {feature: operations per token} of a forward pass, for `--describe`.
 
         Override it where the default is wrong, which asks the layers: see `t2t_lite.models.cost.counted_flops`.
 
         Args:
             lengths: {feature: int}, tokens of a row.
+            rows: int, rows of a batch.
         """
-        return counted_flops(self, lengths)
+        return counted_flops(self, lengths, rows)
 
     def token_embeddings(self):
         """Returns {feature: `TokenEmbedding`}, which looks the ids of a feature up; two features may share one."""

@@ -69,6 +69,11 @@ class TransformerMemory(TransformerLM):
                 f"position={position!r}."
             )
 
+    @property
+    def context_length(self):
+        """Positions before a segment that its layers see in training."""
+        return self.config["memory_length"]
+
     def initial_state(self, rows, training=False):
         """Returns {"memory": list of [rows, M, hidden] by layer, "visible": bool [rows, M], whether it is there}."""
         lengths = self.config["memory_length"], self.config["eval_memory_length"]

@@ -7,6 +7,8 @@ from keras import ops
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.models import TransformerMemory
+from t2t_lite.models.cost import forward_flops, training_memory
+from t2t_lite.models.describe import describe, shapes_only
 from tests.layers.equations import array
 
 VOCAB, LENGTH = 20, 24
@@ -125,3 +127,22 @@ def test_absolute_positions_and_no_memory_are_refused():
         None,
         "end",
     )
+
+
+def test_a_memory_is_counted_by_hand():
+    """Keys and values of memory and segment, the matrix of distances once for all rows of a batch."""
+    hparams = registry.hparams("transformer_memory_tiny").of_model(TransformerMemory)
+    hparams = hparams.parse("segment_length=32,memory_length=96,batch_size=320")
+    model, other = (shapes_only(TransformerMemory, hparams.parse(f"memory_length={m}"), VOCAB) for m in (96, 1))
+    d, ff, n = hparams.hidden_size, hparams.filter_size, hparams.num_hidden_layers
+    matrices = 2 * d * d * 2 + 2 * 2 * d * ff  # of queries and outputs, of the network
+    projected = 2 * 2 * d * d * (32 + 96) / 32
+    distances = 2 * d * d * (2 * 32 + 96) / 320
+    products = 2 * 2 * d * (32 + 96) + 2 * 2 * d * (32 + 96)  # of keys and values, of W_r R of twice as many distances
+    flops = n * (matrices + projected + distances + products) + 2 * d * VOCAB
+    assert forward_flops(model, {"targets": 32}, 10).per_token["targets"] == flops
+    assert describe(model, hparams).flops.per_token["targets"] == flops
+    more = [training_memory(m, hparams, {"targets": 32})["activations"] for m in (model, other)]
+    of_states = (4 + 2 * 4) * d + 2 * d * 4  # and their keys and values
+    of_scores = hparams.num_heads * (4 + 2 * 4)  # and of the products with W_r R
+    assert more[0] - more[1] == 320 * n * (of_states * 95 / 32 + of_scores * 95)
