@@ -136,7 +136,8 @@ class SegmentBatches(ExampleBatches):
         """Returns the batches of one pass, each of which continues the one before it, padded with 0.
 
         A text in order is read in as many parts as a batch has rows, side by side: at the beginning of each but the
-        first the model knows the id before it, but has no state. Other records begin anew.
+        first the model knows the id before it, but has no state. Of a text with fewer segments than rows the last rows
+        are padding. Other records begin anew.
         """
         reader = ExampleReader(self.problem, self.hparams, "eval", paths, self.encoders)
         rows = [np.array(example["targets"], np.int32) for example in reader.examples()]
@@ -147,6 +148,7 @@ class SegmentBatches(ExampleBatches):
             width = -(-len(text) // (count * self.length)) * self.length
             groups = [np.pad(text, (0, count * width - len(text))).reshape(count, width)]
             before = [np.pad(text, (1, count * width - len(text)))[:-1].reshape(count, width)]
+            groups, before = ([np.pad(x, ((0, self.rows - count), (0, 0)))] for (x,) in (groups, before))
         else:
             width = -(-max(map(len, rows)) // self.length) * self.length
             rows = [np.pad(row, (0, width - len(row))) for row in rows]

@@ -101,6 +101,10 @@ def test_an_evaluation_reads_a_text_in_order_in_as_many_parts_as_a_batch_has_row
     assert [len(part) for part in parts] == [44] * ROWS
     assert batches[0][BEFORE] == [0, parts[0][-1], parts[1][-1]]
     assert all(b[BEFORE] == [row[-1] for row in a["targets"]] for a, b in itertools.pairwise(batches))
+    wide = source(data, 1, f"batch_size={200 * LENGTH}")  # more rows than the text has segments
+    (batch,) = numbers(wide.evaluation(paths, in_order=True), 99)
+    assert np.shape(batch["targets"]) == (200, LENGTH) and len(batch[BEFORE]) == 200
+    assert [i for row in batch["targets"] for i in row if i] == text
     begun = numbers(source(data).evaluation(paths), 99)
     assert [batch[BEFORE] == [0] * ROWS for batch in begun] == [True, False, False] * 4
     assert sum(np.count_nonzero(batch["targets"]) for batch in begun) == len(text)
