@@ -16,7 +16,7 @@ from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
 from t2t_lite.export.warmup import sample_texts
-from t2t_lite.ranges import ALPHA, Range, typed_value
+from t2t_lite.ranges import ALPHA, EXTRA_LENGTH, Range, typed_value
 from t2t_lite.search_options import SearchOptions
 from t2t_lite.text.reading_graph import TEXTS, beginnings, encoding, longest_input, valid
 
@@ -41,8 +41,9 @@ class GenerationSignatures:
     Args:
         generator: Generator.
         max_input_length: int, longest text in ids; None: see `longest_input`.
-        **search: `SETTINGS` of `SearchOptions`, fixed in the export except for the inputs of `with_options`.
-            extra_length is the maximum length of a continuation in ids with EOS.
+        **search: `SETTINGS` of `SearchOptions`, fixed in the export except for the inputs of `with_options`; what is
+            left out is as the problem says (`Problem.decode_defaults`). extra_length is the maximum length of a
+            continuation in ids with EOS; where all examples have one length, as images have, they are completed.
 
     Raises:
         UserError: a number is out of range.
@@ -56,7 +57,12 @@ class GenerationSignatures:
 
     def __init__(self, generator, max_input_length, **search):
         check_options(search, self.SETTINGS, "export_saved_model")
-        self._options = SearchOptions(**search)
+        problem = generator.problem
+        self._whole = problem and problem.example_length(generator.encoders)  # ids with the prompt's; None: any number
+        defaults = dict(problem.decode_defaults) if problem else {}
+        if self._whole:
+            search["extra_length"] = min(self._whole, EXTRA_LENGTH.most)
+        self._options = SearchOptions(**{**defaults, **search})
         self.settings = {name: getattr(self._options, name) for name in self.SETTINGS}
         self._positions = generator.max_length  # None: any number
         most = _ANY_LENGTH if self._positions is None else self._positions - 1
@@ -104,7 +110,7 @@ class GenerationSignatures:
         return self._generate(inputs, alpha, self._options.seed, self._clipped(extra_length))
 
     def with_seed(self, inputs, seed, extra_length):
-        """As `generate`; seed and extra_length int32 are scalars, or [batch]; the latter is clipped to 1 to 512."""
+        """As `generate`; seed and extra_length int32 are scalars, or [batch]; the latter is clipped as there."""
         return self._generate(inputs, self._options.alpha, seed, self._clipped(extra_length))
 
     def score(self, inputs):
@@ -141,7 +147,8 @@ class GenerationSignatures:
         )
         rules = f"no_repeat_ngram_size {o.no_repeat_ngram_size}, repetition_penalty {o.repetition_penalty:g}"
         rules += f", stop {', '.join(map(json.dumps, o.stop))}" if o.stop else ""
-        longest = f"at most {o.extra_length} new pieces; of prompts the last {self.max_input_length} pieces are read"
+        longest = f"outputs complete examples of {self._whole}" if self._whole else f"at most {o.extra_length} new"
+        longest += f" pieces; of prompts the last {self.max_input_length} pieces are read"
         option = "`seed` int32" if o.sampling else "`alpha` float32"
         return {"search": f"{how}; {rules}; {longest}"}, _TABLE.format(option=option)
 
@@ -155,6 +162,8 @@ class GenerationSignatures:
         num_ids = tf.minimum(lengths, self.max_input_length)
         prompts = _dense(pieces[:, -self.max_input_length :])
         limit = tf.broadcast_to(extra_length, tf.shape(lengths))
+        if self._whole:
+            limit = tf.minimum(limit, tf.maximum(self._whole - num_ids, 0))
         if self._positions is not None:
             limit = tf.minimum(limit, self._positions - num_ids)
         seeds = [tf.broadcast_to(seed, tf.shape(lengths)), tf.strings.to_hash_bucket_fast(texts, 2**31 - 1)]
