@@ -10,6 +10,7 @@ from t2t_lite.config import HParams
 from t2t_lite.decoding.jobs.decode_hparams import decode_settings
 from t2t_lite.flags import Flags
 from t2t_lite.hparams import (
+    image_transformer,
     transformer,
     transformer_encoder,
     transformer_lm,
@@ -26,6 +27,7 @@ VOCAB_SIZE = 37_000
 GPT2_VOCAB_SIZE = 50_257
 BERT_VOCAB_SIZE = 30_522
 PERFORMANCE_VOCAB_SIZE = 310
+CIFAR_VOCAB_SIZE = 781  # ten classes, 256 values of each of three channels, and the reserved ids
 # Table 3 of the paper, last column, in millions; the rows that leave it empty have base's.
 PAPER = {
     "transformer_base_v1": 65, "transformer_big_v1": 213, "transformer_k128": 58, "transformer_k256": 60,
@@ -61,6 +63,11 @@ def language_models():
 def images_and_music():
     """Returns the table of the sets of hparams/transformer_media.py."""
     return short_table(transformer_media, "transformer_lm", PERFORMANCE_VOCAB_SIZE)
+
+
+def image_transformers():
+    """Returns the table of the sets of hparams/image_transformer.py."""
+    return short_table(image_transformer, "transformer_lm", CIFAR_VOCAB_SIZE)
 
 
 def memories():
@@ -233,6 +240,7 @@ PARTS = {
         "language models with a memory": memories,
         "images and music": images_and_music,
         "universal transformers": universal_transformers,
+        "image transformers": image_transformers,
         "encoders": encoders,
         "ranges": hyperparameters,
     },

@@ -1,41 +1,47 @@
 """Sets of language models of images and music: small ones for one machine, and the Music Transformer's own.
 
-Both have Huang et al.'s relative positions, whose vectors take the place of a neighbourhood: without them a model of
-MNIST learned streaks, no digits.
+All have Huang et al.'s relative positions: without them the blocks of the Image Transformer learned streaks, no digits.
+tensor2tensor's own Image Transformers are in image_transformer.py.
 """
 
 from t2t_lite.hparams.transformer_lm import transformer_lm_base
 from t2t_lite.registry import register_hparams
 
 
-@register_hparams
-def image_transformer_small():
-    """4 layers of 128 for images of about a thousand pixels, 5 MNIST images to a batch."""
+def _small(**changes):
+    """Returns 4 layers of 128, pre-norm, with changes."""
     return transformer_lm_base().override_from_dict(
         {
             "num_hidden_layers": 4,
             "hidden_size": 128,
             "filter_size": 512,
             "num_heads": 4,
-            "batch_size": 4096,
             "self_attention_type": "dot_product_relative_v2",
-            "max_relative_position": 128,
-            "layer_prepostprocess_dropout": 0.0,
             "learning_rate_warmup_steps": 200,
+            **changes,
         }
     )
 
 
 @register_hparams
+def image_transformer_small():
+    """4 layers of 128 that see 112 to 224 pixels, 4 to 8 rows of MNIST's; 5 of its images to a batch."""
+    hparams = _small(
+        batch_size=4096,
+        self_attention_type="local_1d+dot_product_relative_v2",
+        max_relative_position=224,
+        layer_prepostprocess_dropout=0.0,
+        learning_rate_schedule="constant*linear_warmup*single_cycle_cos_decay",
+        learning_rate_constant=0.002,
+    )
+    hparams.add_hparam("block_length", 112)
+    return hparams
+
+
+@register_hparams
 def music_transformer_small():
     """4 layers of 128, the relative positions of 256 events, 2,048 events to a batch."""
-    return image_transformer_small().override_from_dict(
-        {
-            "batch_size": 2048,
-            "max_relative_position": 256,
-            "layer_prepostprocess_dropout": 0.1,
-        }
-    )
+    return _small(batch_size=2048, max_relative_position=256, layer_prepostprocess_dropout=0.1)
 
 
 @register_hparams

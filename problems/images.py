@@ -107,3 +107,10 @@ class ImageCifar10PlainGen(PublishedImages):
         """See `PublishedImages`: files of images with their labels."""
         for source in sources:
             yield from idx_files.read_cifar(source, self.image_size)
+
+
+@register_problem
+class ImageCifar10PlainGenBlocks(ImageCifar10PlainGen):
+    """The same in blocks of 16x16 numbers, those of tensor2tensor's imagetransformer2d_base."""
+
+    image_blocks = (16, 16)

@@ -15,26 +15,54 @@ class ImageEncoder(TextEncoder):
     """Ids of the classes and the pixels of images of one size.
 
     0 is padding, 1 the end, 2 an image whose class is not known; then each class has an id, and each channel 256, so
-    that channels have embeddings of their own. Pixels are in the order of rows, columns, channels. As a text, an image
-    is the name of its class; pixels are shown as numbers, with a space between them.
+    that channels have embeddings of their own. Pixels are in the order of rows, columns, channels; or in blocks one
+    after the other, and inside of each in that order. As a text, an image is the name of its class; pixels are shown as
+    numbers, with a space between them, in the order of their ids.
 
     Args:
         size: (height, width, channels); channels: 1 (grey) or 3 (RGB).
         class_labels: list of str, names of the classes; empty if there are none.
+        blocks: (rows, columns) of a block, where the columns of channels count each; None: no blocks.
+
+    Raises:
+        UserError: the image cannot be cut into such blocks.
     """
 
     num_reserved_ids = 3
 
-    def __init__(self, size, class_labels=()):
-        self.size = tuple(size)
+    def __init__(self, size, class_labels=(), blocks=None):
+        self.size, self.blocks = tuple(size), blocks and tuple(blocks)
+        self._order = self._places()
         self.class_labels = list(class_labels)
         self._first = self.num_reserved_ids + len(self.class_labels)  # id of a pixel's value 0
         super().__init__(self._first + _VALUES * self.size[2])
 
     @property
     def fingerprint(self):
-        """SHA-256 (hex) of the size and the classes."""
-        return hashlib.sha256(json.dumps([self.size, self.class_labels]).encode()).hexdigest()
+        """SHA-256 (hex) of the size and the classes, and of the blocks."""
+        blocks = [self.blocks] if self.blocks else []
+        return hashlib.sha256(json.dumps([self.size, self.class_labels, *blocks]).encode()).hexdigest()
+
+    @property
+    def half(self):
+        """The number of rows of an upper half, in whole blocks: an image's first ids are those of these rows."""
+        rows = self.blocks[0] if self.blocks else 1
+        return self.size[0] // 2 // rows * rows
+
+    def _places(self):
+        """Returns the places of pixels, counted by rows, columns and channels, in the order of their ids."""
+        height, width, channels = self.size
+        places = np.arange(self.length)
+        if not self.blocks:
+            return places
+        rows, columns = self.blocks
+        if height % rows or width * channels % columns:
+            raise UserError(
+                f"blocks of {rows} x {columns}: do not divide an image of {height} rows and {width} x {channels} "
+                "columns. Expected divisors."
+            )
+        places = places.reshape(height // rows, rows, width * channels // columns, columns)
+        return places.swapaxes(1, 2).reshape(-1)
 
     @property
     def length(self):
@@ -50,13 +78,16 @@ class ImageEncoder(TextEncoder):
         return [self.num_reserved_ids + self.class_labels.index(label) if label else UNK_ID]
 
     def encode_image(self, image):
-        """Returns the ids of uint8 pixels [rows, columns, channels]; of a part of an image, too."""
-        return (self._first + np.arange(self.size[2]) * _VALUES + image).reshape(-1).tolist()
+        """Returns the ids of uint8 pixels [rows, columns, channels]; of an image's first rows of blocks, too."""
+        ids = (self._first + np.arange(self.size[2]) * _VALUES + image).reshape(-1)
+        return ids[self._order[: len(ids)]].tolist()
 
     def decode_image(self, ids):
         """Returns uint8 [height, width, channels] of ids, of which those of classes are left out; the rest is black."""
         pixels = [(i - self._first) % _VALUES for i in ids if i >= self._first][: self.length]
-        return np.array(pixels + [0] * (self.length - len(pixels)), np.uint8).reshape(self.size)
+        image = np.zeros(self.length, np.uint8)
+        image[self._order[: len(pixels)]] = pixels
+        return image.reshape(self.size)
 
     def _piece(self, i):
         if i < self._first:

@@ -78,7 +78,7 @@ def read_upper_halves(path, encoders):
         label = class_of(name) if class_of(name) in encoder.class_labels else ""
         for row in range(0, image.shape[0], height):
             for column in range(0, image.shape[1], width):
-                upper = image[row : row + height // 2, column : column + width]
+                upper = image[row : row + encoder.half, column : column + width]
                 prompts.append(encoder.encode(label) + encoder.encode_image(upper))
     return prompts
 

@@ -13,8 +13,8 @@ DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "hparams_sets.md").read_text(encoding="utf-8")
 
 _BUILT_IN = (  # tests register others
-    "transformer_", "gpt", "attention_", "bert_", "roberta_", "albert_", "ernie_", "image_transformer_",
-    "music_transformer_", "sparse_",
+    "transformer_", "gpt", "attention_", "bert_", "roberta_", "albert_", "ernie_", "image_transformer",
+    "imagetransformer", "music_transformer_", "sparse_",
 )  # fmt: skip
 
 

@@ -38,3 +38,18 @@ def test_the_class_of_an_image_to_complete_is_the_name_of_its_folder(tmp_path):
         (tmp_path / name).write_bytes(png_bytes(IMAGE))
     upper = ENCODER.encode_image(IMAGE[:2])
     assert read_upper_halves(str(tmp_path), {"targets": ENCODER}) == [[2, *upper], [3, *upper]]
+
+
+def test_blocks_come_one_after_the_other():
+    encoder, image = ImageEncoder((4, 2, 3), blocks=(2, 3)), np.arange(24, dtype=np.uint8).reshape(4, 2, 3)
+    ids, columns = encoder.encode_image(image), image.reshape(4, 6)
+    cells = [(row + r, column + c) for row in (0, 2) for column in (0, 3) for r in range(2) for c in range(3)]
+    assert [(i - 3) % 256 for i in ids] == [columns[cell] for cell in cells]
+    assert [(i - 3) // 256 for i in ids] == [column % 3 for _, column in cells]
+    np.testing.assert_array_equal(encoder.decode_image(ids), image)
+    assert encoder.half == 2 and encoder.encode_image(image[:2]) == ids[:12]
+    np.testing.assert_array_equal(encoder.decode_image(ids[:12])[:2], image[:2])
+    assert ImageEncoder((4, 2, 3), blocks=(4, 3)).half == 0
+    assert encoder.fingerprint != ImageEncoder((4, 2, 3)).fingerprint
+    with pytest.raises(UserError, match="blocks of 3 x 3: do not divide an image of 4 rows and 2 x 3 columns"):
+        ImageEncoder((4, 2, 3), blocks=(3, 3))

@@ -54,7 +54,8 @@ def write_prepared(folder, pixels, labels, name="mnist"):
 
 @pytest.mark.parametrize("name, write, size", [
     ("image_mnist", write_mnist, (28, 28, 1)), ("image_fashion_mnist", write_mnist, (28, 28, 1)),
-    ("image_cifar10_plain_gen", write_cifar, (32, 32, 3)), ("image_mnist", write_prepared, (28, 28, 1)),
+    ("image_cifar10_plain_gen", write_cifar, (32, 32, 3)), ("image_cifar10_plain_gen_blocks", write_cifar, (32, 32, 3)),
+    ("image_mnist", write_prepared, (28, 28, 1)),
 ])  # fmt: skip
 def test_images_are_those_of_the_files(name, write, size, tmp_path, monkeypatch):
     monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "none"))
@@ -126,3 +127,10 @@ def test_a_file_of_cifar_that_is_cut_off_is_named(tmp_path, monkeypatch):
         (folder / name).write_bytes(bytes(3072))
     with pytest.raises(UserError, match=r"data_batch_1\.bin: 3,072 bytes, no multiple of 3,073: cut off or damaged"):
         registry.problem("image_cifar10_plain_gen").generate_data(str(tmp_path / "data"), str(tmp_path))
+
+
+def test_attention_to_blocks_is_for_images_in_blocks():
+    hparams = registry.hparams("image_transformer2d_base")
+    assert registry.problem("image_cifar10_plain_gen_blocks").model_hparams(hparams) == hparams
+    with pytest.raises(UserError, match=r"local_2d sees an image's blocks, .* image_mnist are in the order of rows"):
+        registry.problem("image_mnist").model_hparams(hparams)

@@ -3,6 +3,7 @@
 import types
 
 from t2t_lite.data.base_problem import Problem
+from t2t_lite.errors import UserError
 from t2t_lite.media import png_files
 from t2t_lite.media.image_encoder import ImageEncoder
 from t2t_lite.tasks.language_model import LanguageModelTask
@@ -18,6 +19,8 @@ class ImageProblem(Problem):
     Attributes:
         image_size: (height, width, channels); channels: 1 (grey) or 3 (RGB).
         class_labels: names of the classes; empty: images have none.
+        image_blocks: (rows, columns) of blocks that are learned one after the other, as attention in `local_2d` needs;
+            columns of channels count each. None: the order of rows.
         unknown_class_rate: share of the training images that are shown without their class, so that images whose class
             nobody knows can be completed, too.
     """
@@ -31,6 +34,7 @@ class ImageProblem(Problem):
     writers = types.MappingProxyType({"png": png_files.write_grid})
     targets_are_places = True
     class_labels = ()
+    image_blocks = None
     unknown_class_rate = 0.1
 
     @property
@@ -52,7 +56,7 @@ class ImageProblem(Problem):
 
     def feature_encoders(self, data_dir):
         """Returns one `ImageEncoder`, of classes and of pixels."""
-        return dict.fromkeys(self.features, ImageEncoder(self.image_size, self.class_labels))
+        return dict.fromkeys(self.features, ImageEncoder(self.image_size, self.class_labels, self.image_blocks))
 
     def augment(self, batch, seeds):
         """Forgets the classes of some images: see `unknown_class_rate`."""
@@ -62,6 +66,16 @@ class ImageProblem(Problem):
 
         is_forgotten = uniform_numbers(seeds, 1, 1)[:, 0, :, 0] < self.unknown_class_rate
         return {**batch, "inputs": tf.where(is_forgotten, UNK_ID, batch["inputs"])}
+
+    def model_hparams(self, hparams):
+        """As `Problem.model_hparams`; refuses attention to blocks where images have none."""
+        if "local_2d" in hparams.self_attention_type and not self.image_blocks:
+            raise UserError(
+                f"self_attention_type={hparams.self_attention_type}: local_2d sees an image's blocks, one after the "
+                f"other, and pixels of {self.full_name} are in the order of rows. Expected local_1d, or a problem with "
+                "`image_blocks`, such as image_cifar10_plain_gen_blocks."
+            )
+        return super().model_hparams(hparams)
 
     def example_length(self, encoders):
         """Returns the number of ids of an image and its class."""
