@@ -1,4 +1,4 @@
-"""What t2t-decoder reads and writes of music: primers, continuations, and pictures of them."""
+"""What is read and written of music: primers, continuations, their sound, and pictures of them."""
 
 import os
 
@@ -7,7 +7,7 @@ import numpy as np
 from t2t_lite import files
 from t2t_lite.errors import UserError, located
 from t2t_lite.media.event_encoder import HIGHEST, LOWEST
-from t2t_lite.media.midi_files import midi_bytes, read_midi
+from t2t_lite.media.midi_files import midi_bytes, read_midi, wav_bytes
 from t2t_lite.media.png_files import png_bytes
 from t2t_lite.pictures import COLORS
 
@@ -35,16 +35,25 @@ def write_music(path, answers, encoders):
 
     Of several outputs, the files are <path>-1.mid and so on, a line's before those of the next one.
     """
-    base, ending = os.path.splitext(path)
     pieces = _pieces(path, answers, encoders)
-    names = [path] if len(pieces) == 1 else [f"{base}-{number}{ending}" for number in range(1, len(pieces) + 1)]
-    music = {name: midi_bytes(notes) for name, (notes, _) in zip(names, pieces, strict=True)}
-    return music | {f"{base}.png": _drawn(pieces)}
+    return _by_name(path, pieces, midi_bytes) | {f"{os.path.splitext(path)[0]}.png": _drawn(pieces)}
+
+
+def write_sounds(path, answers, encoders):
+    """Returns {path: WAV} of all outputs, each after its primer; of several as `write_music` names them."""
+    return _by_name(path, _pieces(path, answers, encoders), wav_bytes)
 
 
 def write_piano_rolls(path, answers, encoders):
     """Returns {path: PNG} with a piano roll for each output, one below the other; a line marks the primer's end."""
     return {path: _drawn(_pieces(path, answers, encoders))}
+
+
+def _by_name(path, pieces, as_bytes):
+    """Returns {path: bytes} of the notes of pieces, with numbers in the names of several."""
+    base, ending = os.path.splitext(path)
+    names = [path] if len(pieces) == 1 else [f"{base}-{number}{ending}" for number in range(1, len(pieces) + 1)]
+    return {name: as_bytes(notes) for name, (notes, _) in zip(names, pieces, strict=True)}
 
 
 def _pieces(path, answers, encoders):

@@ -28,7 +28,8 @@ class MusicProblem(Problem):
     decode_defaults = types.MappingProxyType({"sampling": True, "extra_length": 512})
     readers = types.MappingProxyType(dict.fromkeys(("mid", "midi"), music_files.read_primers))
     writers = types.MappingProxyType(
-        dict.fromkeys(("mid", "midi"), music_files.write_music) | {"png": music_files.write_piano_rolls}
+        dict.fromkeys(("mid", "midi"), music_files.write_music)
+        | {"png": music_files.write_piano_rolls, "wav": music_files.write_sounds}
     )
     ordered_splits = (DatasetSplit.EVAL, DatasetSplit.TEST)
     rows_are_windows = True
