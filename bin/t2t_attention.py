@@ -4,6 +4,7 @@
     t2t-attention --output_dir=train --text="…" --kind=encoder --layer=5 --heads=5,6 --word=its --output=its.pdf
     t2t-attention --output_dir=train --text="…" --target="…" --kind=memory --view=heat_map --whole_words
     t2t-attention --output_dir=train --roles=dev.en --roles_target=dev.de --output=roles.svg
+    t2t-attention --output_dir=train --patterns --length=64 --output=patterns.png
 
 Layers and heads are numbered from 1. Without --target, the model's own translation is shown. docs/visualization.md has
 it all, and the same from Python.
@@ -16,7 +17,7 @@ from t2t_lite import files, pictures
 from t2t_lite.bin import _app, _trained
 from t2t_lite.errors import UserError
 from t2t_lite.modes import Mode, check_mode
-from t2t_lite.ranges import Range
+from t2t_lite.ranges import PATTERN_LENGTH, Range
 
 _NUMBER = Range(1, 10_000)
 
@@ -29,31 +30,35 @@ def define_flags(flags):
     flags.DEFINE_enum("kind", None, ["encoder", "decoder", "memory"], "Self-attention of the encoder or "
                       "decoder, or the decoder's attention to the encoder's output. Default: the first that the model "
                       "has.")  # fmt: skip
-    flags.DEFINE_enum("view", "lines", ["lines", "heat_map", "grid"], "Lines between two columns of tokens, a matrix "
-                      "for each head, or a small matrix for each head of all layers.")  # fmt: skip
+    flags.DEFINE_enum("view", "lines", ["lines", "heat_map", "grid", "map"], "Lines between two columns of tokens, a "
+                      "matrix for each head, a small matrix for each head of all layers, or an image for each head, of "
+                      "up to 1,100 tokens without their names.")  # fmt: skip
     flags.DEFINE_integer("layer", None, "Layer; default: the last but one.", limits=_NUMBER)
     flags.DEFINE_list("heads", [], "Heads, such as 5,6; default: all.")
     flags.DEFINE_string("word", None, "Draw only what this word attends to.")
     flags.DEFINE_bool("whole_words", False, "Put the pieces of a word together.")
     flags.DEFINE_path("roles", None, "Text file: measure what each head does over its lines, instead of --text.")
     flags.DEFINE_path("roles_target", None, "Their translations; default: the model's own.")
+    flags.DEFINE_bool("patterns", False, "Draw which positions see which by the layers' settings, instead of --text.")
+    flags.DEFINE_integer("length", None, "Positions in --patterns; default: as many as the model was trained on.",
+                         limits=PATTERN_LENGTH)  # fmt: skip
     flags.DEFINE_enum("format", None, pictures.FORMATS, "Format of the picture; default: as --output ends, or svg.")
-    flags.DEFINE_path("output", None, "The picture; default: attention.svg, or head_roles.svg.")
+    flags.DEFINE_path("output", None, "The picture; default: attention.svg, head_roles.svg or patterns.svg.")
     _app.define_tf1_flags(flags)
 
 
 def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports, and completes --heads and --output."""
     _trained.check(flags)
-    if (flags.text is None) == (not flags.roles):
-        raise UserError("expected either --text, a sentence, or --roles, a text file.")
+    if [flags.text is not None, bool(flags.roles), flags.patterns].count(True) != 1:
+        raise UserError("expected either --text, a sentence, --roles, a text file, or --patterns.")
     check_mode(flags, _mode(flags), _MODES)
     for name in ("text", "target", "word"):
         try:
             (flags[name].value or "").encode()
         except UnicodeEncodeError:
             raise UserError(f"--{name}: is not UTF-8. Expected text in UTF-8, as the vocabulary has it.") from None
-    flags.output = flags.output or f"{'head_roles' if flags.roles else 'attention'}.{flags.format or 'svg'}"
+    flags.output = flags.output or f"{_FILES[_key(flags)]}.{flags.format or 'svg'}"
     pictures.check_picture("--output", flags.output)
     if flags.format and pictures.format_of(flags.output) != flags.format:
         raise UserError(f"--output={flags.output}: is no .{flags.format}. Leave --format out, or change one.")
@@ -75,9 +80,12 @@ def run(flags):
 
 
 def _sentence(flags, answerer):
+    from t2t_lite.visualization.attention_maps import MOST_POSITIONS
     from t2t_lite.visualization.attention_pictures import attend, draw_attention
+    from t2t_lite.visualization.sentence_attention import MOST_TOKENS
 
-    attentions = attend(answerer, flags.text, flags.target)
+    most = MOST_POSITIONS if flags.view == "map" else MOST_TOKENS
+    attentions = attend(answerer, flags.text, flags.target, most)
     kind = flags.kind or next(iter(attentions))
     if kind not in attentions:
         raise UserError(f"--kind={kind}: the model has none for this text. Expected one of {', '.join(attentions)}.")
@@ -93,14 +101,26 @@ def _roles(flags, answerer):
     return draw_head_roles(roles, f"Roles of attention heads in {os.path.basename(flags.roles)}")
 
 
+def _patterns(flags, answerer):
+    from t2t_lite.visualization.pattern_pictures import draw_patterns, usual_length
+
+    return draw_patterns(answerer.model, flags.length or usual_length(answerer.run))
+
+
 _MODES = {
     "text": Mode("--text", ("target", "kind", "view", "layer", "heads", "word", "whole_words"), run=_sentence),
     "roles": Mode("--roles", ("roles_target",), run=_roles),
+    "patterns": Mode("--patterns", ("length",), run=_patterns),
 }
+_FILES = {"text": "attention", "roles": "head_roles", "patterns": "patterns"}
+
+
+def _key(flags):
+    return "roles" if flags.roles else "patterns" if flags.patterns else "text"
 
 
 def _mode(flags):
-    return _MODES["roles" if flags.roles else "text"]
+    return _MODES[_key(flags)]
 
 
 def _head(text):

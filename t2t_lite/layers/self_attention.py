@@ -56,6 +56,14 @@ def self_attention_names():
     return [*SELF_ATTENTION, *sorted(others)]
 
 
+def pattern_name(pattern):
+    """Returns a pattern as `self_attention` names it, with its options: "local_1d(block_length=64)"."""
+    registered = next(name for name in Registries.patterns.names() if Registries.patterns.get(name) is type(pattern))
+    name = next((name for name, meant in _REGISTERED.items() if meant == registered), registered)
+    options = ";".join(f"{option}={getattr(pattern, option)}" for option in pattern.options())
+    return f"{name}({options})" if options else name
+
+
 def _registered(name):
     """Returns {argument of `MultiHeadAttention`: (registered name, class)} of a kind's score and pattern."""
     _, score, pattern = _parts(name)

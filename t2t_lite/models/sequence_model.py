@@ -44,8 +44,8 @@ class SequenceModel(Layer, keras.Model):
         vocab_size, target_vocab_size: int, ids of the inputs and of the targets, which a subclass sets.
         config: dict of the constructor's arguments, of which hyperparameters can be made; None: they can't.
         softmax: `TokenEmbedding` that makes the logits of "targets"; None: something else makes them.
-        predicted_share: float, the share of positions that it makes logits of, and
-        context_length: int, positions of a memory that its layers see before a row's own, both for estimates of cost.
+        predicted_share: float, the share of positions that it makes logits of, for estimates of cost.
+        context_length: int, positions before a row's own that each layer sees in training, by a state.
     """
 
     features = types.MappingProxyType({"inputs": 2, "targets": 2})

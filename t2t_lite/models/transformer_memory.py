@@ -71,7 +71,7 @@ class TransformerMemory(TransformerLM):
 
     @property
     def context_length(self):
-        """Positions before a segment that its layers see in training."""
+        """See `SequenceModel`."""
         return self.config["memory_length"]
 
     def initial_state(self, rows, training=False):

@@ -5,6 +5,7 @@ import functools
 import itertools
 import re
 
+from t2t_lite.errors import UserError
 from t2t_lite.text.beginnings import beginning_of
 from t2t_lite.text.published.bert_normalization import normalization
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
@@ -75,8 +76,11 @@ def piece_spans(encoder, ids, text):
         ids: list of int without EOS, the ids of the text or the first ones.
         text: str.
     """
-    encoded, spans = encode_with_offsets(encoder, beginning_of(text, len(ids)))
-    if encoded[: len(ids)] == list(ids):
+    try:
+        encoded, spans = encode_with_offsets(encoder, beginning_of(text, len(ids)))
+    except UserError:  # a text that is shown, but not read, such as the pixels of an image
+        encoded = None
+    if encoded is not None and encoded[: len(ids)] == list(ids):
         return spans[: len(ids)]
     decoded, spans = decode_with_offsets(encoder, ids)  # for vocabularies in which words depend on their neighbors
     return moved_spans(spans, decoded, text)

@@ -69,7 +69,7 @@ def _begin(attention, layer, rows, width, height):
     """Returns (drawing of at least the given size with its caption, y coordinate of its content)."""
     sides = attention_words.SIDES[attention.kind]
     lines = attention_words.caption(attention, layer, rows)
-    lines.append((f"Rows: {sides[0]}. Columns: {sides[1]}. The darker, the larger the weight.", 10))
+    lines.append((attention_words.AXES.format(*sides) + " The darker, the larger the weight.", 10))
     lines += [(note, 10) for note in [attention_words.OFFSET[attention.kind]] if note]
     top = _MARGIN + 20 * len(lines) + 8
     width = max(width, *(text_width(line, size, None) for line, size in lines))

@@ -9,6 +9,7 @@ SIDES = {
     "decoder": ("step that predicts", "target read so far"),
     "memory": ("step that predicts", "source"),
 }
+AXES = "Rows (queries): {}. Columns (keys): {}."  # of a matrix, with the two of `SIDES`
 OFFSET = {
     "encoder": "",
     "decoder": "Shifted by one: the step that predicts a token has read the tokens before it.",

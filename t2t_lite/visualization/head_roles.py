@@ -11,7 +11,7 @@ from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.search.searcher import plan_batches
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.models.attention_weights import KINDS, attention_weights
-from t2t_lite.visualization.sentence_attention import text_features, without_text
+from t2t_lite.visualization.sentence_attention import attending_features, text_features, without_text
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -122,7 +122,7 @@ def roles_in_files(answerer, path, target_path=None):
     progress = Progress("measuring heads", "sentences", len(rows))
     ids_by_name = dict(zip(names, map(list, zip(*rows, strict=True)), strict=False))
     with located(path):
-        roles = head_roles(answerer.model, ids_by_name, progress.add, answerer.problem and answerer.problem.features)
+        roles = head_roles(answerer.model, ids_by_name, progress.add, attending_features(answerer.problem))
     progress.done()
     return roles
 

@@ -98,7 +98,7 @@ class SentenceAttention:
         raise UserError(f"word={word!r}: is not in the sentence. Expected one of: {' '.join(w for w, _ in words)}")
 
 
-def read_attention(model, encoders, texts, ids=None, features=None):
+def read_attention(model, encoders, texts, ids=None, features=None, most=MOST_TOKENS):
     """Returns a model's attention in one sentence, {kind: SentenceAttention}, of all kinds whose texts are given.
 
     Args:
@@ -108,12 +108,13 @@ def read_attention(model, encoders, texts, ids=None, features=None):
         ids: {feature: list of int} in place of encoding the texts, such as those of a search; without padding.
         features: {feature: rank} of the model's inputs; those without a text are 0. None: "inputs" and "targets",
             sequences.
+        most: int, the most tokens of a text.
 
     Raises:
-        UserError: the model does not expose attention weights, or a text is blank or exceeds `MOST_TOKENS` tokens.
+        UserError: the model does not expose attention weights, or a text is blank or exceeds `most` tokens.
     """
     ids = {
-        feature: _checked_length(feature, (ids or {}).get(feature) or sentence_ids(encoders, feature, text))
+        feature: _checked_length(feature, (ids or {}).get(feature) or sentence_ids(encoders, feature, text, most), most)
         for feature, text in texts.items()
     }
     nothing = without_text(features, 1)
@@ -130,14 +131,28 @@ def read_attention(model, encoders, texts, ids=None, features=None):
 def text_features(problem, target=None):
     """Returns the features of a problem (or None) that are texts: both sides of a translation, one for other tasks.
 
+    A language model reads its inputs and its targets in one row, which counts as targets.
+
     Raises:
         UserError: there is a `target`, and the problem is not a translation.
     """
-    if problem is None or registry.task_of(problem).answered_by == "Translator":
+    answered_by = "Translator" if problem is None else registry.task_of(problem).answered_by
+    if answered_by == "Translator":
         return ["inputs", "targets"]
     if target is not None:
         raise UserError(f"A model of the task {problem.task} has no translations. Leave the target out.")
-    return ["inputs" if "inputs" in problem.features else "targets"]
+    return ["inputs" if "inputs" in problem.features and answered_by != "Generator" else "targets"]
+
+
+def attending_features(problem):
+    """Returns {feature: rank} that a problem's model reads for pictures; None if there is no problem.
+
+    Of a language model they are its targets alone: see `text_features`.
+    """
+    if problem is None:
+        return None
+    is_in_one_row = registry.task_of(problem).answered_by == "Generator"
+    return {"targets": problem.features["targets"]} if is_in_one_row else problem.features
 
 
 def without_text(features, rows):
@@ -146,18 +161,18 @@ def without_text(features, rows):
     return {name: np.zeros((rows, 2)[:rank], "int32") for name, rank in features.items()}  # not 1: Keras warns
 
 
-def sentence_ids(encoders, feature, text):
-    """Returns the ids of a text, with EOS. Raises `UserError` if it is blank or has more than `MOST_TOKENS`."""
+def sentence_ids(encoders, feature, text, most=MOST_TOKENS):
+    """Returns the ids of a text, with EOS. Raises `UserError` if it is blank or has more than `most`."""
     if not text.strip():
         raise UserError(f"The {feature} are blank. Expected a sentence.")
     with located(f"The {feature}"):
-        return _checked_length(feature, [*encoders[feature].encode(text), EOS_ID])
+        return _checked_length(feature, [*encoders[feature].encode(text), EOS_ID], most)
 
 
-def _checked_length(feature, ids):
-    if len(ids) > MOST_TOKENS:
+def _checked_length(feature, ids, most):
+    if len(ids) > most:
         raise UserError(
-            f"The {feature} have {len(ids):,} tokens, EOS included. A picture shows at most {MOST_TOKENS}: expected a "
+            f"The {feature} have {len(ids):,} tokens, EOS included. A picture shows at most {most:,}: expected a "
             "shorter text."
         )
     return ids

@@ -103,6 +103,22 @@ def test_any_score_goes_with_any_pattern(case, score, in_parts):
         np.testing.assert_allclose(array(layer(X[:, :length], use_causal_mask=True)), expected, atol=1e-5)
 
 
+@pytest.mark.few("strided(3,)-relative", "fixed(4, 2)-relative_v2", "local_2d(2, 2, 4, 1, 1)-memory", "window(3,)-dot")
+@pytest.mark.parametrize("score", ["dot", *SCORES])
+@pytest.mark.parametrize("case", PATTERNS, ids=named)
+def test_weights_are_of_visible_keys_alone_and_of_the_output_in_parts(case, score, in_parts):
+    """The weights that are asked for are made in full: they must be those of the output that is made in parts."""
+    layer, x = made(case, SCORES.get(score, "dot_product")), X[:, :14]
+    output, weights = layer(x, use_causal_mask=True, return_attention_scores=True)
+    weights = array(weights)
+    np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+    np.testing.assert_array_equal(weights > 0, np.broadcast_to(visible(14, case), weights.shape))
+    np.testing.assert_allclose(array(layer(x, use_causal_mask=True)), array(output), atol=1e-5)
+    if score == "dot":
+        values = array(layer.project(x, "value"))
+        np.testing.assert_allclose(array(layer.project(weights @ values, "output")), array(output), atol=1e-5)
+
+
 @pytest.mark.parametrize("case", PATTERNS, ids=named)
 def test_padding_changes_nothing(case, in_parts):
     layer, there = made(case), np.arange(31) < np.array([[31], [14]])

@@ -98,6 +98,7 @@ class LocalTwoDimensions(Pattern):
             raise ValueError(
                 f"`image_width` must be a multiple of `block_width`={block_width}: received image_width={image_width}."
             )
+        self.block_height, self.block_width, self.image_width = block_height, block_width, image_width
         self.size, self.columns = block_height * block_width, image_width // block_width
         self.blocks_above, self.blocks_beside = blocks_above, blocks_beside
         beside = range(-blocks_beside, blocks_beside + 1)

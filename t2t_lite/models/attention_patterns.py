@@ -1,0 +1,71 @@
+"""Which positions the layers of a model see: the patterns of its self-attention, as matrices."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from keras import ops
+
+from t2t_lite.errors import UserError
+from t2t_lite.layers.masks import Visible
+from t2t_lite.layers.self_attention import pattern_name
+
+_KINDS = {"inputs": "encoder", "targets": "decoder"}  # of self-attention, by the feature over which it runs
+
+
+class LayerPattern(NamedTuple):
+    """What the layers of one pattern see.
+
+    Attributes:
+        kind: "encoder" or "decoder": see `t2t_lite.models.attention_weights`.
+        layers: list of int, from 1, which layers see so.
+        name: str, the pattern as `self_attention_type` spells it, with its options: "local_1d(block_length=64)".
+        is_full: bool, whether it leaves out nothing.
+        visible: bool [T, M + T], whether a query, a row, sees a key, a column. The first M keys are those of a memory.
+    """
+
+    kind: str
+    layers: list
+    name: str
+    is_full: bool
+    visible: Any
+
+    @property
+    def before(self):
+        """M, how many keys come before the first query."""
+        return self.visible.shape[1] - self.visible.shape[0]
+
+
+def attention_patterns(model, length):
+    """Returns a `LayerPattern` for each pattern among the layers of each stack of a model.
+
+    Args:
+        model: a model with `stacks`, see `SequenceModel`; or an `Ensemble`, of which the first model counts.
+        length: int, T, the number of positions.
+
+    Raises:
+        UserError: the model has no stack whose self-attention has a `pattern`.
+    """
+    model = getattr(model, "models", [model])[0]
+    found = {}
+    stacks = model.stacks() if hasattr(model, "stacks") else {}
+    for feature, stack in stacks.items():
+        for number, layer in enumerate(stack.layers, 1):
+            attention = getattr(getattr(layer, "self_attention", None), "layer", None)
+            if (pattern := getattr(attention, "pattern", None)) is not None:
+                before = model.context_length if feature == "targets" else 0
+                key = _KINDS[feature], pattern_name(pattern)
+                if key not in found:
+                    visible = _visible(pattern, length, before, feature == "targets")
+                    found[key] = LayerPattern(key[0], [], key[1], pattern.is_full, visible)
+                found[key].layers.append(number)
+    if not found:
+        raise UserError(f"The model {type(model).__name__} does not show which positions its layers see.")
+    return list(found.values())
+
+
+def _visible(pattern, length, before, causal):
+    mask = pattern.mask(Visible(causal, first=before), length, before + length)
+    shape = length, before + length
+    if mask is None:
+        return np.ones(shape, bool)
+    return np.broadcast_to(ops.convert_to_numpy(mask), (1, 1, *shape))[0, 0]
