@@ -4,6 +4,9 @@ It uses operations of TensorFlow and tensorflow-text, which TensorFlow Serving i
 `FastBertNormalizer` is not used: it folds cases and composes, so that even plain German gets other ids than BERT's.
 """
 
+import functools
+
+import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
@@ -78,11 +81,8 @@ def _words(parts):
 
 def _normalized(strings, lower):
     """string [batch] -> int32 ragged [batch, (characters), (characters of the normalized text)]."""
-    changes = normalization(lower).changes()
-    changed = tf.constant([*changes], tf.int32)
-    replacements = tf.ragged.constant(
-        [[*map(ord, text)] for text in changes.values()], tf.int32, row_splits_dtype=tf.int64
-    )
+    changed, values, row_splits = map(tf.constant, _changes(lower))
+    replacements = tf.RaggedTensor.from_row_splits(values, row_splits, validate=False)
     codes = tf.strings.unicode_decode(strings, "UTF-8")
     place = tf.minimum(tf.searchsorted(changed, codes.flat_values), tf.size(changed) - 1)
     is_changed = tf.gather(changed, place) == codes.flat_values
@@ -90,3 +90,12 @@ def _normalized(strings, lower):
     either = tf.concat([replacements, tf.RaggedTensor.from_tensor(codes.flat_values[:, None])], 0)
     at = tf.where(is_changed, place, tf.size(changed) + tf.range(tf.size(place)))
     return codes.with_values(tf.gather(either, at))
+
+
+@functools.cache  # going through all characters takes seconds
+def _changes(lower):
+    """Returns (int32 [changes], the code points that change; int32, what they become; int64 [changes + 1], splits)."""
+    changes = normalization(lower).changes()
+    values = [ord(character) for text in changes.values() for character in text]
+    row_splits = np.cumsum([0, *map(len, changes.values())], dtype=np.int64)
+    return np.array([*changes], np.int32), np.array(values, np.int32), row_splits
