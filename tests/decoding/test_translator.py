@@ -16,7 +16,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.text.vocabulary import ByteTextEncoder
-from tests.decoding.scripted import ScriptedModel
+from tests.decoding.scripted import PlainModel, ScriptedModel
 
 TEXTS = [
     "the red house.",
@@ -41,6 +41,12 @@ def of_random_weights(**hparams):
     return Translator(model, {"inputs": encoder, "targets": encoder}, hparams)
 
 
+def of_a_script(problem=None):
+    """Returns a Translator of bytes whose model is traced in a moment: for what does not depend on the model."""
+    model = PlainModel(ScriptedModel(vocab_size=258, longest=128))
+    return Translator(model, dict.fromkeys(("inputs", "targets"), ByteTextEncoder()), HParams(), problem)
+
+
 def test_results_are_in_input_order_and_independent_of_their_neighbours(translator):
     together = translator.translate(TEXTS, n_best=4, extra_length=8)
     for text, translation in zip(TEXTS, together, strict=True):
@@ -57,7 +63,7 @@ def test_blank_gives_blank(translator):
 
 def test_a_translation_is_one_thing_in_three_forms(translator):
     encoder = translator.encoders["targets"]
-    for translation in translator.translate(["the red house.", "a tree"], n_best=3, extra_length=4):
+    for translation in translator.translate(["the red house.", "a tree"], n_best=4, extra_length=4):
         assert [h.score for h in translation.hypotheses] == sorted(
             (h.score for h in translation.hypotheses), reverse=True
         )
@@ -133,9 +139,9 @@ class Last(Problem):
 
 
 @pytest.mark.slow
-def test_a_problem_chooses_among_the_outputs_of_the_beam(translator):
+def test_a_problem_chooses_among_the_outputs_of_the_beam():
     problem, texts = Last(), ["the red house.", "", "a tree"]
-    choosing = Translator(translator.model, translator.encoders, translator.hparams, problem)
+    translator, choosing = of_a_script(), of_a_script(problem)
     options = {"beam_size": 3, "extra_length": 5}
     usual = translator.translate(texts, n_best=3, **options)
     found = choosing.translate(texts, n_best=2, **options)
@@ -165,8 +171,8 @@ class Own(Problem):
 
 
 @pytest.mark.slow
-def test_a_problem_has_its_own_settings_and_texts(eager, translator):
-    owned = Translator(translator.model, translator.encoders, translator.hparams, Own())
+def test_a_problem_has_its_own_settings_and_texts():
+    translator, owned = of_a_script(), of_a_script(Own())
     texts = ["#the red# house.", "a tree"]
     plain = [text.replace("#", "") for text in texts]
     for given in ({}, {"beam_size": 3}):
@@ -230,7 +236,7 @@ def test_positions_that_inputs_and_outputs_share_are_enough_for_both(begin):
     )  # fmt: skip
     translator = Translator(model, {"inputs": encoder, "targets": encoder}, HParams())
     texts = ["a" * 9, "b", "a" * 14, "a" * 30, "a" * 40]
-    for options in ({"beam_size": 1}, {"beam_size": 3}, {"sampling": True, "seed": 1}):
+    for options in ({"beam_size": 3}, {"sampling": True, "seed": 1}):
         found = translator.translate(texts, extra_length=30, return_token_scores=True, alpha=0, **options)
         for text, t in zip(texts, found, strict=True):
             (h,), room = t.hypotheses, 32 - len(t.source_tokens) - 1
@@ -248,8 +254,7 @@ def test_positions_that_inputs_and_outputs_share_are_enough_for_both(begin):
         LineTranslator(translator, DecodeHParams(max_input_size=32), "in")
 
 
-def test_a_very_long_line():
-    translator = of_random_weights()
+def test_a_very_long_line(translator):
     (translation,) = translator.translate(["ab " * 33_000], beam_size=1, extra_length=0, max_input_length=100)
     assert translation.truncated and len(translation.hypotheses[0].ids) <= 100
 
@@ -358,8 +363,14 @@ def test_loads_the_newest_checkpoint_or_the_one_named(run_dir):
     assert first.run.config["problem"] == "translate_own"
     assert first.problem.languages == ("en", "de")
     assert json.loads((run_dir / "hparams.json").read_text())["hparams"] == first.hparams.values()
-    text = ["the red house."]
-    assert newest.translate(text, extra_length=5)[0].score != first.translate(text, extra_length=5)[0].score
+    saved = {}
+    for translator in (newest, first):
+        reader = tf.train.load_checkpoint(f"{run_dir}/model.ckpt-{translator.run.step}")
+        names = [name for name in reader.get_variable_to_dtype_map() if name.startswith("model/")]
+        saved[translator.run.step] = sum((reader.get_tensor(name) ** 2).sum() for name in names)
+        loaded = sum((weight.numpy() ** 2).sum() for weight in translator.model.weights)
+        assert loaded == pytest.approx(saved[translator.run.step], rel=1e-5)
+    assert abs(saved[200] - saved[100]) > 1e-3 * saved[100]
 
 
 def test_only_stock_operations_without_xla():
