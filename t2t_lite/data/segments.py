@@ -144,11 +144,10 @@ class SegmentBatches(ExampleBatches):
         rows = rows or [np.zeros(0, np.int32)]
         if in_order:
             text = np.concatenate(rows)
-            count = max(1, min(self.rows, -(-len(text) // self.length)))
-            width = -(-len(text) // (count * self.length)) * self.length
-            groups = [np.pad(text, (0, count * width - len(text))).reshape(count, width)]
-            before = [np.pad(text, (1, count * width - len(text)))[:-1].reshape(count, width)]
-            groups, before = ([np.pad(x, ((0, self.rows - count), (0, 0)))] for (x,) in (groups, before))
+            width = -(-len(text) // (self.rows * self.length)) * self.length
+            padding = self.rows * width - len(text)
+            groups = [np.pad(text, (0, padding)).reshape(self.rows, width)]
+            before = [np.pad(text, (1, padding))[:-1].reshape(self.rows, width)]
         else:
             width = -(-max(map(len, rows)) // self.length) * self.length
             rows = [np.pad(row, (0, width - len(row))) for row in rows]

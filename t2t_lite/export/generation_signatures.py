@@ -16,7 +16,7 @@ from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
 from t2t_lite.export.warmup import sample_texts
-from t2t_lite.ranges import ALPHA, EXTRA_LENGTH, Range, typed_value
+from t2t_lite.ranges import ALPHA, Range, typed_value
 from t2t_lite.search_options import SearchOptions
 from t2t_lite.text.reading_graph import TEXTS, beginnings, encoding, longest_input, valid
 
@@ -60,9 +60,8 @@ class GenerationSignatures:
         problem = generator.problem
         self._whole = problem and problem.example_length(generator.encoders)  # ids with the prompt's; None: any number
         defaults = dict(problem.decode_defaults) if problem else {}
-        if self._whole:
-            search["extra_length"] = min(self._whole, EXTRA_LENGTH.most)
         self._options = SearchOptions(**{**defaults, **search})
+        self._longest = self._whole or self._options.extra_length  # of a continuation
         self.settings = {name: getattr(self._options, name) for name in self.SETTINGS}
         self._positions = generator.max_length  # None: any number
         most = _ANY_LENGTH if self._positions is None else self._positions - 1
@@ -97,7 +96,7 @@ class GenerationSignatures:
         Outputs are only the continuations. A score is the log-probability (nats) / length penalty; of a sample it is
         the log-probability. A sample depends only on the prompt's bytes and the export's seed.
         """
-        return self._generate(inputs, self._options.alpha, self._options.seed, self._options.extra_length)
+        return self._generate(inputs, self._options.alpha, self._options.seed, self._longest)
 
     def with_alpha(self, inputs, alpha, extra_length):
         """As `generate`; alpha float32 and extra_length int32 are scalars, or [batch], one value per row.
@@ -153,7 +152,7 @@ class GenerationSignatures:
         return {"search": f"{how}; {rules}; {longest}"}, _TABLE.format(option=option)
 
     def _clipped(self, extra_length):
-        return tf.clip_by_value(extra_length, 1, max(_LARGEST_EXTRA_LENGTH, self._options.extra_length))
+        return tf.clip_by_value(extra_length, 1, max(_LARGEST_EXTRA_LENGTH, self._longest))
 
     def _generate(self, texts, alpha, seed, extra_length):
         ends, is_cut = beginnings(valid(texts), self.max_input_length, ends=True)
