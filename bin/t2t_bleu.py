@@ -6,7 +6,7 @@
 
 Prints tensor2tensor's BLEU_uncased and BLEU_cased (mteval-v14's international tokenization), then sacreBLEU's scores
 (cased) with their signatures, the figures to publish. All files are UTF-8 text, one sentence per line, plain or packed
-(.gz, .bz2, .xz).
+(.gz, .bz2, .xz, .zst).
 """
 
 import json

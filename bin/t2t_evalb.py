@@ -3,9 +3,9 @@
     t2t-evalb --gold=wsj_23.mrg --predicted=trees.txt
 
 The gold file holds bracketed trees, which may span several lines; the other one has one tree per line, as
-t2t-decoder writes them for a parsing problem. Both are UTF-8, plain or packed (.gz, .bz2, .xz). Function labels, traces
-and the outer bracket are removed from both. A blank line is skipped; a line that is not a tree, or has other words,
-counts as an error. The numbers of both are reported, and both are left out of the figures, as in evalb.
+t2t-decoder writes them for a parsing problem. Both are UTF-8, plain or packed (.gz, .bz2, .xz, .zst). Function labels,
+traces and the outer bracket are removed from both. A blank line is skipped; a line that is not a tree, or has other
+words, counts as an error. The numbers of both are reported, and both are left out of the figures, as in evalb.
 """
 
 import sys

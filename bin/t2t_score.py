@@ -5,9 +5,9 @@
     t2t-score --task=spans --predictions=answers.json --reference=dev.json --json
 
 The predictions are as t2t-decoder writes them; the reference is a file that a problem such as classify_own,
-regress_own, tag_own or qa_own is made of. Both are UTF-8, plain or packed (.gz, .bz2, .xz). In brackets are the ends of
-the 95 % confidence interval, by bootstrap resamples of the texts, sentences or questions. --baseline compares with the
-predictions of another system on the same resamples.
+regress_own, tag_own or qa_own is made of. Both are UTF-8, plain or packed (.gz, .bz2, .xz, .zst). In brackets are the
+ends of the 95 % confidence interval, by bootstrap resamples of the texts, sentences or questions. --baseline
+compares with the predictions of another system on the same resamples.
 """
 
 import json

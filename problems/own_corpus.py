@@ -1,6 +1,10 @@
 """What the problems on the user's own texts share beside `own_problem`: vocabulary and tables."""
 
+import itertools
+
 from t2t_lite import files
+from t2t_lite.corpora import json_lines
+from t2t_lite.corpora.plain_text import kind
 from t2t_lite.corpora.tables import Layout, read_table
 from t2t_lite.data.problem import DatasetSplit, Text2TextProblem, VocabType
 from t2t_lite.errors import UserError, counted, shown
@@ -32,12 +36,22 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
     def check_settings(self, values, paths):
         """See `OwnProblem.check_settings`: also finds or checks the vocabulary."""
         if "columns" in values:
-            Layout(self.columns, tuple(values["columns"] or ()), values["header"]).check()
+            named = tuple(values["columns"] or ()), values["header"], (), tuple(values["fields"] or ())
+            Layout(self.columns, *named).check()
+            self._check_tables(values, [*itertools.chain(*paths.values())])
         if values.get("vocab_from"):
             self._find_vocabulary(values)
         elif "vocab_size" in values:
             self._check_vocabulary(values)
         super().check_settings(values, paths)
+
+    def _check_tables(self, values, paths):
+        """Raises `UserError` for settings of tables that no file has; `paths` may be of another kind than tables."""
+        is_json = [kind(path) in json_lines.ENDINGS for path in paths]
+        if values["fields"] and not any(is_json):
+            raise UserError("--fields: for .jsonl files alone, and there is none. Leave it out.")
+        if values["header"] is not None and all(is_json):
+            raise UserError("--header: lines of JSON name their fields themselves. Leave it out.")
 
     def with_defaults(self, values):
         """Returns all keys, but of a vocabulary that is taken as it is none."""
@@ -141,8 +155,8 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
     @property
     def layout(self):
         """How the columns of tables are found, a `Layout`."""
-        columns, header = (self.config.get(name) for name in TABLES)
-        return Layout(self.columns, tuple(columns or ()), header, self.language_pair or ())
+        columns, header, fields = (self.config.get(name) for name in TABLES)
+        return Layout(self.columns, tuple(columns or ()), header, self.language_pair or (), tuple(fields or ()))
 
     def rows(self, split):
         """Yields (list of str, place for messages) of every line of a split's tables; see `read_table`."""

@@ -18,7 +18,7 @@ SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")
 VOCABULARY = (
     "vocab_size", "target_vocab_size", "vocab_type", "user_defined_symbols", "max_samples_for_vocab", *SENTENCEPIECE
 )  # fmt: skip
-TABLES = ("columns", "header")
+TABLES = ("columns", "header", "fields")
 # Keys of all problems of labelled texts.
 LABELLED = ("vocab_size", "max_samples_for_vocab", "vocab_from", "vocab_type", *SENTENCEPIECE, "files", *TABLES)
 WEIGHT = Range(most=1000, above=0)
@@ -114,12 +114,13 @@ SETTINGS = {
         OwnSetting(
             "train_files",
             **_FILES,
-            meaning="translate_own: the training corpora, each inputs,targets (.gz, .bz2, .xz), a .tsv or a .tmx: "
-            "a.en,a.de,b.tsv. parsing_english_own: one file of bracketed trees. languagemodel_own, masked_lm_own, "
-            "permutation_lm_own: texts; next_sentence_own, sentence_order_own: a sentence per line, a blank line "
-            "between documents. classify_own, classify_pair_own, regress_own, regress_pair_own: lines of "
-            "label<TAB>text, label<TAB>first<TAB>second. tag_own: CoNLL's or CoNLL-U's columns. qa_own: SQuAD's JSON. "
-            "image_own: PNGs, music_own: MIDI; or folders of them.",
+            meaning="translate_own: the training corpora, each inputs,targets (.gz, .bz2, .xz, .zst), a .tsv, .csv, "
+            ".jsonl or .tmx, or a .zip with one of inputs,targets or .tmx: a.en,a.de,b.tsv. parsing_english_own: one "
+            "file of bracketed trees. languagemodel_own, masked_lm_own, permutation_lm_own: texts; next_sentence_own, "
+            "sentence_order_own: a sentence per line, a blank line between documents. "
+            "classify_own, classify_pair_own, regress_own, regress_pair_own: lines of label<TAB>text, "
+            "label<TAB>first<TAB>second. tag_own: CoNLL's or CoNLL-U's columns. qa_own: SQuAD's JSON. image_own: "
+            "PNGs, music_own: MIDI; or folders of them.",
         ),
         OwnSetting(
             "dev_files", **_FILES,
@@ -212,6 +213,11 @@ SETTINGS = {
         OwnSetting(
             "header", bool, None, fixed=True, is_newer=True,
             meaning="Whether the first line of tables names the columns; left out, one that looks like it is refused.",
+        ),
+        OwnSetting(
+            "fields", list, None, fixed=True, is_newer=True,
+            meaning="Of JSON lines (.jsonl): the fields to read, such as en,de, or translation.en,translation.de for "
+            "those of an inner object. Default: --columns that are names, or the languages, or label,text etc.",
         ),
         OwnSetting(
             "phrase_file", str, None, key="phrases", is_path=True,

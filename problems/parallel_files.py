@@ -4,17 +4,20 @@ import logging
 import os
 import re
 
-from t2t_lite.corpora import plain_text
+from t2t_lite.corpora import archives, csv_lines, json_lines
+from t2t_lite.corpora.plain_text import kind, without_packing
 from t2t_lite.corpora.scripts import is_language
 from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError
 
+TABLES = (".tsv", csv_lines.ENDING, *json_lines.ENDINGS)
+WITH_BOTH = (*TABLES, ".tmx")  # kinds of files that hold both sides, as archives do
 _LOGGER = logging.getLogger("t2t_lite")
 
 
 def group_files(split, paths):
-    """Returns the [path, …] of each corpus: one `.tsv` or `.tmx` file, or two other files. Raises `UserError`."""
+    """Returns the [path, …] of each corpus: one file or archive with both sides, or two. Raises `UserError`."""
     flag, rest, groups = f"--{FLAGS[split]}={','.join(paths)}", list(paths), []
     while rest:
         count = 1 if _holds_both(rest[0]) else 2
@@ -22,19 +25,14 @@ def group_files(split, paths):
         if len(group) < count or any(map(_holds_both, group[1:])):
             raise UserError(
                 f"{flag}: {group[0]} has no other side (found {len(paths)}). Expected two files that go together "
-                "(a.en,a.de), or one .tsv or .tmx file, for each corpus."
+                "(a.en,a.de), or one .tsv, .csv, .jsonl, .tmx or .zip file, for each corpus."
             )
         groups.append(group)
     return groups
 
 
 def _holds_both(path):
-    return kind(path) in (".tsv", ".tmx")
-
-
-def kind(path):
-    """Returns the extension of a file in lower case, without that of its compression."""
-    return os.path.splitext(plain_text.without_packing(path))[1].lower()
+    return kind(path) in WITH_BOTH or archives.is_archive(path)
 
 
 def check_sides(files, languages):
@@ -78,14 +76,14 @@ def _names(paths, languages):
 
 
 def _words(name):
-    return re.split(r"[\W_]+", plain_text.without_packing(name).casefold())
+    return re.split(r"[\W_]+", without_packing(name).casefold())
 
 
 def check_languages(languages, train_files):
     """Returns [language of inputs, of targets], by default from the files' extensions. Raises `UserError`."""
     flag = f"--train_files={','.join(train_files)}"
     pairs = [paths for paths in group_files(DatasetSplit.TRAIN, train_files) if len(paths) == 2]
-    endings = [[os.path.splitext(plain_text.without_packing(path))[1][1:] for path in paths] for paths in pairs]
+    endings = [[os.path.splitext(without_packing(path))[1][1:] for path in paths] for paths in pairs]
     for paths, codes in zip(pairs, endings, strict=True):
         if _are_languages(endings[0]) and codes == endings[0][::-1]:
             raise UserError(f"{flag}: {','.join(paths)} go the other way than {','.join(pairs[0])}. Swap the two.")

@@ -12,7 +12,7 @@ import logging
 import os
 
 from t2t_lite import files, registry
-from t2t_lite.corpora import plain_text, tables, tmx
+from t2t_lite.corpora import archives, packed_pairs, plain_text, tables, tmx
 from t2t_lite.corpora.filters import PairFilter, pair_hash, parse_filters
 from t2t_lite.corpora.held_out import find_bound, is_held_out
 from t2t_lite.data.own_files import FLAGS
@@ -36,7 +36,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
     settings = own_settings(
         "format", "problem", "languages", "vocab_size", "target_vocab_size", "vocab_type", "user_defined_symbols",
         "max_samples_for_vocab", "vocab_from", *SENTENCEPIECE, "files", "corpus_weights", "filters", "held_out",
-        "columns", "header", "held_out_below", format=2,
+        "columns", "header", "fields", "held_out_below", format=2,
     )  # fmt: skip
     columns = ("inputs", "targets")
     example_flags = "--train_files=a.en,a.de"
@@ -52,14 +52,20 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         for split, split_paths in paths.items():
             parallel_files.group_files(split, split_paths)
 
+    def _check_tables(self, values, paths):
+        if (values["columns"] or values["header"] is not None) and not {*map(plain_text.kind, paths)} & {
+            *parallel_files.TABLES
+        }:
+            raise UserError(
+                "--columns, --header: for .tsv, .csv and .jsonl files alone, and there is none. Leave them out."
+            )
+        super()._check_tables(values, paths)
+
     def check_settings(self, values, paths):
         """See `OwnCorpus.check_settings`."""
         train_files, dev_files = paths[DatasetSplit.TRAIN], paths[DatasetSplit.EVAL]
         values["languages"] = parallel_files.check_languages(values["languages"], train_files)
         parallel_files.check_sides(paths, values["languages"])
-        kinds = map(parallel_files.kind, itertools.chain(*paths.values()))
-        if (values["columns"] or values["header"] is not None) and ".tsv" not in kinds:
-            raise UserError("--columns, --header: for .tsv files alone, and there is none. Leave them out.")
         super().check_settings(values, paths)
         num_corpora = len(parallel_files.group_files(DatasetSplit.TRAIN, train_files))
         values["corpus_weights"] = _check_weights(values["corpus_weights"] or (), num_corpora)
@@ -190,12 +196,13 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         """Yields the pairs of a corpus; counts omissions unless another split does."""
         removed = self.removed if counts else None
         on_bad_line = self.on_bad_line if counts or not self.skip_bad_lines else _ignore
-        match parallel_files.kind(paths[0]) if len(paths) == 1 else "":
-            case ".tmx":
-                return tmx.read_pairs(paths[0], self.language_pair, removed, on_bad_line)
-            case ".tsv":
-                return tables.read_pairs(paths[0], self.layout, on_bad_line)
-        return plain_text.read_pairs(*paths, on_bad_line)
+        if len(paths) == 2:
+            return plain_text.read_pairs(*paths, on_bad_line)
+        if archives.is_archive(paths[0]):
+            return packed_pairs.read_pairs(paths[0], self.language_pair, removed, on_bad_line)
+        if plain_text.kind(paths[0]) == ".tmx":
+            return tmx.read_pairs(paths[0], self.language_pair, removed, on_bad_line)
+        return tables.read_pairs(paths[0], self.layout, on_bad_line)
 
     def _training_pairs(self, part=None):
         """Yields the pairs that pass the filters: for training, held out (EVAL), or, by default, all of them once."""

@@ -1,4 +1,4 @@
-"""Reads files inside `.tar`, `.tgz`, `.tar.gz`, `.tar.bz2`, `.tar.xz` and `.zip` archives as streams.
+"""Reads files inside `.tar`, `.tgz`, `.tar.gz`, `.tar.bz2`, `.tar.xz`, `.tar.zst` and `.zip` archives as streams.
 
 Nothing is written to disk, and no archive is held in memory. A tar is read from its beginning to the member, so reading
 two members in parallel takes two streams of the archive.
@@ -22,6 +22,7 @@ import zlib
 
 from t2t_lite import files
 from t2t_lite.corpora import encodings
+from t2t_lite.corpora.zstd import ZstdStream
 from t2t_lite.errors import Failure, UserError, counted, nearest
 
 _BLOCK = 1 << 20
@@ -30,7 +31,10 @@ _DECOMPRESSORS = {  # 31: zlib, largest window, with gzip's header and checksum
     ".bz2": bz2.BZ2Decompressor,
     ".xz": lzma.LZMADecompressor,
 }
-_TAR_ENDINGS = {".tar": None, ".tgz": ".gz", ".tar.gz": ".gz", ".tar.bz2": ".bz2", ".tbz2": ".bz2", ".tar.xz": ".xz"}
+_TAR_ENDINGS = {
+    ".tar": None, ".tgz": ".gz", ".tar.gz": ".gz", ".tar.bz2": ".bz2", ".tbz2": ".bz2", ".tar.xz": ".xz",
+    ".tar.zst": ".zst",
+}  # fmt: skip
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, zipfile.LargeZipFile)
 
 
@@ -44,7 +48,7 @@ class Member:
 
     Args:
         archive: path of the archive, on any file system that `tf.io.gfile` supports.
-        name: name of the member. It is decompressed while reading if it ends in `.gz`, `.bz2` or `.xz`.
+        name: name of the member. It is decompressed while reading if it ends in `.gz`, `.bz2`, `.xz` or `.zst`.
         url: where the archive comes from, for error messages.
     """
 
@@ -94,23 +98,31 @@ def matching_members(archive, pattern, url=""):
         yield from _walk(archive, posixpath.normpath(pattern), url, fnmatch.fnmatchcase)
 
 
+def member_names(archive, url=""):
+    """Returns the names of the files in an archive, in its order. Raises `UserError` if it is damaged."""
+    with _naming_damage(archive, url):
+        return [name for name, is_file, _ in _entries(archive) if is_file]
+
+
 def _plain(file, ending):
     """Returns a context manager: the file, decompressed if `ending` is that of a compressed one."""
-    return unpacked(file, ending) if ending in _DECOMPRESSORS else contextlib.nullcontext(file)
+    return unpacked(file, ending) if ending in files.PACKERS else contextlib.nullcontext(file)
 
 
 def unpacked_if_packed(file, name):
     """Returns a buffered file, decompressed if its first bytes or the ending of its name say that it is packed."""
     ending = encodings.packing(file.peek(16)) or os.path.splitext(name)[1].lower()
-    return unpacked(file, ending) if ending in _DECOMPRESSORS else file
+    return unpacked(file, ending, name) if ending in files.PACKERS else file
 
 
-def unpacked(file, ending):
-    """Returns a buffered file that decompresses a binary file; `ending` is ".gz", ".bz2" or ".xz".
+def unpacked(file, ending, name="data"):
+    """Returns a buffered file that decompresses a binary file called `name`; `ending` is one of `files.PACKERS`.
 
     Reading raises `EOFError` if the compressed data are truncated, and `zlib.error`, `lzma.LZMAError` or `OSError` if
     they are damaged.
     """
+    if ending == ".zst":
+        return _Reader(ZstdStream(file, name), buffer_size=_BLOCK)
     return _Reader(_Unpacker(file, _DECOMPRESSORS[ending]), buffer_size=_BLOCK)
 
 
@@ -175,7 +187,7 @@ class _Unpacker(io.RawIOBase):
 def _walk(archive, pattern, url, matches=operator.eq):
     """Yields the wanted members, opened. Raises `UserError` if there are none."""
     names, has_match = [], False
-    for name, is_file, open_file in (_walk_zip if archive.lower().endswith(".zip") else _walk_tar)(archive):
+    for name, is_file, open_file in _entries(archive):
         clean = posixpath.normpath(name)
         if clean.startswith(("/", "../")) or clean == "..":
             raise UserError(
@@ -193,6 +205,10 @@ def _walk(archive, pattern, url, matches=operator.eq):
         first = f", first {names[0]}" if names else ""
         close = nearest(pattern, names) or f"It holds {counted(len(names), 'file')}{first}."
         raise UserError(f"{archive}: no member {pattern}. {close} {_again(url)}")
+
+
+def _entries(archive):
+    return (_walk_zip if archive.lower().endswith(".zip") else _walk_tar)(archive)
 
 
 def _walk_tar(archive):

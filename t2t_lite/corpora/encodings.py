@@ -13,9 +13,9 @@ _PACKED = {  # by the endings of `files.PACKERS`; no UTF-8 text begins with thes
     ".gz": re.compile(rb"\x1f\x8b\x08"),
     ".bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
     ".xz": re.compile(rb"\xfd7zXZ\0"),
+    ".zst": re.compile(rb"\x28\xb5\x2f\xfd"),
 }
 _OTHER_FORMATS = (  # first bytes, what the file is, and what makes it text
-    (b"\x28\xb5\x2f\xfd", "zstd data", "Unpack it: zstd -d"),
     (b"\x04\x22\x4d\x18", "lz4 data", "Unpack it: lz4 -d"),
     (b"\x1f\x9d", "data of compress", "Unpack it: gzip -d"),
     (b"PK\x03\x04", "a zip archive, or a document packed as one", "Unpack it: unzip, or save the document as text"),
@@ -39,7 +39,7 @@ _BAD_PER_VALID = 20  # a line of another encoding is seldom UTF-8 by chance
 
 
 def packing(head):
-    """Returns the compression, ".gz", ".bz2" or ".xz", of data with these first bytes, or ""."""
+    """Returns the compression, ".gz", ".bz2", ".xz" or ".zst", of data with these first bytes, or ""."""
     return next((ending for ending, magic in _PACKED.items() if magic.match(head)), "")
 
 

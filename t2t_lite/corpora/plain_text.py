@@ -1,7 +1,7 @@
 """Plain text with one sentence per line, in two parallel files or in one file of two columns.
 
 A line ends at LF (or CR LF) and nowhere else, so U+2028 and the like do not split lines. Control characters become
-spaces. Files compressed by gzip, bzip2 or xz are decompressed while reading, whatever their name. Every path goes
+spaces. Files compressed by gzip, bzip2, xz or zstd are decompressed while reading, whatever their name. Every path goes
 through `tf.io.gfile`. A source is the path of a file, or a member of an archive (`archives.Member`).
 """
 
@@ -151,9 +151,14 @@ def unequal(inputs_path, targets_path, is_inputs_shorter, number, sides, unit="l
 
 
 def without_packing(path):
-    """Returns the path without `.gz`, `.bz2` or `.xz`, ignoring case."""
+    """Returns the path without `.gz`, `.bz2`, `.xz` or `.zst`, ignoring case."""
     base, extension = os.path.splitext(path)
     return base if extension.lower() in files.PACKERS else path
+
+
+def kind(source):
+    """Returns the extension of a source's name in lower case, without that of its compression."""
+    return os.path.splitext(without_packing(str(source)))[1].lower()
 
 
 def open_binary(source):

@@ -1,4 +1,6 @@
-"""Tables: lines of tab-separated cells. Their columns are chosen by number, or by the names in a header.
+"""Tables: lines of tab-separated cells, CSV (`csv_lines`) or JSON lines (`json_lines`), by the name's ending.
+
+The columns are chosen by number, or by the names in a header; fields of JSON lines by name.
 
 A header that is mistaken for data would become a class or a sentence pair, so a first line that looks like one is
 refused until the user has said what it is.
@@ -7,7 +9,7 @@ refused until the user has said what it is.
 import re
 from typing import NamedTuple
 
-from t2t_lite.corpora import plain_text
+from t2t_lite.corpora import csv_lines, json_lines, plain_text
 from t2t_lite.errors import UserError, counted, nearest, shown
 
 _NAME = re.compile(r"[^\W\d][\w.\-/]*( [^\W\d][\w.\-/]*){0,2}")
@@ -34,15 +36,23 @@ class Layout(NamedTuple):
             exactly these columns, in this order.
         header: bool, whether the first line names the columns; None: unknown, so a line that looks like one is refused.
         languages: language codes that a header may name, as for sentence pairs.
+        fields: tuple of str, the field of JSON lines for each name; (): `columns` if they are names, or else
+            `languages`, or else `names`.
     """
 
     names: tuple
     columns: tuple = ()
     header: bool | None = None
     languages: tuple = ()
+    fields: tuple = ()
 
     def check(self):
-        """Returns self. Raises `UserError` if `columns` do not fit `names`."""
+        """Returns self. Raises `UserError` if `columns` or `fields` do not fit `names`."""
+        if self.fields and (len({*self.fields}) != len(self.names) or not all(self.fields)):
+            raise UserError(
+                f"--fields={','.join(self.fields)}: expected {len(self.names)} different names: those of "
+                f"{', '.join(self.names)} in each line of JSON."
+            )
         flag = f"--columns={','.join(self.columns)}"
         if self.columns and len(self.columns) != len(self.names):
             raise UserError(
@@ -59,6 +69,12 @@ class Layout(NamedTuple):
         return self
 
     @property
+    def json_fields(self):
+        """The fields of JSON lines."""
+        named = () if any(map(is_number, self.columns)) else self.columns
+        return self.fields or named or self.languages or self.names
+
+    @property
     def has_header(self):
         """Whether the first line names the columns; None: unknown."""
         return True if not all(map(is_number, self.columns)) else self.header
@@ -70,7 +86,7 @@ def is_number(column):
 
 
 def read_table(path, layout, on_bad_line=None, allows_blank=False):
-    """Yields (list of str, place for messages) for every line of a table; blank lines are skipped.
+    """Yields (list of str, place for messages) for every line of a table, or row of CSV; blank ones are skipped.
 
     Args:
         path: path of the file, or another source that `plain_text.read_lines` takes.
@@ -79,19 +95,22 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
         allows_blank: bool, whether a cell may be blank.
 
     Raises:
-        UserError: as `plain_text.read_lines`; the first line looks like a header, or lacks a chosen name; or a line has
-            too few columns, a blank one, or, if no columns were chosen, too many.
+        UserError: as `plain_text.read_lines`, `csv_lines.read_cells` and `json_lines.read_fields`; the first line looks
+            like a header, or lacks a chosen name; or a line has too few columns, a blank one, or, if no columns were
+            chosen, too many.
     """
+    if plain_text.kind(path) in json_lines.ENDINGS:
+        yield from _read_json(path, layout, on_bad_line, allows_blank)
+        return
+    read_rows = csv_lines.read_cells if plain_text.kind(path) == csv_lines.ENDING else _read_cells
     numbers, width, is_first = None, None, True
-    for number, line in enumerate(plain_text.read_lines(path, on_bad_line), 1):
-        if line is None or not line.strip():
-            continue
+    for number, separator, cells in read_rows(path, on_bad_line):
         where = f"{path}, line {number}"
-        cells = line.split("\t")
+        mark, by = ("<TAB>", "one tab") if separator == "\t" else (separator, separator)
         if is_first:
             is_first = False
             if layout.has_header is None and looks_like_header(cells, layout):
-                raise UserError(header_question(where, cells, layout))
+                raise UserError(header_question(where, cells, layout, mark))
             numbers, width = _places(where, cells, layout)
             if layout.has_header:
                 continue
@@ -101,8 +120,27 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
             yield texts, where
             continue
         blank = ", one of them blank" if is_right else ""
-        expected = f"at least {max(numbers) + 1}" if width is None else f"{width}: {'<TAB>'.join(layout.names)}"
-        message = f"{where}: found {counted(len(cells), 'column')}{blank}. Expected {expected}, divided by one tab."
+        expected = f"at least {max(numbers) + 1}" if width is None else f"{width}: {mark.join(layout.names)}"
+        message = f"{where}: found {counted(len(cells), 'column')}{blank}. Expected {expected}, divided by {by}."
+        if on_bad_line is None:
+            raise UserError(message)
+        on_bad_line(message)
+
+
+def _read_cells(path, on_bad_line):
+    """Yields (number, separator, list of str) of tab-separated lines; see `csv_lines.read_cells`."""
+    for number, line in enumerate(plain_text.read_lines(path, on_bad_line), 1):
+        if line is not None and line.strip():
+            yield number, "\t", line.split("\t")
+
+
+def _read_json(path, layout, on_bad_line, allows_blank):
+    for texts, where in json_lines.read_fields(path, layout.json_fields, on_bad_line):
+        if allows_blank or all(texts):
+            yield texts, where
+            continue
+        blank = layout.json_fields[texts.index("")]
+        message = f"{where}: the field {shown(blank)} is blank. Expected a text."
         if on_bad_line is None:
             raise UserError(message)
         on_bad_line(message)
@@ -130,11 +168,11 @@ def is_name(cell):
     return bool(_NAME.fullmatch(cell)) and " " not in cell
 
 
-def header_question(where, cells, layout):
-    """Returns the message for a first line that looks like a header."""
+def header_question(where, cells, layout, mark="<TAB>"):
+    """Returns the message for a first line that looks like a header; `mark` shows what separates its cells."""
     names = [plain_text.clean(cell) for cell in cells]
     return (
-        f"{where}: {shown('<TAB>'.join(names))} looks like a header. Say what it is: --header=false for data; "
+        f"{where}: {shown(mark.join(names))} looks like a header. Say what it is: --header=false for data; "
         f"--header, or names such as --columns={','.join(names[: len(layout.names)])}, for names of the columns."
     )
 

@@ -1,14 +1,20 @@
 import bz2
+import functools
 import gzip
 import lzma
+import os
+import subprocess
+import sys
 
+import pyarrow
 import pytest
 
 from t2t_lite.corpora import archives, plain_text, source_files
 from t2t_lite.errors import UserError
 from tests.data import packing
 
-PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+ZSTD = functools.partial(pyarrow.compress, codec="zstd", asbytes=True)
+PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": ZSTD}
 
 
 def write(path, data):
@@ -167,3 +173,30 @@ def test_bad_lines_of_running_text_are_left_out(tmp_path, data, expected):
 def test_cr_may_divide_a_text(tmp_path):
     assert list(plain_text.read_lines(write(tmp_path / "a", "a\rb\r"), has_lines=False)) == ["a\rb"]
     assert list(plain_text.read_lines(write(tmp_path / "a", "one line\r"))) == ["one line"]
+
+
+def test_zstd_is_read_as_a_stream_and_damage_is_named(tmp_path):
+    """Several frames, one behind the other, are one file to zstd."""
+    text = os.urandom(300_000).hex()
+    path = write(tmp_path / "a.zst", ZSTD(f"{text}\n".encode()) + ZSTD(b"end\n"))
+    assert list(plain_text.read_lines(path)) == [text, "end"]
+    whole = (tmp_path / "a.zst").read_bytes()
+    for size in (3, 9, len(whole) // 2, len(whole) - 1):
+        path = write(tmp_path / "cut.zst", whole[:size])
+        with pytest.raises(UserError, match=r"cut\.zst: damaged or not zst \(.+\)\. Copy it again"):
+            list(plain_text.read_lines(path))
+    with pytest.raises(UserError, match=r"wrong\.zst: damaged or not zst"):
+        list(plain_text.read_lines(write(tmp_path / "wrong.zst", b"plain text\n")))
+    archive = packing.write_tar(tmp_path / "c.tar", {"in/a.en": f"{text}\n".encode()})
+    path = write(tmp_path / "c.tar.zst", ZSTD((tmp_path / "c.tar").read_bytes()))
+    assert archive != path and list(plain_text.read_lines(archives.Member(path, "in/a.en"))) == [text]
+
+
+def test_without_pyarrow_zstd_is_refused_with_what_to_do(tmp_path):
+    path = write(tmp_path / "a.en.zst", ZSTD(b"one\n"))
+    code = f"""import sys; sys.modules["pyarrow"] = None
+from t2t_lite.corpora import plain_text
+try: list(plain_text.read_lines({path!r}))
+except ValueError as error: print(error)"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "a.en.zst: zstd needs pyarrow: pip install pyarrow. Or unpack it: zstd -d" in found

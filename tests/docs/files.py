@@ -43,6 +43,7 @@ TEXTS = {
     "classes.txt": "0\n1\n",
     "web.en.gz": _TEXT,
     "web.de.gz": _OTHER,
+    "web.jsonl": _lines(json.dumps({"en": text, "de": text[::-1]}) for text in SENTENCES),
     "beginnings.de": "rot\n" * len(SENTENCES),
     **dict.fromkeys(("dev.out", "old.out"), "positive\t0.75\n" * len(SENTENCES)),
     "terms.tsv": "red house\trotes Haus\n",

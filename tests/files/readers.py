@@ -72,7 +72,7 @@ BYTES = _PATHS | dict.fromkeys(FAULTS.keys() - _PATHS, READ)
 TEXT = BYTES | {
     "empty": "the file is empty", "other bytes": "line 1: byte 0x80 at position 0 is not UTF-8",
     "a bad line": "byte 0xf6 at position 2 is not UTF-8", "UTF-16": "the text is UTF-16", "CR": "CR alone",
-    "cut gz": r"damaged \(it ends too early\)", "gz twice": "gzip -dc", "zstd": "zstd -d", "PDF": "PDF", "zip": "unzip",
+    "cut gz": r"damaged \(it ends too early\)", "gz twice": "gzip -dc", "zstd": "damaged", "PDF": "PDF", "zip": "unzip",
 }  # fmt: skip
 _NOT_UTF_8 = dict.fromkeys(("other bytes", "a bad line", "UTF-16", "cut gz", "gz twice", "zstd", "gz"), "not UTF-8")
 _LINES_OF_A_VOCABULARY = BYTES | _NOT_UTF_8

@@ -8,7 +8,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords
-from tests.data import corpus
+from tests.data import corpus, packing
 from tests.problems.test_classify_own import PAIRS, SINGLE
 from tests.problems.test_labelled_own import NUMBERS, QUESTIONS, TAGS, squad
 from tests.problems.test_languagemodel_own import CHARACTERS
@@ -38,6 +38,14 @@ MISTAKES = {
         ({"train_files": ["source.txt", "target.txt"]}, "the endings do not name two languages. Add --languages=en,de"),
         ({"vocab_size": 10}, "--vocab_size=10: too small"),
         ({"target_vocab_size": 10}, "--target_vocab_size=10: too small"),
+        ({"fields": ["en", "de"]}, "--fields: for .jsonl files alone, and there is none"),
+        ({"columns": ["1", "2"]}, "--columns, --header: for .tsv, .csv and .jsonl files alone, and there is none"),
+        (
+            {"train_files": ["c.jsonl"], "fields": ["en"], "languages": ["en", "de"]},
+            "--fields=en: expected 2",
+        ),
+        ({"train_files": ["c.jsonl"], "fields": ["en", "en"], "languages": ["en", "de"]}, "--fields=en,en: expected 2"),
+        ({"train_files": ["c.zip"]}, "--train_files=c.zip: the endings do not name two languages. Add --languages"),
         ({"languages": ["en"]}, "--languages=en: expected two different codes"),
         ({"languages": ["en", "en"]}, "--languages=en,en: expected two different codes"),
         ({"corpus_weights": [1, 2]}, "--corpus_weights=1,2: found 2 for 1 training corpora. Expected one for each"),
@@ -138,6 +146,8 @@ def folder(tmp_path_factory):
     (folder / "b.tsv").write_text("".join(f"{inputs}\t{targets}\n" for inputs, targets in pairs))
     (folder / "a.mrg").write_text("".join(sentences(60)))
     (folder / "pairs.tsv").write_text(PAIRS)
+    (folder / "c.jsonl").write_text("".join(f'{{"en": "{inputs}", "de": "{targets}"}}\n' for inputs, targets in pairs))
+    packing.write_zip(folder / "c.zip", {"a.en": b"one\n"})
     (folder / "no.model").write_text("no model")
     (folder / "empty").mkdir()
     for side, size in ((0, 300), (1, 310)):

@@ -1,14 +1,16 @@
+import csv
 import gzip
 import json
 import pathlib
 
+import pyarrow
 import pytest
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
-from tests.data import corpus
+from tests.data import corpus, packing
 from tests.data.stored import read_examples
 
 TRAIN, DEV, TEST = (corpus.sentence_pairs(count, seed) for seed, count in enumerate((200, 30, 20)))
@@ -75,7 +77,19 @@ def test_packed_and_tabbed_corpora_give_the_same_records(tmp_path, files):
             (tmp_path / f"{path}.gz").write_bytes(gzip.compress(file.read()))
     packed = [[f"{path}.gz" for path in files[flag]] for flag in ("train_files", "dev_files")]
     (tmp_path / "all.tsv").write_text("".join(f"{inputs}\t{targets}\n" for inputs, targets in TRAIN))
+    with open(tmp_path / "all.csv", "w", newline="") as file:
+        csv.writer(file).writerows([("de", "en"), *(pair[::-1] for pair in TRAIN)])
+    rows = ({"id": at, "translation": {"en": pair[0], "de": pair[1]}} for at, pair in enumerate(TRAIN))
+    lines = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+    (tmp_path / "all.jsonl.zst").write_bytes(pyarrow.compress(lines, codec="zstd", asbytes=True))
+    texts = {f"OPUS.en-de.{path[-2:]}": pathlib.Path(path).read_bytes() for path in files["train_files"]}
+    packing.write_zip(tmp_path / "all.zip", {"README": b"", **texts})
+    common = {"dev_files": files["dev_files"], "vocab_size": 320, "languages": ["en", "de"]}
+    fields = ["translation.en", "translation.de"]
     variants = {
+        "csv": generated(tmp_path / "csv", train_files=[str(tmp_path / "all.csv")], columns=["en", "de"], **common),
+        "zip": generated(tmp_path / "zip", train_files=[str(tmp_path / "all.zip")], **common),
+        "json": generated(tmp_path / "json", train_files=[str(tmp_path / "all.jsonl.zst")], fields=fields, **common),
         "packed": generated(tmp_path / "packed", train_files=packed[0], dev_files=packed[1], vocab_size=320),
         "tabbed": generated(
             tmp_path / "tabbed",

@@ -1,7 +1,5 @@
 """The files that are decoded and written beside lines of text: a problem's own, such as PNG, and those of a task."""
 
-import os
-
 from t2t_lite import files, registry
 from t2t_lite.corpora import plain_text
 from t2t_lite.decoding.jobs import text_files
@@ -50,7 +48,7 @@ def converted(write, path, inputs, lines, encoders):
 
 
 def _ending(path):
-    return os.path.splitext(plain_text.without_packing(path))[1].removeprefix(".").lower()
+    return plain_text.kind(path).removeprefix(".")
 
 
 def _ending_inside(folder, problem):

@@ -1,0 +1,102 @@
+"""Tables as CSV and as JSON lines: the same cells as from tabs, and each bad row with its line."""
+
+import json
+
+import pytest
+
+from t2t_lite.corpora import tables
+from t2t_lite.corpora.tables import Layout
+from t2t_lite.errors import UserError
+
+PAIRS = Layout(("inputs", "targets"), languages=("en", "de"))
+LABELS = Layout(("label", "text"))
+
+
+def write(path, text):
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return str(path)
+
+
+def cells(path, layout=PAIRS, **options):
+    return [texts for texts, _ in tables.read_table(path, layout, **options)]
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_quotes_hold_separators_quotes_and_line_ends(tmp_path, separator):
+    rows = f'one{separator}eins\r\n\r\n"a{separator} ""b""\nc"{separator}"ä{separator}\tö"\r\n x {separator} y \n'
+    path = write(tmp_path / "a.csv", "\ufeff" + rows)
+    assert cells(path) == [["one", "eins"], [f'a{separator} "b" c', f"ä{separator} ö"], ["x", "y"]]
+    assert [where for _, where in tables.read_table(path, PAIRS)][1] == f"{path}, line 4"
+
+
+def test_tabs_in_the_first_line_are_the_separators_as_ever(tmp_path):
+    text = 'number, "one\teins\nsay "hi", you\tsag "hallo"\n'
+    assert cells(write(tmp_path / "a.csv", text)) == cells(write(tmp_path / "a.tsv", text))
+
+
+def test_columns_of_csv_are_chosen_as_those_of_tables(tmp_path):
+    path = write(tmp_path / "a.csv", "id,de,en\n1,eins,one\n")
+    assert cells(path, PAIRS._replace(columns=("en", "de"))) == [["one", "eins"]]
+    assert cells(path, PAIRS._replace(columns=("3", "2"), header=True)) == [["one", "eins"]]
+    with pytest.raises(UserError, match=r"a\.csv, line 1: 'label,text' looks like a header"):
+        cells(write(tmp_path / "a.csv", "label,text\nx,y\n"), LABELS)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("one,eins\ntwo\n", r"line 2: found 1 column\. Expected 2: inputs,targets, divided by ,\."),
+        ("one;eins\n;\nzwei;two;2\n", r"line 3: found 3 columns\. Expected 2: inputs;targets, divided by ;\."),
+        ('one,eins\n"two"x,zwei\n', "line 2: ',' expected after '\"'. Expected a cell with , or a quote in quotes"),
+        ('one,eins\n"two,zwei\nthree,drei\n', "line 2: unexpected end of data"),
+        ("", "the file is empty"),
+        (b"one,gr\xf6\n", "line 1: byte 0xf6"),
+        (b"\x28\xb5\x2f\xfdxy", "damaged"),
+    ],
+)
+def test_bad_rows_of_csv(tmp_path, text, message):
+    with pytest.raises(UserError, match=message):
+        cells(write(tmp_path / "a.csv", text))
+
+
+def test_bad_rows_are_left_out(tmp_path):
+    told = []
+    text = b'one,eins\n"two"x,zwei\ngr\xf6,x\nfour\nfive,f\xc3\xbcnf\n'
+    assert cells(write(tmp_path / "a.csv", text), on_bad_line=told.append) == [["one", "eins"], ["five", "fünf"]]
+    assert [message.partition(": ")[0][-6:] for message in told] == ["line 2", "line 3", "line 4"]
+    told.clear()
+    lines = [b'{"en": "a", "de": "b"}', b'{"en": "a"}', b"[1]", b"{", b'{"en": "\xff", "de": "b"}', b'{"en": "c"']
+    path = write(tmp_path / "a.jsonl", b"\n".join(lines) + b', "de": 4}')
+    assert cells(path, on_bad_line=told.append) == [["a", "b"], ["c", "4"]]
+    assert [message.partition(": ")[0][-6:] for message in told] == ["line 2", "line 3", "line 4", "line 5"]
+
+
+def test_fields_of_json_lines_are_chosen_by_name(tmp_path):
+    rows = [{"id": 1, "en": "one\ntwo", "de": "eins", "label": "x", "text": "t", "translation": {"en": "1", "de": "2"}}]
+    path = write(tmp_path / "a.JSONL", "\n".join([*map(json.dumps, rows), "", ""]))
+    assert cells(path) == [["one two", "eins"]]
+    assert cells(path, PAIRS._replace(fields=("de", "id"))) == [["eins", "1"]]
+    assert cells(path, PAIRS._replace(fields=("translation.en", "translation.de"))) == [["1", "2"]]
+    assert cells(path, PAIRS._replace(columns=("text", "en"))) == [["t", "one two"]]
+    assert cells(path, LABELS) == [["x", "t"]]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"en": "a"}', r"a\.jsonl, line 2: no field 'de', but 'en'\. .*--fields=en,de"),
+        ('{"en": "a", "De": "b"}', "line 2: no field 'de', but 'en', 'De'. Nearest: en, De. Name the fields"),
+        ('["a", "b"]', r"line 2: .*Expected an object in each line"),
+        ('{"en": "a", "de": null}', "line 2: the field 'de' is None. Expected a text"),
+        ('{"en": "a", "de": true}', "the field 'de' is True"),
+        ('{"en": "a", "de": ["b"]}', "line 2: the field 'de' is"),
+        ('{"en": "a", "de": "\\ud800"}', "line 2: the field 'de' is"),
+        ('{"en": "a", "en": "b", "de": "c"}', "line 2"),
+        ("[" * 100_000, "line 2"),
+        ('{"en": "a", "de"', "line 2"),
+        ('{"en": "a", "de": " "}', "line 2: the field 'de' is blank"),
+    ],
+)
+def test_bad_lines_of_json(tmp_path, line, message):
+    with pytest.raises(UserError, match=message):
+        cells(write(tmp_path / "a.jsonl", f'{{"en": "one", "de": "eins"}}\n{line}\n'))
