@@ -1,7 +1,7 @@
-"""Language models of images and chorales after about half an hour on two cores: bits per pixel, nats per note.
+"""Language models of images and chorales after up to half an hour on two cores: bits per pixel, nats per note.
 
 python -m benchmarks.media --tmp_dir=FOLDER
-python -m benchmarks.media --tmp_dir=FOLDER --sides=relative --images_steps=400 --music_steps=400
+python -m benchmarks.media --tmp_dir=FOLDER --sides=relative --kinds=images
 
 FOLDER holds MNIST's four idx files and `Jsb16thSeparated.json`, packed or not; without it they are downloaded. All is
 trained by t2t-trainer with the sets `image_transformer_small` and `music_transformer_small`, and evaluated on the whole
@@ -32,8 +32,8 @@ def add_flags(parser):
     """Adds this benchmark's flags."""
     parser.add_argument("--tmp_dir", help="folder of MNIST's files and the chorales'")
     parser.add_argument("--kinds", default="images,music", help="of images, music")
-    parser.add_argument("--images_steps", type=int, default=4500, help="of 5 images")
-    parser.add_argument("--music_steps", type=int, default=4000, help="of 2,048 notes")
+    parser.add_argument("--images_steps", type=int, default=2000, help="of 5 images")
+    parser.add_argument("--music_steps", type=int, default=3000, help="of 2,048 notes")
 
 
 def measure(result, flags):

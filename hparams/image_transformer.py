@@ -1,10 +1,10 @@
 """tensor2tensor's Image Transformers (Parmar et al. 2018), by its names, and Sparse Transformer's of images.
 
 The former have the values of its models/image_transformer.py and image_transformer_2d.py: sets there count images in a
-batch, here ids, and their learning rate is the constant here divided by 10. Two things differ: positions are sinusoids
-of one axis, and classes are prompts, not added to all inputs; so `uncond` and `cond` are the same here, as the data say
-what is known. Left out are the sets with logistic mixtures (imagetransformerpp_), with experts, with dilated attention,
-with flanges that are no whole blocks, and for TPUs.
+batch, here ids, and their learning rate is the constant here divided by 10. One thing differs: positions are sinusoids
+of one axis. Classes are prompts, which all but unconditional sets also add to all inputs, as there. Left out are the
+sets with logistic mixtures (imagetransformerpp_), with experts, with dilated attention, with flanges that are no whole
+blocks, and for TPUs.
 """
 
 from t2t_lite.config import HParams
@@ -36,6 +36,7 @@ def _base(**changes):
         label_smoothing=0.0,
         learning_rate_constant=1.0,
     )
+    hparams.add_hparam("unconditional", False)
     hparams = _changed(hparams, **{name: changes.pop(name) for name in [*changes] if name in hparams})
     for name, value in changes.items():
         hparams.add_hparam(name, value)
@@ -73,6 +74,7 @@ def imagetransformer_cifar10_base():
         filter_size=2048,
         layer_prepostprocess_dropout=0.3,
         learning_rate_constant=5.0,
+        unconditional=True,
     )
 
 
@@ -120,8 +122,8 @@ def imagetransformer_base_10l_8h_big_cond_dr03_dan():
 
 @register_hparams
 def imagetransformer_base_10l_8h_big_uncond_dr03_dan():
-    """The same."""
-    return imagetransformer_base_10l_8h_big_cond_dr03_dan()
+    """The same without classes: tensor2tensor's best of CIFAR-10 without them."""
+    return _changed(imagetransformer_base_10l_8h_big_cond_dr03_dan(), unconditional=True)
 
 
 @register_hparams
@@ -131,6 +133,7 @@ def imagetransformer_base_10l_8h_big_uncond_dr03_dan_64():
         imagetransformer_base_10l_8h_big_cond_dr03_dan(),
         batch_size=_images(1, 64),
         layer_prepostprocess_dropout=0.1,
+        unconditional=True,
     )
 
 
@@ -182,7 +185,9 @@ def imagetransformer1d_base_12l_64by64():
 @register_hparams
 def imagetransformer_tiny():
     """2 layers of 64, for tests; an image to a batch."""
-    return _changed(image_transformer_base(), num_hidden_layers=2, hidden_size=64, batch_size=_images(1))
+    return _changed(
+        image_transformer_base(), num_hidden_layers=2, hidden_size=64, batch_size=_images(1), unconditional=True
+    )
 
 
 @register_hparams

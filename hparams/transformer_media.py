@@ -17,6 +17,8 @@ def _small(**changes):
             "filter_size": 512,
             "num_heads": 4,
             "self_attention_type": "dot_product_relative_v2",
+            "learning_rate_schedule": "constant*linear_warmup*single_cycle_cos_decay",
+            "learning_rate_constant": 0.002,
             "learning_rate_warmup_steps": 200,
             **changes,
         }
@@ -31,10 +33,9 @@ def image_transformer_small():
         self_attention_type="local_1d+dot_product_relative_v2",
         max_relative_position=224,
         layer_prepostprocess_dropout=0.0,
-        learning_rate_schedule="constant*linear_warmup*single_cycle_cos_decay",
-        learning_rate_constant=0.002,
     )
     hparams.add_hparam("block_length", 112)
+    hparams.add_hparam("unconditional", False)
     return hparams
 
 

@@ -39,7 +39,9 @@ class TransformerLM(TransformerModel):
         {options}
 
     With begin "zero" the zero vector comes at the beginning of every row, inputs included (tensor2tensor); with "end"
-    the embedding of id 1 where there are no inputs (GPT-2, whose prompts are read without it).
+    the embedding of id 1 where there are no inputs (GPT-2, whose prompts are read without it). Unless `unconditional`,
+    the embedding of a prompt's first id is added to what is read at all positions, as tensor2tensor's Image Transformer
+    adds a class, which attention to neighbours would not see.
 
     Raises:
         ValueError: an argument is out of its range; the message has its name and value.
@@ -63,6 +65,10 @@ class TransformerLM(TransformerModel):
         "scale_residuals": setting(
             False, argument="scale_residuals",
             meaning="Whether what is added to the residual stream begins smaller, by the square root of 2 N (GPT-2).",
+        ),
+        "unconditional": setting(
+            True, argument="unconditional", fixed=True,
+            meaning="Whether a prompt is only read; False: its first id, an image's class, is added to all positions.",
         ),
     }  # fmt: skip
 
@@ -142,7 +148,7 @@ class TransformerLM(TransformerModel):
         `states`: None, or those before the positions that are read, as arguments of the `Context` of each layer.
         """
         self.build_if_needed()
-        targets = ops.convert_to_tensor(features["targets"])
+        targets, condition = ops.convert_to_tensor(features["targets"]), None
         batch, length = ops.shape(targets)
         if features.get("inputs") is None:
             begin = ops.full((batch, 1), EOS_ID if self.config["begin"] == "end" else PAD_ID, targets.dtype)
@@ -151,9 +157,10 @@ class TransformerLM(TransformerModel):
                 begin = ops.where(before == PAD_ID, begin, before)
             row, lengths = ops.concatenate([begin, targets], axis=1), None
         else:
-            prompts, lengths = self._prompts(ops.cast(features["inputs"], targets.dtype))
-            row = join_prompts(prompts, lengths, targets)
-        x = self.decoder_dropout(self._embedded(row[:, :-1]), training=training)
+            inputs = ops.cast(features["inputs"], targets.dtype)
+            prompts, lengths = self._prompts(inputs)
+            row, condition = join_prompts(prompts, lengths, targets), self._condition(inputs)
+        x = self.decoder_dropout(self._embedded(row[:, :-1], condition=condition), training=training)
         results = Results()
         context = Context(nonpadding=is_token(row[:, 1:]), results=results)  # where an id is predicted
         if states is not None:
@@ -180,8 +187,15 @@ class TransformerLM(TransformerModel):
         prompts = ops.concatenate([ops.cast(first, inputs.dtype), inputs[:, 1:]], axis=1)
         return prompts, ops.maximum(lengths, 1)
 
-    def _embedded(self, ids, position=None):
-        return positioned(self.decoder_position, self.target_embedding(ids), position)
+    def _condition(self, inputs):
+        """Returns what is added to all positions of the rows of prompts [B, P], [B, 1] of ids; None: nothing."""
+        return None if self.config["unconditional"] else ops.pad(inputs, ((0, 0), (0, 1)))[:, :1]  # 0 of an empty one
+
+    def _embedded(self, ids, position=None, condition=None):
+        x = self.target_embedding(ids)
+        if condition is not None:
+            x = x + self.target_embedding(condition)
+        return positioned(self.decoder_position, x, position)
 
     def logits(self, hidden, matrix=None):
         """[..., hidden] -> float32 [..., vocab_size]; `matrix`: see `TokenEmbedding.reverse_matrix`."""
@@ -214,16 +228,19 @@ class TransformerLM(TransformerModel):
 
         Returns:
             memory: {"prompts": keys and values of `TransformerStack.prefill`, "length" int32 [B], how many positions
-            were read, "last" [B, 1], the id that the first step reads}.
+            were read, "last" [B, 1], the id that the first step reads}; unless the model is `unconditional` also
+            "condition" [B, 1], the first id of each.
         """
         self.build_if_needed()
-        prompts, lengths = self._prompts(ops.convert_to_tensor(inputs))
+        inputs = ops.convert_to_tensor(inputs)
+        (prompts, lengths), condition = self._prompts(inputs), self._condition(inputs)
         read = prompts[:, :-1]
         if is_quantized(self):
             read = ops.pad(read, ((0, 0), (0, 1)))  # Keras can't quantize no activations, those of empty prompts
-        _, memories = self.decoder.prefill(self._embedded(read))
+        _, memories = self.decoder.prefill(self._embedded(read, condition=condition))
         last = ops.take_along_axis(prompts, ops.expand_dims(lengths, 1) - 1, axis=1)
-        return {"prompts": memories, "length": lengths - 1, "last": last}
+        memory = {"prompts": memories, "length": lengths - 1, "last": last}
+        return memory if condition is None else {**memory, "condition": condition}
 
     def init_cache(self, memory, max_length, beam_size=1):
         """Returns the cache for decoding that has not started, in which all beams share the slots of their prompt.
@@ -241,7 +258,7 @@ class TransformerLM(TransformerModel):
         return {
             "beams": {"ancestry": new_ancestry(batch, beam_size, max_length)},
             "shared": self.softmax.reverse_matrix(),
-            "fixed": {"layers": layers, "length": memory["length"], "last": memory["last"]},
+            "fixed": {"layers": layers, **{name: memory[name] for name in memory if name != "prompts"}},
         }
 
     def decode_step(self, ids, position, cache):
@@ -261,7 +278,8 @@ class TransformerLM(TransformerModel):
         ids, last = (ops.cast(each, ancestry.dtype) for each in (ids, fixed["last"]))
         ids = ops.where(position > 0, ops.reshape(ids, (batch, beam)), last)
         slots = ops.shape(fixed["layers"][0]["self"].prompt.key)[2] if fixed["layers"] else 0
-        mask, x = see_prompt(mask, fixed["length"], slots), self._embedded(ids, fixed["length"] + position)
+        mask = see_prompt(mask, fixed["length"], slots)
+        x = self._embedded(ids, fixed["length"] + position, fixed.get("condition"))
         x, layers = self.decoder.step(x, fixed["layers"], position, mask)
         x = ops.reshape(normalized(x, self.decoder_norm), (batch * beam, self.config["hidden_size"]))
         return self.logits(x, cache["shared"]), {

@@ -23,6 +23,7 @@ OPTIONS = {
         "norm": "pre", "begin": "end", "position": "learned", "max_position": 16, "attention_bias": True,
         "scale_embeddings": False, "activation": "gelu_tanh", "unused_ids": [0, 2],
     },
+    "conditional": {"unconditional": False, "self_attention": RESTRICTED, "begin": "end"},
     "untied": {"tie_embeddings": False, "softmax_bias": True, "embedding_size": 6, "begin": "end"},
     "relative": {"self_attention": RELATIVE_VALUES, "position": "none", "begin": "end"},
     "music": {"self_attention": MUSIC, "position": "none", "begin": "end"},
@@ -54,7 +55,7 @@ def model(request):
     return made
 
 
-@pytest.mark.few("gpt2", "relative", "rotary")
+@pytest.mark.few("gpt2", "relative", "rotary", "conditional")
 def test_inputs_and_targets_are_read_as_one_row_without_a_gap(model):
     batch = logits_of(model, padded(TARGETS), padded(PROMPTS))
     for i, (prompt, target) in enumerate(zip(PROMPTS, TARGETS, strict=True)):
@@ -62,13 +63,14 @@ def test_inputs_and_targets_are_read_as_one_row_without_a_gap(model):
             row = logits_of(model, np.array([prompt + target], "int32"))[0, len(prompt) :]
         else:  # nothing is read before a prompt
             x = model.target_embedding(np.array([prompt + target[:-1]], "int32"))
+            x = x if model.config["unconditional"] else x + model.target_embedding(np.array([prompt[:1]], "int32"))
             x = x if model.decoder_position is None else model.decoder_position(x)
             x = model.decoder(x) if model.decoder_norm is None else model.decoder_norm(model.decoder(x))
             row = ops.convert_to_numpy(model.logits(x))[0, len(prompt) - 1 :]
         np.testing.assert_allclose(batch[i, : len(target)], row, atol=1e-4)
 
 
-@pytest.mark.few("gpt2", "relative", "rotary", "own")
+@pytest.mark.few("gpt2", "relative", "rotary", "own", "conditional")
 def test_prefill_and_steps_are_one_pass(model):
     inputs, targets = padded(PROMPTS), padded(TARGETS)
     expected = logits_of(model, targets, inputs)
