@@ -17,8 +17,8 @@ from t2t_lite.modes import Mode, check_mode, require
 
 _PATH = (
     "The model: of tensor2tensor a checkpoint, …/model.ckpt-N, or the folder of a run; of hugging_face the folder of a "
-    "MarianMTModel, of a GPT or GPT-2, of a BERT or one of its relatives, or of a Blenderbot that t2t-exporter has "
-    "written."
+    "MarianMTModel, of a GPT or GPT-2, of a BERT, one of its relatives or an XLNet, or of a Blenderbot that "
+    "t2t-exporter has written."
 )
 
 

@@ -7,19 +7,20 @@ from t2t_lite.registry import register_hparams
 @register_hparams
 def xlnet_base():
     """XLNet base: 12 layers of 768, post-norm, relative positions; pretraining is that of `xlnet_large`."""
-    return bert_base().override_from_dict(
+    hparams = bert_base().override_from_dict(
         dict(
             attention_bias=False,
             pos="none",
             self_attention_type="relative_segments",
             relu_dropout=0.1,
-            optimizer_adam_beta2=0.999,
             learning_rate_constant=4e-4,
             learning_rate_warmup_steps=40_000,
             learning_rate_decay_steps=500_000,
             clip_grad_norm=0.0,
         )
     )
+    hparams.add_hparam("position_dropout", 0.1)
+    return hparams
 
 
 @register_hparams

@@ -29,11 +29,12 @@ class MemoryScore(AttentionScore):
     HPARAMS: ClassVar = {
         "clamp_length": setting(
             0, 0, 2**20, argument="self_attention.clamp_length", fixed=True,
-            meaning="Of dot_product_relative_memory: larger distances count as this one; 0: none does.",
+            meaning="Of dot_product_relative_memory and relative_segments: larger distances count as this one; 0: none "
+            "does.",
         ),
         "position_dropout": setting(
             0.0, 0, below=1, argument="self_attention.position_dropout",
-            meaning="Of dot_product_relative_memory: dropout of the sinusoids of distances.",
+            meaning="Of dot_product_relative_memory and relative_segments: dropout of the sinusoids of distances.",
         ),
     }  # fmt: skip
 
