@@ -16,9 +16,11 @@ from t2t_lite.hparams import (
     transformer_lm,
     transformer_media,
     transformer_memory,
+    transformer_moe,
     universal_transformer,
     xlnet,
 )
+from t2t_lite.layers import MixtureOfExperts
 from t2t_lite.models.describe import describe, shapes_only
 from t2t_lite.ranges import own_settings, settings_of
 
@@ -80,6 +82,18 @@ def memories():
 def universal_transformers():
     """Returns the table of the sets of hparams/universal_transformer.py."""
     return short_table(universal_transformer, "universal_transformer", VOCAB_SIZE)
+
+
+def mixtures_of_experts():
+    """Returns the table of the sets of hparams/transformer_moe.py."""
+    return short_table(transformer_moe, "transformer_moe", VOCAB_SIZE)
+
+
+def hyperparameters_of_experts():
+    """Returns the table of the hyperparameters of mixtures of experts."""
+    kind = {"ffn_layer": "local_moe", "self_attention_type": "dot_product"}
+    own = own_settings(registry.model("transformer_moe"), **kind)
+    return settings_table({name: own[name] for name in MixtureOfExperts.HPARAMS})
 
 
 def encoders():
@@ -245,6 +259,7 @@ PARTS = {
         "sets": table,
         "language models": language_models,
         "language models with a memory": memories,
+        "mixtures of experts": mixtures_of_experts,
         "images and music": images_and_music,
         "universal transformers": universal_transformers,
         "image transformers": image_transformers,
@@ -253,8 +268,17 @@ PARTS = {
         "ranges": hyperparameters,
     },
     "models.md": {
-        name: hyperparameters_of(name)
-        for name in ("transformer_lm", "transformer_memory", "universal_transformer", "transformer_encoder", "xlnet")
+        **{
+            name: hyperparameters_of(name)
+            for name in (
+                "transformer_lm",
+                "transformer_memory",
+                "universal_transformer",
+                "transformer_encoder",
+                "xlnet",
+            )
+        },
+        "local_moe": hyperparameters_of_experts,
     },
     "decoding.md": {"ranges": decoding_ranges},
     "coming_from_tensor2tensor.md": {

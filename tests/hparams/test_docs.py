@@ -31,7 +31,9 @@ def test_the_tables_are_fresh():
 
 
 def test_the_tables_have_every_set():
-    tables = "".join(map(section, ("All sets", "Sets of language models", "Sets of encoders")))
+    tables = "".join(
+        map(section, ("All sets", "Sets of language models", "Sets of encoders", "Sets of mixtures of experts"))
+    )
     named = re.findall(r"^\| `(\w+)` \|", tables, re.MULTILINE)
     assert sorted(named) == [n for n in registry.list_hparams() if n.startswith(_BUILT_IN)]
 
