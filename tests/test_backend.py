@@ -20,10 +20,8 @@ print(status, keras.backend.backend())
 
 # JAX is not installed beside TensorFlow here; what is refused asks Keras for its name alone.
 REFUSED = """
-import keras
 keras.backend.backend = lambda: "jax"
 import t2t_lite
-from t2t_lite.bin import t2t_trainer
 from t2t_lite.models import Transformer
 
 for use in (
@@ -40,26 +38,18 @@ print(t2t_trainer.main(["--describe", "--hparams_set=transformer_tiny"]))
 """
 
 
-def run(code, **environment):
-    environment = {**os.environ, **environment}
-    command = [sys.executable, "-W", "ignore", "-c", code]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
-
-
-@pytest.mark.slow
-def test_a_command_uses_tensorflow_and_says_so_once():
-    result = run(COMMAND, KERAS_BACKEND="jax")
-    assert result.stdout.endswith("0 tensorflow\n"), result.stderr
-    assert result.stderr.count("KERAS_BACKEND=jax has no effect: t2t-trainer runs on TensorFlow.") == 1
-
-
-@pytest.mark.slow
-def test_what_needs_tensorflow_refuses_another_backend_in_a_line():
-    result = run(REFUSED)
+@pytest.mark.slow  # a process of its own, which imports TensorFlow
+def test_a_command_uses_tensorflow_and_what_needs_it_refuses_another_backend_in_a_line():
+    """The former is said once, whatever follows."""
+    result = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", COMMAND + REFUSED],
+        env={**os.environ, "KERAS_BACKEND": "jax"}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
     assert result.returncode == 0, result.stderr
-    *lines, status = result.stdout.splitlines()
-    assert len(lines) == 4 and status == "2"
-    for line in (*lines, result.stderr.splitlines()[-1]):
+    *_, described, one, two, three, four, status = result.stdout.splitlines()
+    assert described == "0 tensorflow" and status == "2"
+    assert result.stderr.count("KERAS_BACKEND=jax has no effect: t2t-trainer runs on TensorFlow.") == 1
+    for line in (one, two, three, four, result.stderr.splitlines()[-1]):
         assert "runs on TensorFlow, and Keras was imported with the backend jax. Expected KERAS_BACKEND=" in line
     assert not os.path.exists("nowhere")
 

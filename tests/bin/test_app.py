@@ -235,16 +235,3 @@ sys.exit(_app.main('t2t-x', lambda flags: None, lambda flags: print('Tür – �
     env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env, timeout=300)
     assert done.stdout == "Tür – 戸\n".encode(), done.stderr
-
-
-@pytest.mark.slow
-def test_tensorflow_starts_silently():
-    code = """import sys
-from t2t_lite.bin import _app
-def run(flags):
-    import tensorflow as tf, tensorflow_text, keras
-    print(tf.constant(1).numpy())
-sys.exit(_app.main('t2t-x', lambda flags: None, run, []))"""
-    env = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=300)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")

@@ -205,9 +205,20 @@ def test_the_folder_of_a_lock_is_as_it_was(tmp_path):
     assert [path.name for path in tmp_path.rglob("*")] == ["a", "b", "train.log"]
 
 
-@pytest.mark.slow
 def test_a_second_trainer_is_refused(tmp_path):
-    """By another process as by this one; afterwards the folder is free."""
+    """Afterwards the folder is free."""
+    for _ in range(2):
+        with (
+            locked(str(tmp_path)),
+            pytest.raises(UserError, match=f"another trainer .process {os.getpid()}. is running"),
+            locked(str(tmp_path)),
+        ):
+            pass
+
+
+@pytest.mark.long  # a process that imports TensorFlow; tests/files/test_lock.py has it without
+def test_a_second_trainer_is_refused_in_another_process(tmp_path):
+    """As in this one; afterwards the folder is free."""
     context = multiprocessing.get_context("spawn")
     answers, is_free = context.Queue(), context.Event()
     process = context.Process(target=_enter_twice, args=(str(tmp_path), answers, is_free), daemon=True)
