@@ -25,14 +25,15 @@ _READ = ("batch_size", "max_length", "min_length", "random_seed", "bpe_dropout")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _runs_on_the_same_records_share_their_streams():
-    """Of `PROBLEM`, whatever its records hold: half of a short run's time would go into tracing its data set.
+def runs_on_the_same_records_share_their_streams():
+    """Of `PROBLEM`, and of plain pairs: half of a short run's time would go into tracing its data set.
 
     A data set has no state: each run has an iterator of its own. What is checked while one is made is checked again
     as soon as a file or a setting is another.
     """
     try:
         from t2t_lite.data import batching
+        from t2t_lite.data.problem import Problem
         from tests.training.runs import PROBLEM
     except ImportError:  # the backend is another one
         yield
@@ -40,10 +41,11 @@ def _runs_on_the_same_records_share_their_streams():
 
     def once(make, problem, hparams, paths, encoders=None, ladder=None, **more):
         arguments = problem, hparams, paths, encoders
-        if problem.full_name != PROBLEM or ladder:
+        if ladder or not (problem.full_name == PROBLEM or (type(problem) is Problem and encoders)):
             return make(*arguments, *([ladder] if ladder else []), **more)
         contents = tuple((path, pathlib.Path(path).read_bytes()) for path in paths)
-        key = make.__name__, contents, repr([hparams.get(name) for name in _READ]), repr(more)
+        sizes = sorted((feature, encoder.vocab_size) for feature, encoder in (encoders or {}).items())
+        key = make.__name__, problem.full_name, contents, repr((sizes, [hparams.get(name) for name in _READ], more))
         if key not in _STREAMS:
             _STREAMS[key] = make(*arguments, **more)
         return _STREAMS[key]

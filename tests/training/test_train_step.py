@@ -142,7 +142,7 @@ def test_two_replicas_that_accumulate_train_as_one():
 
 
 @pytest.mark.slow
-def test_accumulation_equals_the_concatenated_batch(shared_step):
+def test_accumulation_equals_the_concatenated_batch(eager, shared_step):
     groups = by(2)[:3]
     expected = trained(make_step(settings("sgd", accumulation=2)), groups)
     assert distance(expected, trained(shared_step(settings("sgd")), [[concatenated(g)] for g in groups])) <= 1e-5
@@ -219,7 +219,7 @@ def test_the_gradient_of_replicas_is_that_by_the_tokens_of_all():
 
 
 @pytest.mark.slow
-def test_a_step_that_is_not_finite_changes_nothing(shared_step):
+def test_a_step_that_is_not_finite_changes_nothing(eager, shared_step):
     step = shared_step(settings("adam", more=",max_skipped_steps=2"))
     step.model.target_embedding.embeddings.assign(step.model.target_embedding.embeddings * np.inf)
     before = weights(step)
@@ -264,11 +264,7 @@ def test_a_gradient_that_is_not_finite_changes_nothing(more, xla_compile):
     assert taken(1.0) == (False, False), "after too many in a row nothing changes"
 
 
-def test_masks_follow_from_the_seed_and_the_batchs_place_in_the_stream(request):
-    # Each gradient is traced anew, and five of them would take seconds.
-    request.addfinalizer(lambda: tf.config.run_functions_eagerly(False))
-    tf.config.run_functions_eagerly(True)
-
+def test_masks_follow_from_the_seed_and_the_batchs_place_in_the_stream(eager):
     def at(step, place):
         return gradient(step, stream()[:1] * step.accumulation, place)
 
@@ -284,13 +280,13 @@ def test_masks_follow_from_the_seed_and_the_batchs_place_in_the_stream(request):
 
 
 @pytest.mark.slow
-def test_whether_a_machine_wants_to_stop_is_told(shared_step):
+def test_whether_a_machine_wants_to_stop_is_told(eager, shared_step):
     step = shared_step(settings())
     assert [float(step(placed(step, stream()[:1]), stop)["stops"]) > 0 for stop in (False, True)] == [False, True]
 
 
 @pytest.mark.slow
-def test_clipping_bounds_the_global_gradient(shared_step):
+def test_clipping_bounds_the_global_gradient(eager, shared_step):
     batches = stream()[:1]
     free, clipped = shared_step(settings()), make_step(settings(more=",clip_grad_norm=0.01"))
     before = weights(clipped)
@@ -303,7 +299,7 @@ def test_clipping_bounds_the_global_gradient(shared_step):
 
 
 @pytest.mark.slow
-def test_metrics_are_sums_over_real_tokens(shared_step):
+def test_metrics_are_sums_over_real_tokens(eager, shared_step):
     step, batch = shared_step(settings()), stream()[0]
     arguments = placed(step, [batch])
     metrics, tokens = step(arguments), np.count_nonzero(batch["targets"])
