@@ -67,7 +67,7 @@ def test_of_positions_that_both_sides_share_inputs_have_half_and_outputs_the_res
     options = {"beam_size": 2, "extra_length": 30, "alpha": 0.0}
     signatures, texts = TextSignatures(translator, None, **options), ["a" * 9, "b", "a" * 15]
     assert signatures.max_input_length == 16
-    found = signatures.serving_default(tf.constant(texts))
+    found = tf.function(signatures.serving_default, autograph=False)(tf.constant(texts))
     for text, score, t in zip(found["outputs"], found["scores"], translator.translate(texts, **options), strict=True):
         assert text.numpy().decode() == t.text and float(score) == pytest.approx(t.score, abs=1e-4)
     scored = signatures.score(tf.constant(texts), tf.constant(["b" * 20, "b", "b" * 15]))

@@ -160,6 +160,12 @@ def test_weights_are_divided_so_that_they_come_back():
         np.testing.assert_allclose(divided(stored, scale), weights, rtol=2e-7)
 
 
+@pytest.fixture(scope="module")
+def of_tensor2tensor(encoders, tmp_path_factory):
+    """The folder of an exported model of tensor2tensor's settings; read only."""
+    return export_hugging_face(translator_of(encoders, **TENSOR2TENSOR), str(tmp_path_factory.mktemp("made") / "hf"))
+
+
 @pytest.mark.parametrize(
     "name, change, words",
     [
@@ -176,18 +182,16 @@ def test_weights_are_divided_so_that_they_come_back():
     ],
     ids=lambda part: part if isinstance(part, str) else "",
 )  # fmt: skip
-def test_what_is_refused_on_the_way_in(encoders, tmp_path, tmp_path_factory, name, change, words):
-    made = tmp_path_factory.mktemp("made")
-    folder = export_hugging_face(translator_of(encoders, **TENSOR2TENSOR), str(made / "hf"))
+def test_what_is_refused_on_the_way_in(of_tensor2tensor, tmp_path, tmp_path_factory, name, change, words):
+    folder = changed(of_tensor2tensor, tmp_path_factory.mktemp("made") / "changed", name, change)
     with pytest.raises(UserError, match=words):
-        import_hugging_face(changed(folder, made / "changed", name, change), f"{tmp_path}/run", languages=("en", "de"))
+        import_hugging_face(folder, f"{tmp_path}/run", languages=("en", "de"))
     assert os.listdir(tmp_path) == []
 
 
-def test_fine_tuned_elsewhere_its_positions_stay_as_they_were_learned(encoders, tmp_path):
-    folder = export_hugging_face(translator_of(encoders, **TENSOR2TENSOR), str(tmp_path / "hf"))
+def test_fine_tuned_elsewhere_its_positions_stay_as_they_were_learned(of_tensor2tensor, tmp_path):
     changes = tensors_with(lambda t: spoil(t, "model.decoder.embed_positions.weight", 0.7))
-    tuned = changed(folder, tmp_path / "tuned", "model.safetensors", changes)
+    tuned = changed(of_tensor2tensor, tmp_path / "tuned", "model.safetensors", changes)
     import_hugging_face(tuned, str(tmp_path / "run"), languages=("en", "de"))
     model = Translator.load(str(tmp_path / "run")).model
     table = tensors_of(tuned)["model.decoder.embed_positions.weight"]

@@ -128,7 +128,7 @@ def test_vocabularies_that_do_not_fit(tmp_path):
 
 
 @pytest.mark.slow
-def test_translates_and_rows_without_pieces_are_no_text(eager, tmp_path):
+def test_translates_and_rows_without_pieces_are_no_text(tmp_path):
     translator = Translator.load(imported(tmp_path, OldModel(rows=96)))
     texts = ["the red house is old.", "1_2 \\ \u2603", "Haus", ""]
     first, again = (translator.translate(texts, beam_size=2, extra_length=2) for _ in range(2))
