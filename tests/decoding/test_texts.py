@@ -79,10 +79,10 @@ CLASSES = [
 
 @pytest.mark.parametrize("characters", CLASSES)
 def test_a_hostile_line_takes_linear_time(characters):
-    text = characters * (10**6 // len(characters))
+    text = characters * (2 * 10**5 // len(characters))
     start = time.process_time()
     parts = split_text(text, len, 512)
-    assert time.process_time() - start < 5 and all(len(part) <= 512 for part in parts)
+    assert time.process_time() - start < 2 and all(len(part) <= 512 for part in parts)
     assert starts_of(parts, text) == sorted(starts_of(parts, text))
 
 

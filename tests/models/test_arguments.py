@@ -1,5 +1,6 @@
 """A setting is declared once: checks, the constructor, `--describe`, resumed runs and `save_run` follow."""
 
+import functools
 import pathlib
 import re
 
@@ -30,12 +31,18 @@ def test_every_hyperparameter_is_an_argument_or_used_elsewhere(declared):
     if declared.argument:
         assert declared.argument in _arguments(Transformer) | _arguments(TransformerLM)
         return
-    package = pathlib.Path(t2t_lite.__file__).parent
-    sources = [p for p in package.rglob("*.py") if p.name not in ("config.py", "tensor2tensor_names.py")]
     used = re.compile(rf"""\w\.{declared.name}\b|"{declared.name}\"""")
-    assert declared.name in {s.zero for s in SETTINGS} or any(used.search(path.read_text()) for path in sources)
+    assert declared.name in {s.zero for s in SETTINGS} or used.search(_sources())
 
 
+@functools.cache
+def _sources():
+    """Returns the text of all modules but those that list hyperparameters."""
+    paths = sorted(pathlib.Path(t2t_lite.__file__).parent.rglob("*.py"))
+    return "\n".join(path.read_text() for path in paths if path.name not in ("config.py", "tensor2tensor_names.py"))
+
+
+@functools.cache
 def _arguments(model_class):
     hparams = SMALL.parse("self_attention_type=restricted/dot_product_relative/dot_product_relative_v2")
     arguments = constructor_arguments(hparams, model_class)

@@ -49,7 +49,7 @@ def read(model, lengths, ids=IDS, before=BEFORE):
 def test_segments_of_any_length_are_one_pass(norm, kind, position):
     model = made(norm, kind, position)
     one = array(model({"targets": IDS}))
-    for lengths in ([1] * 24, [4] * 6, [7, 1, 5, 11], [23, 1], [1, 23]):
+    for lengths in ([1] * 4 + [20], [4] * 6, [7, 1, 5, 11], [23, 1]):
         np.testing.assert_allclose(read(model, lengths)[0], one, atol=1e-5, err_msg=lengths)
 
 

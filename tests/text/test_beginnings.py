@@ -33,11 +33,11 @@ def test_they_are_those_of_the_whole_and_little_else_is_encoded(encoder, monkeyp
 
 @pytest.mark.parametrize("characters", CLASSES)
 def test_a_hostile_text_takes_linear_time(encoder, characters):
-    text = characters * (10**6 // len(characters))
+    text = characters * (2 * 10**5 // len(characters))
     start = time.process_time()
     ids = encode_beginning(encoder, text, 512)
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 1
     assert ids[:20] == encoder.encode(text[: 2 * 10**4])[:20]
     assert len(piece_spans(encoder, ids[:512], text)) == len(ids[:512])
     decode_with_offsets(encoder, ids[:100])
-    assert time.process_time() - start < 4
+    assert time.process_time() - start < 2
