@@ -5,8 +5,8 @@
     t2t-bleu --translations_dir=translations --reference=test.de --event_dir=events --wait_minutes=60
 
 Prints tensor2tensor's BLEU_uncased and BLEU_cased (mteval-v14's international tokenization), then sacreBLEU's scores
-(cased) with their signatures, the figures to publish. All files are UTF-8 text, one sentence per line, plain or packed
-(.gz, .bz2, .xz, .zst).
+(cased) with their signatures, the figures to publish. All files are UTF-8 text, one sentence per line, or WMT's test
+sets, .sgm and .xml; plain or packed (.gz, .bz2, .xz, .zst).
 """
 
 import json
@@ -86,12 +86,15 @@ def _score_folder(flags, references, how):
 
 
 def _score_file(flags, references, how):
+    from t2t_lite.corpora.wmt_files import SOURCE, TRANSLATION
     from t2t_lite.evaluation import score_files, score_report
 
     paths = {name: flags[name].value for name in ("translation", "baseline", "reference")}
     sources = {**paths, "source": flags.source if flags.worst else None, "reference": None}
     texts = {
-        name: score_files.read_translation(path, flags.reference[0], len(references[0]))
+        name: score_files.read_translation(
+            path, flags.reference[0], len(references[0]), side=SOURCE if name == "source" else TRANSLATION
+        )
         for name, path in sources.items()
         if path
     }

@@ -103,9 +103,10 @@ def run(flags):
 
 def _read(flags):
     """Returns (lines of the source, lines of the references or None)."""
+    from t2t_lite.corpora import wmt_files
     from t2t_lite.evaluation import score_files
 
-    source = score_files.read_lines(flags.source)
+    source = score_files.read_lines(flags.source, wmt_files.SOURCE)
     if not flags.reference:
         return source, None
     check_score_flags(flags)

@@ -4,7 +4,7 @@ import logging
 import os
 import re
 
-from t2t_lite.corpora import archives, csv_lines, json_lines
+from t2t_lite.corpora import archives, csv_lines, json_lines, wmt_files
 from t2t_lite.corpora.plain_text import kind, without_packing
 from t2t_lite.corpora.scripts import is_language
 from t2t_lite.data.own_files import FLAGS
@@ -12,7 +12,7 @@ from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError
 
 TABLES = (".tsv", csv_lines.ENDING, *json_lines.ENDINGS)
-WITH_BOTH = (*TABLES, ".tmx")  # kinds of files that hold both sides, as archives do
+WITH_BOTH = (*TABLES, ".tmx", wmt_files.XML)  # kinds of files that hold both sides, as archives do
 _LOGGER = logging.getLogger("t2t_lite")
 
 

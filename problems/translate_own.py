@@ -12,7 +12,7 @@ import logging
 import os
 
 from t2t_lite import files, registry
-from t2t_lite.corpora import archives, packed_pairs, plain_text, tables, tmx
+from t2t_lite.corpora import archives, packed_pairs, plain_text, sgml, tables, tmx, wmt_files
 from t2t_lite.corpora.filters import PairFilter, pair_hash, parse_filters
 from t2t_lite.corpora.held_out import find_bound, is_held_out
 from t2t_lite.data.own_files import FLAGS
@@ -196,12 +196,16 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         """Yields the pairs of a corpus; counts omissions unless another split does."""
         removed = self.removed if counts else None
         on_bad_line = self.on_bad_line if counts or not self.skip_bad_lines else _ignore
+        if len(paths) == 2 and all(plain_text.kind(path) in wmt_files.SGM for path in paths):
+            return sgml.read_segment_pairs(*paths, on_bad_line)
         if len(paths) == 2:
             return plain_text.read_pairs(*paths, on_bad_line)
         if archives.is_archive(paths[0]):
             return packed_pairs.read_pairs(paths[0], self.language_pair, removed, on_bad_line)
         if plain_text.kind(paths[0]) == ".tmx":
             return tmx.read_pairs(paths[0], self.language_pair, removed, on_bad_line)
+        if plain_text.kind(paths[0]) == wmt_files.XML:
+            return wmt_files.read_pairs(paths[0], self.language_pair)
         return tables.read_pairs(paths[0], self.layout, on_bad_line)
 
     def _training_pairs(self, part=None):

@@ -2,7 +2,7 @@
 
 import logging
 
-from t2t_lite.corpora import plain_text
+from t2t_lite.corpora import plain_text, wmt_files
 from t2t_lite.corpora.archives import unpacked_if_packed
 from t2t_lite.corpora.scripts import lacks_spaces
 from t2t_lite.errors import UserError, counted
@@ -26,27 +26,44 @@ class _Pipe:
         return unpacked_if_packed(open_device(self._path, "rb"), self._path)
 
 
-def read_lines(path):
-    """Returns the lines of a file or a pipe, a list of str; - is standard input. Raises `UserError`."""
+def read_lines(path, side=""):
+    """Returns the lines of a file or a pipe, a list of str; - is standard input.
+
+    Args:
+        path: str.
+        side: what to read of a test set of WMT (`wmt_files`), such as `wmt_files.SOURCE`; "": it is lines, too.
+
+    Raises:
+        UserError: the file is missing, unreadable, empty or damaged.
+    """
     path = "/dev/stdin" if path == "-" else path
+    if side and wmt_files.is_test_set(path):
+        return wmt_files.read_side(path, side)
     return list(plain_text.read_lines(_Pipe(path) if is_device(path) else path))
 
 
 def read_references(paths):
-    """Returns a list of lists of str, one per file. Raises `UserError` for unequal numbers of lines."""
-    references = [read_lines(path) for path in paths]
-    for path, lines in zip(paths, references, strict=True):
-        if len(lines) != len(references[0]):
+    """Returns a list of lists of str, one per file; of a test set in XML, one per complete reference.
+
+    Raises:
+        UserError: as `read_lines`, or for unequal numbers of lines.
+    """
+    references = []
+    for path in paths:
+        is_set = wmt_files.is_test_set(path)
+        found = wmt_files.read_sides(path, wmt_files.REFERENCE) if is_set else [read_lines(path)]
+        if references and len(found[0]) != len(references[0]):
             raise UserError(
-                f"{path} has {counted(len(lines), 'line')}, {paths[0]} has {len(references[0])}: "
+                f"{path} has {counted(len(found[0]), 'line')}, {paths[0]} has {len(references[0])}: "
                 "expected references of one text."
             )
+        references += found
     return references
 
 
-def read_translation(path, other_path, count, advice="Expected as many."):
-    """Returns the lines of a file. Raises `UserError` unless there are `count` of them, as in the other file."""
-    lines = read_lines(path)
+def read_translation(path, other_path, count, advice="Expected as many.", side=wmt_files.TRANSLATION):
+    """Returns `read_lines` of a file. Raises `UserError` unless there are `count` of them, as in the other file."""
+    lines = read_lines(path, side)
     if len(lines) != count:
         raise UserError(f"{path} has {counted(len(lines), 'line')}, {other_path} has {count}. {advice}")
     return lines

@@ -6,7 +6,7 @@ import os
 import sacrebleu.metrics
 import sacrebleu.tokenizers.tokenizer_spm as sentencepiece_models
 
-from t2t_lite.corpora import plain_text
+from t2t_lite.corpora import plain_text, wmt_files
 from t2t_lite.corpora.scripts import WITHOUT_SPACES, lacks_spaces, script_of, scripts_without_spaces
 from t2t_lite.errors import UserError, nearest
 
@@ -36,8 +36,11 @@ def tokenization_of_file(path, lines):
         path: str.
         lines: list of str, the lines of the file. If they have spaces, an ending such as `out.my` is not Burmese.
     """
-    language = os.path.splitext(plain_text.without_packing(path))[1][1:]
-    return tokenization_of(language) if lacks_spaces(lines) else DEFAULT
+    if not lacks_spaces(lines):
+        return DEFAULT
+    if wmt_files.is_test_set(path):
+        return tokenization_of(wmt_files.language_of(path, wmt_files.REFERENCE))
+    return tokenization_of(os.path.splitext(plain_text.without_packing(path))[1][1:])
 
 
 def tokenization_of_problem(problem, hparams):

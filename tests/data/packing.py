@@ -35,6 +35,11 @@ def lines(texts):
     return "".join(f"{text}\n" for text in texts).encode()
 
 
+def escaped(text):
+    """Returns a text as XML has it between tags."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 def sgm(texts, side="src", docs=2, start="<seg id="):
     """Returns the bytes of a news test file with these texts as segments of some documents, escaped."""
     out = [f'<{side}set setid="newstest2014" srclang="any" trglang="xx">']
@@ -42,8 +47,8 @@ def sgm(texts, side="src", docs=2, start="<seg id="):
     for number in range(docs):
         out += [f'<doc sysid="{side}" docid="paper/{number}" genre="news" origlang="xx">', "<p>"]
         for i, text in enumerate(texts[number * size : (number + 1) * size], 1):
-            escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
-            out.append(f'{start}"{i}">{escaped}</seg>')
+            quoted = escaped(text).replace('"', "&quot;")
+            out.append(f'{start}"{i}">{quoted}</seg>')
         out += ["</p>", "</doc>"]
     return lines([*out, f"</{side}set>"])
 
@@ -54,8 +59,7 @@ def tmx(inputs, targets):
     for number, texts in enumerate(zip(inputs, targets, strict=True), 1):
         out.append(f'  <tu tuid="{number}" datatype="Text">')
         for language, text in zip(("en", "de"), texts, strict=True):
-            escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-            out += [f'   <tuv xml:lang="{language}">', f"    <seg>{escaped}</seg>", "   </tuv>"]
+            out += [f'   <tuv xml:lang="{language}">', f"    <seg>{escaped(text)}</seg>", "   </tuv>"]
         out.append("  </tu>")
     return lines([*out, " </body>", "</tmx>"])
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -10,6 +11,7 @@ import sys
 import t2t_lite
 from t2t_lite import files, streams
 from t2t_lite.console import Progress
+from t2t_lite.corpora import wmt_files
 from t2t_lite.corpora.plain_text import LONGEST_LINE
 from t2t_lite.decoding.jobs import prediction_files, text_files
 from t2t_lite.decoding.search.searcher import use_a_thread_per_search
@@ -44,7 +46,8 @@ class FilePart:
 
     def lines_beside(self, flag, path, settings):
         """Returns the lines of another file, as many as these. Raises `UserError` for another number."""
-        other = part_of_file(path, settings)
+        side = wmt_files.REFERENCE if flag == "--decode_reference" else wmt_files.SOURCE
+        other = part_of_file(path, settings, read=functools.partial(text_files.input_lines, side=side))
         if len(other.lines) != len(self.lines):
             raise UserError(
                 f"{flag}={path}: {other.name} has {counted(len(other.lines), 'line')}, {self.name} has "

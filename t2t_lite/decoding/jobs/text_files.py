@@ -9,7 +9,7 @@ import re
 import sys
 
 from t2t_lite import files, streams
-from t2t_lite.corpora import encodings, plain_text
+from t2t_lite.corpora import encodings, plain_text, wmt_files
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.links import written_path
@@ -22,8 +22,8 @@ _LINES_AHEAD = 256
 _BLOCK = 2**20  # bytes that are read at once
 
 
-def input_lines(path, delimiter="\n", on_bad_line=None):
-    """Returns the lines of a file as a list of str; [] for an empty file.
+def input_lines(path, delimiter="\n", on_bad_line=None, side=wmt_files.SOURCE):
+    """Returns the lines of a file as a list of str; [] for an empty file. Of WMT's test sets these are segments.
 
     Lines end only at LF or CR LF. With another delimiter, records end there, and a last empty one does not count. All
     lines are checked before any is translated.
@@ -32,6 +32,7 @@ def input_lines(path, delimiter="\n", on_bad_line=None):
         path: str.
         delimiter: str.
         on_bad_line: None, or a function that gets a message for each line that is not UTF-8, in whose place is None.
+        side: str, what to read of a test set, see `wmt_files`.
 
     Raises:
         UserError: the file is missing, unreadable or damaged, or a line, which is named, is not UTF-8.
@@ -42,6 +43,8 @@ def input_lines(path, delimiter="\n", on_bad_line=None):
     with translated(path), files.open_stream(path) as file:
         if not file.peek(1):
             return []
+    if wmt_files.is_test_set(path):
+        return wmt_files.read_side(path, side, on_bad_line)
     if delimiter == "\n":
         return list(plain_text.read_lines(path, on_bad_line))
     with plain_text.naming_errors(path), plain_text.open_binary(path) as file:

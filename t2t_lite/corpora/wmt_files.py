@@ -1,0 +1,186 @@
+"""WMT's test sets: `.sgm` files of one side, and XML files of a source, its references and translations of it.
+
+An XML file has `<dataset>`, in it documents `<doc>` with `<src lang>`, `<ref lang translator>` and `<hyp system>`, and
+in these segments `<seg id>`. The parser is expat; a file that declares entities is refused, as by `tmx`.
+"""
+
+import logging
+import re
+from xml.parsers import expat
+
+from t2t_lite.corpora import encodings, plain_text, sgml
+from t2t_lite.errors import UserError, counted, shown
+from t2t_lite.files.pipes import is_device
+
+SOURCE, REFERENCE, TRANSLATION = "source", "reference", "translation"
+SGM, XML = (".sgm", ".sgml"), ".xml"
+_LOGGER = logging.getLogger("t2t_lite")
+_TAGS = {"src": SOURCE, "ref": REFERENCE, "hyp": TRANSLATION}
+_SETS = {b"srcset": SOURCE, b"refset": REFERENCE, b"tstset": TRANSLATION}
+_SET = re.compile(rb"<(srcset|refset|tstset)\b", re.IGNORECASE)
+_DATASET = re.compile(rb"<dataset\b")
+
+
+def is_test_set(path):
+    """Returns whether a file is one of WMT's by its ending, and by its beginning if it ends in `.xml`."""
+    kind = plain_text.kind(path)
+    if kind != XML or is_device(path):
+        return kind in SGM
+    return bool(_DATASET.search(_head(path).replace(b"\0", b"")))  # it may be UTF-16
+
+
+def read_side(path, side, on_bad_line=None):
+    """Returns the segments of one side of a test set, a list of str; of several references the first complete one.
+
+    Args:
+        path: path of a file for which `is_test_set` is true.
+        side: `SOURCE`, `REFERENCE` or `TRANSLATION`.
+        on_bad_line: None, or a function called with a message about each segment of an `.sgm` file with bytes that are
+            not UTF-8, in whose place is None.
+
+    Raises:
+        UserError: the file is missing, damaged or empty, or has another side, or several translations.
+    """
+    if plain_text.kind(path) == XML:
+        return read_sides(path, side)[0]
+    match = _SET.search(_head(path))
+    if match and (found := _SETS[match[1].lower()]) != side:
+        raise UserError(f"{path}: has the {found} of a test set, <{match[1].decode()}>. Expected a {side}.")
+    texts = []
+    for (document, number), text in sgml.read_segments(path, "strict" if on_bad_line is None else "replace"):
+        is_bad = on_bad_line is not None and "\ufffd" in text
+        if is_bad:
+            on_bad_line(f"{path}, segment {number} of document {document}: bytes that are not UTF-8.")
+        texts.append(None if is_bad else plain_text.clean(text))
+    return texts
+
+
+def read_sides(path, side):
+    """Returns a list of lists of str: all references of an XML file that have all segments, or its only other side.
+
+    Raises:
+        UserError: as `read_side`.
+    """
+    if plain_text.kind(path) != XML:
+        return [read_side(path, side)]
+    documents = _TestSet(path).documents
+    names = sorted({name for document in documents for tag, name in document if tag == side})
+    complete = {
+        name: [text for document in documents for text in document[side, name].values()]
+        for name in names
+        if all([*document.get((side, name), ())] == [*document.get((SOURCE, ""), ())] for document in documents)
+    }
+    incomplete = f" ({', '.join(names)}: not of all segments)" if names else ""
+    if not complete:
+        raise UserError(
+            f"{path}: has no {side} of all {counted(len(documents), 'document')}{incomplete}. Expected one, or a file "
+            "of lines."
+        )
+    if side == TRANSLATION and len(complete) > 1:
+        raise UserError(f"{path}: has {len(complete)} translations, of {', '.join(complete)}. Expected one in a file.")
+    if len(names) > 1:
+        rest = [name for name in names if name not in complete]
+        left_out = f"; left out, for want of segments: {', '.join(rest)}" if rest else ""
+        _LOGGER.info(f"{path}: has the references of {', '.join(complete)}{left_out}")
+    return list(complete.values())
+
+
+def language_of(path, side):
+    """Returns the language of a test set, which XML names and of which the name of an `.sgm` tells; "": unknown."""
+    if plain_text.kind(path) != XML:
+        return plain_text.kind(plain_text.without_packing(path).rpartition(".")[0]).removeprefix(".")
+    return _TestSet(path).languages.get(side, "")
+
+
+def read_pairs(path, languages):
+    """Yields {"inputs": str, "targets": str}: the source and the first complete reference of an XML file.
+
+    Args:
+        path: str.
+        languages: (of inputs, of targets); if the file has them the other way round, its sides are swapped.
+
+    Raises:
+        UserError: as `read_side`, or the file is of other languages.
+    """
+    found = [language_of(path, side) for side in (SOURCE, REFERENCE)]
+    sides = [SOURCE, REFERENCE]
+    if all(found) and not _agree(found, languages):
+        if not _agree(found[::-1], languages):
+            raise UserError(f"{path}: is a test set from {found[0]} to {found[1]}. Expected {' to '.join(languages)}.")
+        sides.reverse()
+    for inputs, targets in zip(*(read_side(path, side) for side in sides), strict=True):
+        yield {"inputs": inputs, "targets": targets}
+
+
+def _agree(found, languages):
+    first = [[code.replace("_", "-").casefold().partition("-")[0] for code in codes] for codes in (found, languages)]
+    return first[0] == first[1]
+
+
+def _head(path):
+    with plain_text.naming_errors(path), plain_text.open_binary(path) as file:
+        return file.peek(encodings.HEAD)[: encodings.HEAD]
+
+
+class _TestSet:
+    """The documents of an XML file. Raises `UserError` if it is damaged or has none.
+
+    Attributes:
+        documents: list of {(side, name of the translator or system, "" of the source): {segment id: text}}.
+        languages: {side: the first language that the file names for it}.
+    """
+
+    def __init__(self, path):
+        self.path, self.documents, self.languages = path, [], {}
+        self._segments = self._id = self._text = None
+        parser = self._parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
+        parser.CharacterDataHandler, parser.EntityDeclHandler = self._characters, self._refuse_entity
+        with plain_text.naming_errors(path), plain_text.open_binary(path) as file:
+            try:
+                while block := file.read(2**16):
+                    parser.Parse(block, False)
+                parser.Parse(b"", True)
+            except expat.ExpatError as error:
+                raise UserError(
+                    f"{path}, line {error.lineno}, column {error.offset + 1}: not XML: "
+                    f"{expat.ErrorString(error.code)}. Expected a test set of WMT, <dataset>. Download it again."
+                ) from None
+        if not self.documents:
+            raise UserError(f"{path}: has no document. Expected a test set of WMT, with <doc> and <seg> in it.")
+
+    # Called by expat.
+
+    def _start(self, tag, attributes):
+        if tag == "doc":
+            self.documents.append({})
+        elif tag in _TAGS and self.documents:
+            side = _TAGS[tag]
+            name = "" if side == SOURCE else attributes.get("translator") or attributes.get("system") or ""
+            self._segments = self.documents[-1].setdefault((side, name), {})
+            self.languages.setdefault(side, attributes.get("lang", ""))
+        elif tag == "seg" and self._segments is not None:
+            self._id, self._text = attributes.get("id") or f"number {len(self._segments) + 1}", []
+            if self._id in self._segments:
+                raise UserError(
+                    f"{self.path}, line {self._parser.CurrentLineNumber}: the segment {shown(self._id)} comes twice in "
+                    "its document. Expected different ids. Download the file again."
+                )
+
+    def _end(self, tag):
+        if tag in _TAGS:
+            self._segments = None
+        elif tag == "seg" and self._text is not None:
+            self._segments[self._id] = plain_text.clean(" ".join("".join(self._text).split("\n")))
+            self._text = None
+
+    def _characters(self, text):
+        if self._text is not None:
+            self._text.append(text)
+
+    def _refuse_entity(self, name, *_):
+        raise UserError(
+            f"{self.path}, line {self._parser.CurrentLineNumber}: declares the entity {shown(name)}. Entities are not "
+            "read, since they may stand for any amount of text. Expected a file without <!ENTITY …>."
+        )

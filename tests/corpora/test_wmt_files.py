@@ -1,0 +1,124 @@
+"""WMT's test sets, as `.sgm` of one side and as XML of all: what t2t-bleu, t2t-decoder and t2t-datagen read of them."""
+
+import logging
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.corpora import wmt_files
+from t2t_lite.corpora.wmt_files import REFERENCE, SOURCE, TRANSLATION
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.decoding.jobs.decode_files import part_of_file
+from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
+from t2t_lite.errors import UserError
+from t2t_lite.evaluation import score_files
+from t2t_lite.evaluation.tokenizations import tokenization_of_file
+from tests.data import packing
+
+EN, DE = ["R&D <costs>", "two", "three", "four"], ["F&E <kostet>", "zwei", "drei", "vier"]
+
+
+def write(path, data):
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return str(path)
+
+
+def side(tag, texts, attributes):
+    segments = "".join(f'<seg id="{at}">{packing.escaped(text)}</seg>\n' for at, text in texts.items())
+    return f"<{tag} {attributes}>\n<p>\n{segments}</p>\n</{tag}>\n"
+
+
+def xml(*documents, head='<?xml version="1.0" encoding="utf-8"?>\n'):
+    docs = "".join(f'<doc id="d{at}" origlang="en">\n{"".join(sides)}</doc>\n' for at, sides in enumerate(documents))
+    return f'{head}<dataset id="newstest2021">\n<collection id="general">\n{docs}</collection>\n</dataset>\n'
+
+
+def document(first, *translators, extra=""):
+    """A document of the segments `first` and the next one."""
+    of = {name: {at: texts[first + at - 1] for at in (1, 2)} for name, texts in {"en": EN, "de": DE}.items()}
+    refs = [side("ref", of["de"], f'lang="de" translator="{name}"') for name in translators]
+    return [side("src", of["en"], 'lang="en"'), *refs, extra]
+
+
+def test_xml_has_all_sides(tmp_path):
+    hypotheses = [side("hyp", {1: f"a{at}", 2: "b"}, 'system="X" language="de"') for at in (0, 1)]
+    texts = xml(document(0, "A", extra=hypotheses[0]), document(2, "A", extra=hypotheses[1]))
+    for encoding in ("utf-8", "utf-16"):
+        path = write(tmp_path / "set.xml", texts.replace("utf-8", encoding).encode(encoding))
+        assert wmt_files.is_test_set(path)
+        assert wmt_files.read_side(path, SOURCE) == EN and wmt_files.read_sides(path, REFERENCE) == [DE]
+        assert wmt_files.read_side(path, TRANSLATION) == ["a0", "b", "a1", "b"]
+
+
+def test_commands_read_their_sides(tmp_path, caplog):
+    path = write(tmp_path / "set.xml", xml(document(0, "A", "B", "C"), document(2, "B", "A")))
+    with caplog.at_level(logging.INFO, "t2t_lite"):
+        assert score_files.read_references([path]) == [DE, DE]
+    assert "has the references of A, B; left out, for want of segments: C" in caplog.text
+    plain = write(tmp_path / "ref.de", packing.lines(DE))
+    assert score_files.read_references([plain, path]) == [DE, DE, DE]
+    assert score_files.read_translation(path, plain, 4, side=SOURCE) == EN
+    part = part_of_file(path, DecodeHParams())
+    assert part.lines == EN and part.lines_beside("--decode_reference", path, DecodeHParams()) == DE
+    source = write(tmp_path / "newstest-src.en.SGM", packing.sgm(EN))
+    reference = write(tmp_path / "newstest-ref.zh.sgm", packing.sgm(["你好", "二", "三", "四"], side="ref"))
+    assert part_of_file(source, DecodeHParams(delimiter="|")).lines == EN
+    found = score_files.read_references([reference])
+    assert found == [["你好", "二", "三", "四"]] and tokenization_of_file(reference, found[0]) == "zh"
+    told = []
+    bad = write(tmp_path / "bad.sgm", packing.sgm(["one", "two"]).replace(b"two", b"\xff"))
+    assert part_of_file(bad, DecodeHParams(), told.append).lines == ["one", None] and "segment 1 of doc" in told[0]
+
+
+def test_the_dev_set_of_one_s_own_corpus(tmp_path):
+    train = [write(tmp_path / f"a.{code}", packing.lines(texts)) for code, texts in (("en", EN), ("de", DE))]
+    path = write(tmp_path / "set.xml", xml(document(0, "A"), document(2, "A")))
+    sgm = [write(tmp_path / f"{s}.{code}.sgm", packing.sgm(texts, side=s)) for s, code, texts in
+           (("src", "en", EN), ("ref", "de", DE))]  # fmt: skip
+    expected = [{"inputs": source, "targets": target} for source, target in zip(EN, DE, strict=True)]
+    for paths, dev in ((train, [path]), (train, sgm), (train[::-1], [path])):
+        problem = registry.problem("translate_own")
+        problem.configure(train_files=paths, dev_files=dev)
+        found = list(problem.generate_samples("", "", DatasetSplit.EVAL))
+        turned = [{"inputs": pair["targets"], "targets": pair["inputs"]} for pair in expected]
+        assert found == (turned if paths is not train else expected)
+    with pytest.raises(UserError, match=r"set\.xml: is a test set from en to de\. Expected en to fr"):
+        list(wmt_files.read_pairs(path, ("en", "fr")))
+
+
+def test_other_xml_is_lines(tmp_path):
+    path = write(tmp_path / "page.xml", "<p>one</p>\n<p>two</p>\n")
+    assert part_of_file(path, DecodeHParams()).lines == ["<p>one</p>", "<p>two</p>"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "message"),
+    [
+        (xml(document(0, "A"))[:-40], SOURCE, r"set\.xml, line \d+, column \d+: not XML"),
+        (xml(document(0)), REFERENCE, "has no reference of all 1 document. Expected one, or a file of lines"),
+        (xml(document(0, "A"), document(2, "B")), REFERENCE, r"all 2 documents \(A, B: not of all segments\)"),
+        (xml(), SOURCE, "has no document"),
+        (
+            xml(
+                document(
+                    0, extra=side("hyp", {1: "a", 2: "b"}, 'system="X"') + side("hyp", {1: "a", 2: "b"}, 'system="Y"')
+                )
+            ),
+            TRANSLATION,
+            "has 2 translations, of X, Y. Expected one",
+        ),
+        (xml(document(0)).replace('id="2"', 'id="1"'), SOURCE, r"set\.xml, line 8: the segment '1' comes twice"),
+        (xml(document(0), head='<!DOCTYPE x [<!ENTITY a "b">]>\n'), SOURCE, "line 1: declares the entity 'a'"),
+    ],
+)
+def test_bad_test_sets(tmp_path, text, wanted, message):
+    with pytest.raises(UserError, match=message):
+        wmt_files.read_sides(write(tmp_path / "set.xml", text), wanted)
+
+
+def test_sgm_of_another_side_is_refused(tmp_path):
+    path = write(tmp_path / "src.en.sgm", packing.sgm(EN))
+    with pytest.raises(UserError, match=r"src\.en\.sgm: has the source of a test set, <srcset>. Expected a reference"):
+        score_files.read_references([path])
+    with pytest.raises(UserError, match=r"empty\.sgm: no segment"):
+        score_files.read_translation(write(tmp_path / "empty.sgm", "text\n"), path, 1)
