@@ -18,6 +18,8 @@ from tests.baselines.models import MODELS, VOCAB, example, logits_of, make
 from tests.layers.backend import BACKEND, check_gradients
 from tests.layers.equations import array
 
+few = pytest.mark.few(*(each for each in MODELS if each != "multiplicative"))  # test_equations.py has its other score
+
 
 @pytest.fixture(scope="module", params=MODELS)
 def name(request):
@@ -43,6 +45,7 @@ def rounding(name):
     return 1e-6 if name == "bytenet" or BACKEND != "tensorflow" else 0
 
 
+@few
 def test_padding_of_any_width_changes_nothing(model, rounding):
     inputs, targets = example()
     expected = logits_of(model, inputs, targets)
@@ -53,6 +56,7 @@ def test_padding_of_any_width_changes_nothing(model, rounding):
         assert_close(logits_of(model, inputs[at, :width], targets[at, :length]), expected[at, :length], rounding)
 
 
+@few
 def test_later_targets_change_no_earlier_logit(name, model):
     inputs, targets = example()
     changed = targets.copy()
@@ -63,6 +67,7 @@ def test_later_targets_change_no_earlier_logit(name, model):
         assert (np.abs(before[:, 4:] - after[:, 4:]).max(axis=(1, 2)) > 1e-3).all()
 
 
+@few
 def test_all_inputs_are_read(model):
     inputs, targets = example()
     before = logits_of(model, inputs, targets)
@@ -95,6 +100,7 @@ def test_gradient_reaches_every_weight(model):
     check_gradients(lambda: model({"inputs": inputs, "targets": targets}, training=True), model.trainable_weights)
 
 
+@few
 def test_dropout_follows_the_batch_alone_and_no_two_layers_share_a_mask(model):
     features = dict(zip(("inputs", "targets"), example(), strict=True))
 
@@ -109,6 +115,7 @@ def test_dropout_follows_the_batch_alone_and_no_two_layers_share_a_mask(model):
     assert len(indices) == len({*indices}) >= 1
 
 
+@few
 def test_a_file_opens_once_the_folder_is_imported(model, tmp_path):
     inputs, targets = example()
     model.save(tmp_path / "model.keras")
@@ -117,6 +124,7 @@ def test_a_file_opens_once_the_folder_is_imported(model, tmp_path):
     assert loaded.config == model.config
 
 
+@few
 def test_hyperparameters_make_the_model_again(model):
     hparams = model_hparams(model, HParams())
     again = type(model).from_hparams(hparams, VOCAB)
@@ -148,6 +156,7 @@ def test_attention_weights_are_shown(name):
         assert (array(weights)[1, :, :, 4:] == 0).all() and (array(weights)[2, ..., 0] == 1).all()
 
 
+@few
 def test_mixed_precision_gives_float32_logits(name):
     inputs, targets = example()
     model = make(name, dtype="mixed_bfloat16")
