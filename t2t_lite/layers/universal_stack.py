@@ -95,7 +95,8 @@ class UniversalStack(TransformerStack):
                 states.append(x)
             return x
 
-        visible = self._visible(inputs, attention_mask, mask)
+        is_global = self.halting is not None and self.halting.is_global
+        visible = self._visible(inputs, attention_mask, mask) if is_global else None
         lengths = self._row_lengths(memory, memory_mask, attention_mask if mask is None else mask, contexts[-1])
 
         def average(step, p):

@@ -3,6 +3,7 @@
 import dataclasses
 import time
 
+from t2t_lite.decoding.pondering import PonderSteps
 from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.errors import UserError, located
 from t2t_lite.visualization.attention_pictures import attend
@@ -14,8 +15,14 @@ from t2t_lite.visualization.sentence_attention import sentence_ids
 class Translations(TextAnswers):
     """Answers of a Translator."""
 
-    calls = ("translate", "beam", "steps", "attention")
+    calls = ("translate", "beam", "steps", "attention", "ponder")
     length = "extra_length"
+
+    def __init__(self, answerer):
+        super().__init__(answerer)
+        if not hasattr(answerer.model, "ponder_steps"):
+            self.calls = tuple(call for call in self.calls if call != "ponder")
+        self._ponder_steps = PonderSteps(answerer.model)
 
     def translate(self, request):
         """Translates "text"; "beam_size", "alpha", "extra_length" and "prefix" (the output's beginning) are optional.
@@ -46,6 +53,21 @@ class Translations(TextAnswers):
         """Returns the model's attention in "text" and "target" (default: its own translation)."""
         request = checked(request, {"text": str, "target?": str | list})
         return shown_attention(attend(self.answerer, request["text"], self.text_or_ids(request, "target")))
+
+    def ponder(self, request):
+        """Says in how many steps the model thought about each piece of "text", and of "target", an output for it.
+
+        Returns:
+            {"source": [{"token": str, "steps": int}], "output": the same}, without the ends of sentences.
+        """
+        request = checked(request, {"text": str, "target": str | list})
+        pair = self.scored(request["text"], self.text_or_ids(request, "target"))
+        (steps,) = self._ponder_steps(*([ids] for ids in pair))
+        encoders = (self.answerer.encoders[side] for side in ("inputs", "targets"))
+        return {
+            name: [{"token": token, "steps": count} for token, count in zip(encoder.pieces(ids), counts, strict=False)]
+            for name, encoder, ids, counts in zip(("source", "output"), encoders, pair, steps, strict=True)
+        }
 
     def searched(self, text):
         """Returns the source's ids, EOS included, as in `translate`. Raises `UserError` if it is blank."""

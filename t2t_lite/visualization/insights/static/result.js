@@ -7,6 +7,7 @@ import { alertOf, html, scrolling } from "./elements.js";
 import { Explorer } from "./explorer.js";
 import { cellNote, heatMaps } from "./heat_maps.js";
 import { drawable, percent } from "./labels.js";
+import { PonderBars } from "./ponder.js";
 import { TokenStrip } from "./tokens.js";
 
 export class Result {
@@ -160,6 +161,7 @@ export class Result {
     if (this.model.attention) asked.push(this.#attention(state, target, place));
     const failed = (await Promise.allSettled(asked)).filter(({ reason }) => reason);
     place.append(...[...new Set(failed.map(({ reason }) => reason.message))].map(alertOf));
+    if (chosen && this.model.calls.includes("ponder")) place.append(new PonderBars(this.question, chosen.tokens).element);
     if (this.search) place.append(new BeamTree(this.search, state.tree, this.set).element);
   }
 
