@@ -29,8 +29,8 @@ SIDES = {
 }
 NEEDS = {}
 KERNEL, NEIGHBORHOOD = 3, 64
-LENGTHS, SIZE = (512, 1024, 2048, 4096), 64
-SIZES, LENGTH = (128, 256, 512, 1024), 256
+LENGTHS, SIZE = (1024, 2048, 4096, 8192), 128
+SIZES, LENGTH = (256, 512, 1024, 2048), 512
 COUNTED = (8, 16, 32, 64)  # lengths of which operations are counted; the neighbourhood is 4 there
 
 
@@ -140,7 +140,7 @@ def slope(numbers):
 
 def measure(result, flags):
     """Measures each kind in a process of its own."""
-    this, rounds = sys.modules[__name__], rounds_of(flags, 5)
+    this, rounds = sys.modules[__name__], rounds_of(flags, 3)
     quick = {"lengths": (16, 32, 64, 128), "sizes": (8, 16, 32, 64), "counted": COUNTED[:2]}
     settings = quick if flags.quick else {}
     sides = {kind: alone(this, kind, rounds=rounds, **settings) for kind in flags.sides}
@@ -155,7 +155,7 @@ def measure(result, flags):
         result.add_growth("forward pass of a layer", "seconds", axis, points)
 
 
-def side(name, lengths=LENGTHS, sizes=SIZES, counted=COUNTED, rounds=5):
+def side(name, lengths=LENGTHS, sizes=SIZES, counted=COUNTED, rounds=3):
     """Prints seconds by length and by size, their exponents, and what is counted by length."""
     import tensorflow as tf
 
