@@ -142,11 +142,12 @@ def _missing(result):
 
 def _table(result, sides, measurements):
     names = [result.labels.get(side, side) for side in sides]
-    over = [f"{names[0]} / {name}" for name in names[1:]]
-    lines = ["| " + " | ".join(["", "", *names, *over]) + " |", "|---|---|" + "--:|" * (2 * len(sides) - 1)]
+    compared = [side for side in sides[1:] if any(side in m["ratios"] for m in measurements)]
+    over = [f"{names[0]} / {result.labels.get(side, side)}" for side in compared]
+    lines = ["| " + " | ".join(["", "", *names, *over]) + " |", "|---|---|" + "--:|" * (len(sides) + len(compared))]
     for m in measurements:
         cells = [_cell(m["sides"][side]) for side in sides]
-        cells += [f"**{_cell(m['ratios'][side])}**" if side in m["ratios"] else "" for side in sides[1:]]
+        cells += [f"**{_cell(m['ratios'][side])}**" if side in m["ratios"] else "" for side in compared]
         name = record.FIGURES[m["figure"]][0] + record.better(m["figure"])
         lines.append("| " + " | ".join([m["case"], name, *cells]) + " |")
     return "\n".join(lines)
