@@ -25,6 +25,8 @@ def test_there_are_magentas_310_events():
         Note(0, 0.05, 60),
         Note(0.05, 0.06, 62),
     ]
+    twice = ENCODER.encode("on60 shift5 on60 shift5 off60 shift5 off60")
+    assert ENCODER.decode_notes(twice) == [Note(0, 0.1, 60), Note(0.05, 0.15, 60)], "what began first ends first"
     with pytest.raises(UserError, match=r"'on20' is no event of this music\. Expected names from on21 to velocity32"):
         ENCODER.encode("on20")
 

@@ -109,6 +109,7 @@ def test_an_encoder_refuses_patterns_that_need_an_order(kind):
         ("local_1d(block_length)", "cannot read 'block_length' in the brackets of local_1d"),
         ("local_1d(block_length=3;block_length=4)", "cannot read 'block_length=4' in the brackets"),
         ("local_1d(stride=3)+strided", "local_1d has no option stride. Expected block_length."),
+        ("local_1d:strided(block_length=3):fixed", "strided has no option block_length. Expected stride."),
         ("local_1d(stride=3)", "local_1d has no option stride. Expected block_length."),
         ("dot_product(stride=3)", "dot_product has no option stride. Expected none."),
         ("local_1d(block_length=3)+relative(block_length=4)", "block_length of local_1d is given twice"),

@@ -79,6 +79,11 @@ def cut_off(folder):
     path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes())[:-1]))
 
 
+def longer(folder):
+    path = folder / "t10k-images-idx3-ubyte.gz"
+    path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()) + b"0"))
+
+
 def cut_off_packed(folder):
     path = folder / "t10k-images-idx3-ubyte.gz"
     path.write_bytes(path.read_bytes()[:-20])
@@ -102,6 +107,7 @@ def another_size(folder):
 
 BAD = {
     cut_off: r"t10k-images-idx3-ubyte\.gz: 3,935 bytes, 3,936 by its head: cut off or damaged\. Copy it again\.",
+    longer: r"t10k-images-idx3-ubyte\.gz: 3,937 bytes, 3,936 by its head: cut off or damaged",
     cut_off_packed: r"t10k-images-idx3-ubyte\.gz: damaged or not gz",
     no_idx: r"train-labels-idx1-ubyte: is no idx file of bytes with 1 dimensions",
     fewer_labels: r"has 5 images, .* 3 labels\. Expected as many\.",
