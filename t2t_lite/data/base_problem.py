@@ -324,6 +324,17 @@ class Problem:
     def example_length(self, encoders):
         """Returns how many ids every example has, its inputs and targets together, or None; decoding completes it."""
 
+    def given_part(self, given, encoders):
+        """Returns which part of the picture that one of `writers` makes of an output shows what was given.
+
+        Args:
+            given: list of int, the ids that the output continues.
+            encoders: {feature: encoder}.
+
+        Returns:
+            (left, top, width, height) as shares of the picture's sides; None: no part, or the picture marks it itself.
+        """
+
     def overrides(self, method):
         """Returns whether a subclass overrides a method, such as "corrupt"."""
         return getattr(type(self), method) is not getattr(Problem, method)

@@ -89,6 +89,10 @@ class ImageEncoder(TextEncoder):
         image[self._order[: len(pixels)]] = pixels
         return image.reshape(self.size)
 
+    def count_pixels(self, ids):
+        """Returns how many of ids are of pixels, each channel counted."""
+        return sum(i >= self._first for i in ids)
+
     def _piece(self, i):
         if i < self._first:
             return "<unk>" if i == UNK_ID else self.class_labels[i - self.num_reserved_ids]

@@ -81,6 +81,12 @@ class ImageProblem(Problem):
         """Returns the number of ids of an image and its class."""
         return 1 + encoders["targets"].length
 
+    def given_part(self, given, encoders):
+        """Returns the rows of which all pixels are given: see `Problem.given_part`."""
+        height = encoders["targets"].size[0]
+        rows = encoders["targets"].count_pixels(given) * height // encoders["targets"].length
+        return (0, 0, 1, min(rows, height) / height) if rows else None
+
     @property
     def sequence_length(self):
         """The number of ids of an image."""

@@ -5,7 +5,10 @@ import numpy as np
 from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.errors import UserError, counted, nearest, shown
 from t2t_lite.files.safe_json import check_schema
+from t2t_lite.ranges import PATTERN_LENGTH, typed_value
 from t2t_lite.visualization.attention_pictures import attend
+from t2t_lite.visualization.insights.media import picture_file
+from t2t_lite.visualization.pattern_pictures import draw_patterns, has_patterns, usual_length
 
 _MOST_CHARACTERS = 10_000  # of a text
 
@@ -20,10 +23,16 @@ class Answers:
         calls: tuple of the names of methods that answer a request.
     """
 
-    calls = ("attention",)
+    calls = ("attention", "patterns")
 
     def __init__(self, answerer):
         self.answerer = answerer
+        if not has_patterns(answerer.model):
+            self.leave_out("patterns")
+
+    def leave_out(self, call):
+        """Takes a call from those that this model answers."""
+        self.calls = tuple(one for one in self.calls if one != call)
 
     def attention(self, request):
         """Returns the model's attention in "text".
@@ -33,6 +42,16 @@ class Answers:
             "encoder", "decoder" and "memory" that the model has.
         """
         return shown_attention(attend(self.answerer, checked(request, {"text": str})["text"]))
+
+    def patterns(self, request):
+        """Returns which positions see which, of "length" positions (default: as many as the model was trained on).
+
+        Returns:
+            {"length": int, "picture": {"name", "type", "data" in base64}}.
+        """
+        request = checked(request, {"length?": int})
+        length = typed_value("length", request.get("length", usual_length(self.answerer.run)), int, PATTERN_LENGTH)
+        return {"length": length, "picture": picture_file("patterns", draw_patterns(self.answerer.model, length))}
 
     def prepared(self, text):
         """Returns a text as preprocessed by the problem."""

@@ -7,8 +7,10 @@ from t2t_lite.errors import UserError, printable
 from t2t_lite.files.safe_json import strict_json
 from t2t_lite.pictures import color
 from t2t_lite.visualization.attention_lines import SMALLEST
-from t2t_lite.visualization.attention_words import OFFSET, SIDES, TITLES
+from t2t_lite.visualization.attention_words import AXES, OFFSET, SIDES, TITLES
+from t2t_lite.visualization.insights.media import LONGEST_FILE
 from t2t_lite.visualization.insights.models import CALLS
+from t2t_lite.visualization.sentence_attention import MOST_TOKENS
 
 try:
     import flask
@@ -19,7 +21,8 @@ except ImportError:
 _LOGGER = logging.getLogger("t2t_lite")
 LONGEST_BODY = 2**18
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'self'",
+    # Pictures and sounds come by the API; a blob is what the page's own script makes of them.
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' blob:; media-src 'self' blob:",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
@@ -29,7 +32,10 @@ _SHARED = {
     "SMALLEST": SMALLEST,
     "TITLES": TITLES,
     "SIDES": SIDES,
+    "AXES": {kind: AXES.format(*sides) for kind, sides in SIDES.items()},
     "OFFSET": OFFSET,
+    "MOST_TOKENS": MOST_TOKENS,
+    "LONGEST_FILE": LONGEST_FILE,
 }
 _FACTS = "".join(f"export const {name} = {json.dumps(value)};\n" for name, value in _SHARED.items())
 

@@ -11,9 +11,10 @@ from t2t_lite.files.safe_json import check_schema
 from t2t_lite.models.attention_weights import KINDS, attention_weights
 from t2t_lite.runs.opening import find_checkpoint, find_run
 from t2t_lite.visualization.insights.generations import Generations
+from t2t_lite.visualization.insights.media import endings_read, types_written
 from t2t_lite.visualization.insights.predictions import Predictions
 from t2t_lite.visualization.insights.translations import Translations
-from t2t_lite.visualization.sentence_attention import text_features, without_text
+from t2t_lite.visualization.sentence_attention import attending_features, text_features, without_text
 
 # The answers of each class of answerer. Its `calls` are names of methods from a request, a JSON object, to an answer.
 _ANSWERS = {"Translator": Translations, "Predictor": Predictions, "Generator": Generations}
@@ -92,6 +93,17 @@ class _Model:
             "parameters": sum(model.count_params() for model in getattr(answerer.model, "models", [answerer.model])),
             "attention": _heads(answerer) if "attention" in self.answers.calls else None,
             "calls": list(self.answers.calls),
+            **self._media(answerer),
+        }
+
+    def _media(self, answerer):
+        """Returns what the model reads and writes beside text, and whether it samples unless it is told not to."""
+        makes_text = "steps" in self.answers.calls
+        asked = getattr(self.answers, "asked", {})
+        return {
+            "reads": endings_read(answerer.problem) if "file?" in asked else [],
+            "writes": types_written(answerer.problem) if "files" in self.answers.calls else {},
+            "samples": makes_text and answerer.search_options({}).sampling,
         }
 
     def notice(self):
@@ -119,7 +131,7 @@ def _time_of(checkpoint):
 def _heads(answerer):
     """Returns {kind of attention: list of the number of heads per layer}, or None if the model exposes none."""
     try:
-        weights = attention_weights(answerer.model, without_text(answerer.problem and answerer.problem.features, 1))
+        weights = attention_weights(answerer.model, without_text(attending_features(answerer.problem), 1))
     except UserError:
         return None
     texts = {*text_features(answerer.problem)}

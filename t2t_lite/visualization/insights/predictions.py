@@ -8,12 +8,12 @@ from t2t_lite.visualization.insights.answers import Answers, checked
 class Predictions(Answers):
     """Answers of a Predictor."""
 
-    calls = ("predict", "attention")
+    calls = ("predict", "attention", "patterns")
 
     def __init__(self, answerer):
         super().__init__(answerer)
         if answerer.num_texts > 1:
-            self.calls = ("predict",)  # pictures of attention show only one text
+            self.leave_out("attention")  # its pictures show only one text
 
     def predict(self, request):
         """Answers "text"; tasks that read two texts have "text" and "second".

@@ -1,5 +1,8 @@
 """The page's data about a model that generates text: its search and its probabilities, as JSON."""
 
+import dataclasses
+import types
+
 import numpy as np
 import tensorflow as tf
 
@@ -8,8 +11,9 @@ from t2t_lite.decoding.scoring import GivenTargets
 from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.errors import UserError, located
 from t2t_lite.models.outputs import named_outputs
-from t2t_lite.ranges import Range, typed_value
+from t2t_lite.ranges import NEW_TOKENS, Range, typed_value
 from t2t_lite.visualization.insights.answers import Answers, checked
+from t2t_lite.visualization.insights.media import types_written, write_files
 from t2t_lite.visualization.sentence_attention import BEGIN, END, MOST_TOKENS
 
 _BEAM_SIZE = Range(1, 32)  # answers contain everything that a search keeps
@@ -21,21 +25,32 @@ class TextAnswers(Answers):
 
     In a request, "prefix" and "target" are a text, or a list of ids from an answer: a text may be tokenized differently
     from the result of a search.
+
+    Attributes:
+        asked: {name: type} of what a request asks about.
+        length: str, the name of the option that limits the output's length.
     """
 
-    length = None  # the name of the option that limits the output's length
+    asked = types.MappingProxyType({"text": str})
+    length = None
 
     def __init__(self, answerer):
         super().__init__(answerer)
         self._log_probs = GivenTargets(self._traced)
+        if not types_written(answerer.problem):
+            self.leave_out("files")
 
-    def searched(self, text):
-        """Returns the ids that a search reads. Raises `UserError`."""
+    def searched(self, request):
+        """Returns the ids that a search reads, of a checked request. Raises `UserError`."""
         raise NotImplementedError
 
-    def scored(self, text, target):
-        """Returns the ids with which a text and its target, a text or ids, are scored. Raises `UserError`."""
+    def scored(self, request, target):
+        """Returns the ids with which a request and its target, a text or ids, are scored. Raises `UserError`."""
         raise NotImplementedError
+
+    def given(self, request):
+        """Returns what a request asks about, a text or a list of ids. Raises `UserError`."""
+        return self.prepared(request["text"])
 
     def beam(self, request):
         """Returns the tree of a search for "text".
@@ -45,8 +60,9 @@ class TextAnswers(Answers):
             "hypotheses": [id]}. The first node is the root, and each node follows its parent;
             `t2t_lite.decoding.search.search_tree.Node` documents them. Hypotheses are ranked as by the search.
         """
-        text, prefix, options = self.search_of(request)
-        source = self.searched(text)
+        request, prefix, options = self.search_of(request)
+        options = dataclasses.replace(options, sampling=False)
+        source = self.searched(request)
         nodes, hypotheses = self.answerer.searcher.trace(source, options, self.prefix_of(prefix, source, options))
         encoder = self.answerer.encoders["targets"]
         return {"nodes": [_node(encoder, *node) for node in enumerate(nodes)], "hypotheses": hypotheses}
@@ -58,9 +74,9 @@ class TextAnswers(Answers):
             {"log_prob": float, "steps": [{"token", "id", "log_prob", "alternatives": [{"token", "id", "log_prob"}]}]}.
             The alternatives are the most probable tokens given the previous ones.
         """
-        request = checked(request, {"text": str, "target": str | list, "top?": int})
+        request = checked(request, {**self.asked, "target": str | list, "top?": int})
         top = typed_value("top", request.get("top", 5), int, _TOP)
-        source, target = self.scored(request["text"], self.text_or_ids(request, "target"))
+        source, target = self.scored(request, self.text_or_ids(request, "target"))
         (log_probs,) = self._log_probs([source], [target])  # [length, V]
         best = np.argsort(-log_probs, axis=1, kind="stable")[:, :top]
         encoder = self.answerer.encoders["targets"]
@@ -70,8 +86,26 @@ class TextAnswers(Answers):
         ]
         return {"log_prob": sum(step["log_prob"] for step in steps), "steps": steps}
 
+    def files(self, request):
+        """Returns "target", the ids of an output, as the files with an "ending" that the problem's writers make.
+
+        Returns:
+            {"files": [{"name", "type": media type, "data": base64}], "given": [left, top, width, height] or null, see
+            `Problem.given_part`}.
+        """
+        request = checked(request, {**self.asked, "target": list, "ending": str})
+        ids, encoders, problem = request["target"], self.answerer.encoders, self.answerer.problem
+        with located("target"):
+            ids = check_ids(ids[:-1] if ids[-1:] == [EOS_ID] else ids, encoders["targets"].vocab_size, least=2)
+        if len(ids) > NEW_TOKENS.most:
+            raise UserError(f"target: {len(ids):,} ids. Expected at most {NEW_TOKENS.most:,}.")
+        given = self.given(request)
+        area = problem.given_part([] if isinstance(given, str) else given, encoders)
+        written = write_files(problem, encoders, request["ending"], given, ids)
+        return {"files": written, "given": area and list(area)}
+
     def search_of(self, request, others=None):
-        """Returns the text, the prefix and the SearchOptions of a request for a search whose whole beam is returned.
+        """Returns the request, the prefix and the SearchOptions of a search whose whole beam is returned.
 
         Args:
             request: a JSON value.
@@ -79,14 +113,14 @@ class TextAnswers(Answers):
         """
         others = {"beam_size": int, "alpha": float, self.length: int, **(others or {})}
         optional = {f"{name}?": kind for name, kind in others.items()}
-        request = checked(request, {"text": str, "prefix?": str | list} | optional)
+        request = checked(request, {**self.asked, "prefix?": str | list} | optional)
         settings = {name: request[name] for name in others if name in request}
         if self.length in settings:
             settings["extra_length"] = settings.pop(self.length)
         beam_size = typed_value("beam_size", settings.get("beam_size", 4), int, _BEAM_SIZE)
         # Compiling takes longer than a reader waits, and changes the last digits from one request to the next.
         settings |= {"beam_size": beam_size, "n_best": beam_size, "compile": False}
-        return request["text"], self.text_or_ids(request, "prefix") or "", self.answerer.search_options(settings)
+        return request, self.text_or_ids(request, "prefix") or "", self.answerer.search_options(settings)
 
     def prefix_of(self, prefix, source, options):
         """Returns the ids of a prefix, a text or ids. Raises `UserError` if the output has no room for it."""

@@ -15,13 +15,13 @@ from t2t_lite.visualization.sentence_attention import sentence_ids
 class Translations(TextAnswers):
     """Answers of a Translator."""
 
-    calls = ("translate", "beam", "steps", "attention", "ponder")
+    calls = ("translate", "beam", "steps", "attention", "ponder", "patterns", "files")
     length = "extra_length"
 
     def __init__(self, answerer):
         super().__init__(answerer)
         if not hasattr(answerer.model, "ponder_steps"):
-            self.calls = tuple(call for call in self.calls if call != "ponder")
+            self.leave_out("ponder")
         self._ponder_steps = PonderSteps(answerer.model)
 
     def translate(self, request):
@@ -33,9 +33,9 @@ class Translations(TextAnswers):
             Log-probabilities are in nats; a score is their sum / length penalty.
         """
         start = time.perf_counter()
-        text, prefix, options = self.search_of(request)
+        request, prefix, options = self.search_of(request)
         (translation,) = self.answerer.translate(
-            [text],
+            [request["text"]],
             split_sentences="never",  # the page shows one search
             prefixes=[prefix],
             return_token_scores=True,
@@ -51,7 +51,7 @@ class Translations(TextAnswers):
 
     def attention(self, request):
         """Returns the model's attention in "text" and "target" (default: its own translation)."""
-        request = checked(request, {"text": str, "target?": str | list})
+        request = checked(request, {**self.asked, "target?": str | list})
         return shown_attention(attend(self.answerer, request["text"], self.text_or_ids(request, "target")))
 
     def ponder(self, request):
@@ -60,8 +60,8 @@ class Translations(TextAnswers):
         Returns:
             {"source": [{"token": str, "steps": int}], "output": the same}, without the ends of sentences.
         """
-        request = checked(request, {"text": str, "target": str | list})
-        pair = self.scored(request["text"], self.text_or_ids(request, "target"))
+        request = checked(request, {**self.asked, "target": str | list})
+        pair = self.scored(request, self.text_or_ids(request, "target"))
         (steps,) = self._ponder_steps(*([ids] for ids in pair))
         encoders = (self.answerer.encoders[side] for side in ("inputs", "targets"))
         return {
@@ -69,17 +69,17 @@ class Translations(TextAnswers):
             for name, encoder, ids, counts in zip(("source", "output"), encoders, pair, steps, strict=True)
         }
 
-    def searched(self, text):
+    def searched(self, request):
         """Returns the source's ids, EOS included, as in `translate`. Raises `UserError` if it is blank."""
-        text = self.prepared(text)
+        text = self.given(request)
         with located("text"):
             source = self.answerer.encoders["inputs"].encode(text) if text.strip() else []
         if not source:
             raise UserError("text: is blank. Expected a sentence.")
         return [*source[: self.answerer.checked_length(None) - 1], EOS_ID]
 
-    def scored(self, text, target):
+    def scored(self, request, target):
         """Returns the ids of both, EOS included if the target is a text. Raises `UserError`."""
         encoders = self.answerer.encoders
-        source = sentence_ids(encoders, "inputs", self.prepared(text))
+        source = sentence_ids(encoders, "inputs", self.given(request))
         return source, sentence_ids(encoders, "targets", target) if isinstance(target, str) else target

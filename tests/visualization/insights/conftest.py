@@ -13,6 +13,7 @@ from t2t_lite.visualization.insights.models import Models
 from tests.decoding.test_generator import generator_of
 from tests.decoding.test_predictor import Labels
 from tests.export.models import translator_of
+from tests.visualization.insights.media_models import image_generator
 from tests.visualization.insights.test_generations import Letters
 from tests.visualization.insights.test_models import Classes, Classifier, Shown, spans
 
@@ -28,7 +29,7 @@ def app(translator):
     generator.problem = Letters()
     classifier = Predictor(Classifier(), {"inputs": TextEncoder(50), "targets": Labels()}, Classes())
     questions = Predictor(spans, {"inputs": TextEncoder(50), "targets": Labels()}, Shown("spans"))
-    models = {"lm": generator, "classifier": classifier, "questions": questions}
+    models = {"lm": generator, "classifier": classifier, "questions": questions, "images": image_generator()}
     return create_app(Models({"small": translator, "other": translator_of(seed=5), **models}))
 
 

@@ -188,5 +188,6 @@ def test_numbers_that_are_not_finite_are_no_json():
 
 def test_headers(client):
     for answer in (client.get("/api/models"), client.get("/nothing")):
-        assert answer.headers["Content-Security-Policy"] == "default-src 'self'"
+        policy = "default-src 'self'; img-src 'self' blob:; media-src 'self' blob:"
+        assert answer.headers["Content-Security-Policy"] == policy
         assert "Set-Cookie" not in answer.headers and answer.headers["X-Content-Type-Options"] == "nosniff"

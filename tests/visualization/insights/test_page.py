@@ -1,5 +1,6 @@
 """The page of t2t-insights-server in a real browser: what it draws and writes is what the JSON API answers."""
 
+import base64
 import importlib.util
 import json
 import math
@@ -11,7 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from t2t_lite.media.png_files import png_bytes
+from tests.visualization.insights.media_models import SIZE
 from tests.visualization.insights.page import Page
 
 pytestmark = pytest.mark.slow
@@ -29,7 +33,7 @@ def open_page(chromium, address):
     yield lambda width=1280, scheme="light", **state: Page(chromium, address, width, scheme, **state)
     errors = [entry["message"] for entry in chromium.get_log("browser") if " 400 " not in entry["message"]]
     names = chromium.execute_script("return performance.getEntriesByType('resource').map((one) => one.name)")
-    assert not errors and names and all(name.startswith(address) for name in names)
+    assert not errors and names and all(name.removeprefix("blob:").startswith(address) for name in names)
     assert not chromium.get_cookies()
 
 
@@ -214,6 +218,72 @@ def test_a_question_is_answered_from_its_context(open_page):
     assert page.one("#second").is_displayed() and page.one(".translation").text == "8 9"
     lines = page.texts(".shares li")
     assert len(lines) == 5 and lines[0].startswith("8 9")
+
+
+_PIXELS = """
+return [...document.querySelectorAll('.frame img')].map((image) => {
+    const canvas = document.createElement('canvas');
+    [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
+    canvas.getContext('2d').drawImage(image, 0, 0);
+    const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+    return [image.width, image.height, canvas.width, canvas.height, [...pixels]];
+});
+"""
+
+
+def shown_images(page):
+    """Returns [(width and height on the page, uint8 [rows, columns, 3])]."""
+    found = []
+    for *size, width, height, pixels in page.run(_PIXELS):
+        found.append((size, np.array(pixels, np.uint8).reshape(height, width, 4)[..., :3]))
+    return found
+
+
+@pytest.mark.long
+def test_images_of_a_class(open_page, ask, eager, downloads):
+    page = open_page(text="cat", models="images", beam=1, seed=4)
+    best = ask("generate", text="cat", model="images", beam_size=1, seed=4)[1]["hypotheses"][0]
+    target = [token["id"] for token in best["tokens"]]
+    ((size, pixels),) = shown_images(page)
+    assert size == [98, 196], "a whole number of times as large"
+    (file,) = ask("files", text="cat", model="images", target=target, ending="png")[1]["files"]
+    np.testing.assert_array_equal(pixels, tf.io.decode_png(base64.b64decode(file["data"])))
+    assert not page.all(".given-part") and not page.all(".translation") and not page.all(".tree")
+    assert page.one("#beam-name").text == "Samples" and page.one("#seed").is_displayed()
+    assert not page.one("#target").is_displayed() and len(page.all(".step")) == 24
+    page.click("[aria-label='Download output as PNG']")
+    page.wait(pathlib.Path(downloads, "output.png").exists)
+    assert pathlib.Path(downloads, "output.png").read_bytes() == base64.b64decode(file["data"])
+    for at, words in enumerate(("Attention, layer 1", "Which positions see which")):
+        page.all("details summary")[at].click()
+        page.wait(lambda words=words: page.all(f"details img[alt='{words}']"))
+    assert all(page.run("return [...document.querySelectorAll('details img')].map((one) => one.naturalWidth)"))
+
+
+def test_an_image_that_is_given_is_completed_and_marked(open_page, eager, tmp_path):
+    image = np.random.default_rng(0).integers(0, 256, SIZE, np.uint8)
+    for name, pixels in (("whole.png", image), ("wide.png", np.tile(image, (1, 2, 1))[:, :3])):
+        (tmp_path / name).write_bytes(png_bytes(pixels))
+    page = open_page(models="images", beam=1)
+    page.one("#file").send_keys(str(tmp_path / "whole.png"))
+    page.one("#ask").click()
+    page.wait_for_answer()
+    given, made = (pixels for _, pixels in shown_images(page))
+    np.testing.assert_array_equal(given[:2], image[:2])
+    np.testing.assert_array_equal(made[:2], image[:2])
+    assert not given[2:].any()
+    parts = [(part.rect["height"], part.rect["width"]) for part in page.all(".given-part")]
+    assert parts == [(98, 98)] * 2, "the upper half of 196 by 98 pixels"
+    page.one("#file").send_keys(str(tmp_path / "wide.png"))
+    page.one("#ask").click()
+    page.wait(lambda: page.all("[role=alert]"))
+    assert page.one("[role=alert]").text == "wide.png: is 3x4, RGB. Expected images of 2x4, RGB, one or a grid."
+    (tmp_path / "large.png").write_bytes(bytes(200_000))
+    page.one("#file").send_keys(str(tmp_path / "large.png"))
+    page.one("#ask").click()
+    page.wait(lambda: page.texts("[role=alert]") == ["large.png: 200,000 bytes. Expected at most 150,000."])
+    page.one("#no-file").click()
+    assert page.one("#file").get_property("value") == ""
 
 
 def test_the_address_holds_what_is_shown(open_page, ask):

@@ -1,4 +1,4 @@
-/** Saves what is seen as SVG, PNG or JSON. The page's rules forbid images of own making, so a PNG is painted here. */
+/** Saves what is seen as SVG, PNG or JSON. A PNG is painted here, since an SVG that is loaded as an image has other fonts. */
 
 import { html } from "./elements.js";
 
@@ -18,7 +18,8 @@ export function downloads(name, picture, data) {
   return html("div", { class: "row downloads" }, html("span", { class: "muted" }, "Download"), ...(pictures ?? []), json);
 }
 
-function saveAs(name, blob) {
+/** Saves a Blob as a file. */
+export function saveAs(name, blob) {
   const link = html("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);

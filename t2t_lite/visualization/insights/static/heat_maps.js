@@ -1,14 +1,14 @@
 /** Weights as matrices: rows are queries, columns keys; the darker, the larger. */
 
 import { svg } from "./elements.js";
-import { SMALLEST } from "./facts.js";
+import { AXES, SMALLEST } from "./facts.js";
 import { headGroup, heading, label, picture } from "./figure.js";
 import { isRightToLeft, textWidth } from "./labels.js";
 
 const MARGIN = 14, SPACE = 18, SLANT = -50;
 
-/** Returns a picture with a matrix for each of `matrices`, [{ head, name, rows: [queries][keys] }]. */
-export function heatMaps({ queries, keys, matrices, title, room }) {
+/** Returns a picture with a matrix for each of `matrices`, [{ head, name, rows: [queries][keys] }]. `kind`: of attention. */
+export function heatMaps({ kind, queries, keys, matrices, title, room }) {
   const cell = Math.max(queries.length, keys.length) <= 60 ? 18 : 12;
   const size = cell * 0.7;
   const longest = Math.max(...keys.map((key) => textWidth(key, size)));
@@ -17,14 +17,15 @@ export function heatMaps({ queries, keys, matrices, title, room }) {
   const width = left + cell * keys.length + longest * 0.65 + SPACE; // its cosine
   const height = above + cell * queries.length + SPACE;
   const columns = Math.max(1, Math.min(matrices.length, Math.floor((room - 2 * MARGIN) / width)));
-  const top = MARGIN + 28;
+  const top = MARGIN + 44;
   const [headline, least] = heading(MARGIN, MARGIN + 8, title);
-  const whole = Math.max(width * columns, least) + 2 * MARGIN;
+  const axes = label(MARGIN, MARGIN + 28, AXES[kind], { size: 10, most: Infinity });
+  const whole = Math.max(width * columns, least, textWidth(AXES[kind], 10, Infinity)) + 2 * MARGIN;
   const element = picture(whole, top + height * Math.ceil(matrices.length / columns), {
     role: "img",
     "aria-label": title,
   });
-  element.append(headline);
+  element.append(headline, axes);
   const turned = isRightToLeft(keys.join(" "));
   const column = (key) => (turned ? keys.length - 1 - key : key);
   matrices.forEach(({ head, name, rows }, at) => {

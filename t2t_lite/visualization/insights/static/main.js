@@ -2,15 +2,18 @@
 
 import { call } from "./api.js";
 import { alertOf, html } from "./elements.js";
+import { LONGEST_FILE } from "./facts.js";
+import { fileOf, pictureEnding } from "./media.js";
 import { Result } from "./result.js";
 import { hashOf, readState } from "./state.js";
 
 const part = (id) => document.getElementById(id);
-const QUESTION = ["text", "second", "target", "models", "beam", "prefix", "prefix_of"]; // changes of these ask the server again
+const QUESTION = ["text", "second", "target", "models", "beam", "seed", "prefix", "prefix_of"]; // changes of these ask the server again
 
 let state = readState(location.hash);
 let models = [];
 let results = [];
+let file = null; // given in place of the text; an address cannot hold it
 
 const chosen = () => {
   const found = models.filter(({ name }) => state.models.includes(name));
@@ -22,9 +25,19 @@ function fillForm() {
   part("second").value = state.second;
   part("target").value = state.target;
   part("beam").value = state.beam;
+  part("seed").value = state.seed;
   for (const box of part("models").querySelectorAll("input")) box.checked = chosen().some(({ name }) => name === box.value);
   const makesText = chosen().some(({ calls }) => calls.includes("steps"));
-  for (const id of ["target-field", "beam-field"]) part(id).hidden = !makesText;
+  const samples = chosen().some((model) => model.samples);
+  const reads = chosen().flatMap((model) => model.reads);
+  part("beam-field").hidden = !makesText;
+  part("beam-name").textContent = samples ? "Samples" : "Beam size";
+  part("seed-field").hidden = !samples;
+  part("target-field").hidden = !chosen().some((model) => model.calls.includes("steps") && !pictureEnding(model));
+  part("file-field").hidden = !reads.length;
+  part("file").accept = reads.map((ending) => `.${ending}`).join(",");
+  part("no-file").hidden = !part("file").files.length;
+  part("text").required = !reads.length;
   part("second-field").hidden = !chosen().some(({ inputs }) => inputs.length > 1);
 }
 
@@ -36,17 +49,17 @@ function set(changes) {
   results.forEach((result) => result[apply](state));
 }
 
-/** Asks a new question; the browser's back button returns to the one before. */
-async function ask(changes, isNew = true) {
+/** Asks a new question, of a blank text where it is asked; the browser's back button returns to the one before. */
+async function ask(changes, isNew = true, isAsked = Boolean(file)) {
   state = { ...state, ...changes };
   if (isNew && hashOf(state) !== location.hash) history.pushState(null, "", hashOf(state));
   fillForm();
   part("errors").replaceChildren();
   part("results").replaceChildren();
   results = [];
-  if (!state.text.trim()) return;
+  if (!state.text.trim() && !isAsked) return;
   const force = (prefix, prefix_of = "") => ask({ prefix, prefix_of, target: "", hypothesis: 1 });
-  const asked = (results = chosen().map((model) => new Result(model, { set, force })));
+  const asked = (results = chosen().map((model) => new Result(model, { set, force, file })));
   part("results").append(...asked.map((result) => result.element));
   part("status").textContent = "Asking the model …";
   const { problem } = models.find(({ name }) => name === state.prefix_of) ?? {};
@@ -71,10 +84,29 @@ function chooseModels() {
   ask({ models: boxes.filter((box) => box.checked).map((box) => box.value), layer: 0, heads: null });
 }
 
-part("question").addEventListener("submit", (event) => {
+part("question").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const [text, second, target, beam] = ["text", "second", "target", "beam"].map((id) => part(id).value);
-  ask({ text, second, target, beam: Number(beam), prefix: [], prefix_of: "", hypothesis: 1 });
+  const [text, second, target] = ["text", "second", "target"].map((id) => (part(id).closest("[hidden]") ? "" : part(id).value));
+  const [beam, seed] = ["beam", "seed"].map((id) => Number(part(id).value));
+  const [given] = part("file-field").hidden ? [] : part("file").files;
+  try {
+    file = given ? await fileOf(given, LONGEST_FILE) : null;
+  } catch (error) {
+    part("results").replaceChildren();
+    part("errors").replaceChildren(alertOf(error.message));
+    return;
+  }
+  const changes = { text: file ? "" : text, second, target, beam, seed, prefix: [], prefix_of: "", hypothesis: 1 };
+  ask(changes, true, true);
+});
+
+part("file").addEventListener("change", () => {
+  part("no-file").hidden = !part("file").files.length;
+});
+
+part("no-file").addEventListener("click", () => {
+  part("file").value = "";
+  part("no-file").hidden = true;
 });
 
 for (const id of ["text", "second", "target"]) {

@@ -5,18 +5,22 @@ import { BeamTree } from "./beam_tree.js";
 import { downloads } from "./download.js";
 import { alertOf, html, scrolling } from "./elements.js";
 import { Explorer } from "./explorer.js";
+import { MOST_TOKENS } from "./facts.js";
 import { cellNote, heatMaps } from "./heat_maps.js";
 import { drawable, percent } from "./labels.js";
+import { AttentionMap, Patterns } from "./long_attention.js";
+import { Output, pictureEnding } from "./media.js";
 import { PonderBars } from "./ponder.js";
 import { TokenStrip } from "./tokens.js";
 
 export class Result {
   /**
    * `model`: one of those that the server lists; `set`: function of changes of the page's state; `force`: function of the
-   * ids with which an output has to begin, and the model whose ids they are.
+   * ids with which an output has to begin, and the model whose ids they are; `file`: {name, data} in place of the text, or
+   * null.
    */
-  constructor(model, { set, force }) {
-    Object.assign(this, { model, set, force, explorer: null, answer: null });
+  constructor(model, { set, force, file }) {
+    Object.assign(this, { model, set, force, file, explorer: null, answer: null, pictures: null });
     this.output = html("div");
     this.details = html("div");
     const { name, parameters, notice } = model;
@@ -35,14 +39,15 @@ export class Result {
   /** Asks the server, and shows what it answers. */
   async load(state) {
     const second = this.model.inputs.length > 1 ? { second: state.second } : {};
-    this.question = { text: state.text, ...second, model: this.model.name };
+    this.question = { ...(this.file ? { file: this.file } : { text: state.text }), ...second, model: this.model.name };
     try {
       const [first] = this.model.calls; // translate, generate or predict
       if (first === "predict") this.answer = await call(first, this.question);
       else if (state.target.trim()) await this.#score(state.target);
       else {
         const forced = state.prefix.length ? { prefix: state.prefix } : {};
-        this.search = { ...this.question, ...forced, beam_size: state.beam };
+        const sampled = this.model.samples ? { seed: state.seed } : {};
+        this.search = { ...this.question, ...forced, ...sampled, beam_size: state.beam };
         this.answer = await call(first, this.search);
       }
       await this.show(state);
@@ -71,13 +76,15 @@ export class Result {
     }
     const chosen = hypotheses[state.hypothesis - 1] ?? hypotheses[0];
     const isContinuation = this.model.calls[0] === "generate";
-    const prompt = isContinuation ? html("span", { class: "prompt" }, drawable(this.question.text, Infinity)) : null;
+    if (pictureEnding(this.model)) await this.#draw();
+    const prompt = isContinuation ? html("span", { class: "prompt" }, drawable(this.question.text ?? "", Infinity)) : null;
     const text = html("bdi", {}, prompt, drawable(chosen.text, Infinity) || "(blank)");
     this.output.replaceChildren(
-      html("p", { class: "translation", dir: "auto" }, text),
+      this.pictures ? "" : html("p", { class: "translation", dir: "auto" }, text),
       warning,
       this.search ? this.#nBest(chosen) : html("p", {}, `Log-probability of the given target: ${chosen.score.toFixed(3)} nats.`),
       this.search?.prefix ? this.#forced(this.search.prefix, chosen) : "",
+      Object.keys(this.model.writes).length ? this.#outputOf(chosen).controls(`output ${hypotheses.indexOf(chosen) + 1}`) : "",
     );
     await this.#explain(state, chosen);
   }
@@ -85,6 +92,21 @@ export class Result {
   /** Applies a change of what is seen of the attention. */
   update(state) {
     this.explorer?.update(state);
+  }
+
+  #outputOf({ tokens }) {
+    return new Output(this.model.writes, this.question, tokens.map(({ id }) => id));
+  }
+
+  /** Makes the pictures of all outputs, and of what was given in a file. */
+  async #draw() {
+    if (this.pictures) return;
+    const pictures = [];
+    for (const [at, one] of this.answer.hypotheses.entries()) {
+      pictures.push(await this.#outputOf(one).picture(`Output ${at + 1}`));
+    }
+    this.given = this.file && (await this.#outputOf({ tokens: [] }).picture(`Given: ${drawable(this.file.name)}`));
+    this.pictures = pictures;
   }
 
   async #score(target) {
@@ -112,27 +134,33 @@ export class Result {
   }
 
   #nBest(chosen) {
-    const items = this.answer.hypotheses.map((one, at) =>
-      html(
+    const items = this.answer.hypotheses.map((one, at) => {
+      const cut = one.ended || this.pictures ? null : html("span", { class: "muted" }, " (cut at the longest output)");
+      const shown = this.pictures ? `Output ${at + 1}` : drawable(one.text, Infinity) || "(blank)";
+      return html(
         "li",
         {},
+        this.pictures?.[at] ?? null,
         html(
           "button",
           {
             type: "button", class: "hypothesis", "aria-pressed": one === chosen,
             click: () => this.set({ hypothesis: at + 1 }),
           },
-          html("bdi", { dir: "auto" }, drawable(one.text, Infinity) || "(blank)"),
-          one.ended ? null : html("span", { class: "muted" }, " (cut at the longest output)"),
+          html("bdi", { dir: "auto" }, shown),
+          cut,
         ),
         html("span", { class: "number" }, one.score.toFixed(4)),
-      ),
-    );
+      );
+    });
+    const words = "A dashed frame or a line shows where it ends in the outputs.";
+    const given = this.given && html("div", {}, html("h3", {}, "Given"), html("p", { class: "muted" }, words), this.given);
     return html(
       "section",
       {},
-      html("h3", {}, "Hypotheses and their scores"),
-      html("ol", { class: "hypotheses" }, ...items),
+      given || null,
+      html("h3", {}, this.model.samples ? "Samples and their scores" : "Hypotheses and their scores"),
+      html("ol", { class: this.pictures ? "hypotheses gallery" : "hypotheses" }, ...items),
       downloads("output", null, () => ({ ...this.search, ...this.answer })),
     );
   }
@@ -155,21 +183,31 @@ export class Result {
     if (chosen && !chosen.tokens.length) return;
     const place = html("div");
     this.details.append(place);
-    const target = chosen ? { target: chosen.tokens.map(({ id }) => id) } : {};
+    const ids = chosen?.tokens.map(({ id }) => id);
+    const read = this.answer.prompt_tokens?.length ?? 0; // a language model's row is its prompt and its output
     const asked = [];
-    if (chosen) asked.push(this.#tokens(chosen, target, place));
-    if (this.model.attention) asked.push(this.#attention(state, target, place));
+    if (chosen) asked.push(this.#tokens(chosen, ids, place));
+    if (this.model.attention && read + (ids?.length ?? 0) <= MOST_TOKENS) {
+      asked.push(this.#attention(state, chosen ? { target: ids } : {}, place));
+    }
     const failed = (await Promise.allSettled(asked)).filter(({ reason }) => reason);
     place.append(...[...new Set(failed.map(({ reason }) => reason.message))].map(alertOf));
     if (chosen && this.model.calls.includes("ponder")) place.append(new PonderBars(this.question, chosen.tokens).element);
-    if (this.search) place.append(new BeamTree(this.search, state.tree, this.set).element);
+    if (this.model.calls.includes("attention_map")) place.append(new AttentionMap(this.question, ids).element);
+    if (this.model.calls.includes("patterns")) place.append(new Patterns(this.model.name).element);
+    if (this.search && !this.model.samples) place.append(new BeamTree(this.search, state.tree, this.set).element);
   }
 
-  async #tokens(chosen, target, place) {
-    const strip = new TokenStrip(chosen.tokens, (prefix) => this.force(prefix, this.model.name));
+  /** The API scores so many tokens of an output; of a longer one, the first. */
+  async #tokens(chosen, ids, place) {
+    const strip = new TokenStrip(chosen.tokens.slice(0, MOST_TOKENS), (prefix) => this.force(prefix, this.model.name));
     place.append(strip.element);
-    const given = !this.search;
-    strip.setSteps(given ? chosen.tokens : (await call("steps", { ...this.question, ...target, top: 10 })).steps);
+    if (ids.length > MOST_TOKENS) {
+      strip.element.append(html("p", { class: "muted" }, `The first ${MOST_TOKENS} of ${ids.length} tokens.`));
+    }
+    if (!this.search) return strip.setSteps(chosen.tokens);
+    const request = { ...this.question, target: ids.slice(0, MOST_TOKENS), top: 10 };
+    strip.setSteps((await call("steps", request)).steps);
   }
 
   async #attention(state, target, place) {
@@ -190,7 +228,7 @@ export class Result {
     const rows = queries.map((_, query) => keys.map((_, key) => mean(query, key)));
     const title = `Cross-attention, layer ${layer} of ${weights.length}, mean over heads`;
     const matrices = [{ head: 1, name: "output by source", rows }];
-    const picture = heatMaps({ queries, keys, title, room: 0, matrices });
+    const picture = heatMaps({ kind: "memory", queries, keys, title, room: 0, matrices });
     const note = html("p", { class: "note" });
     picture.addEventListener("pointerover", (event) => {
       note.textContent = drawable(cellNote(event.target, queries, keys), 80);

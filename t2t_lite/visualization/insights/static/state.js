@@ -6,6 +6,7 @@ const DEFAULTS = {
   target: "",
   models: [], // names; none: the first
   beam: 4,
+  seed: 0, // of samples
   prefix: [], // ids with which the output has to begin
   prefix_of: "", // the name of the model whose ids they are
   hypothesis: 1,

@@ -1,0 +1,96 @@
+"""Files beside lines of text: what a request gives to the problem's readers, and what its writers make of an output."""
+
+import base64
+import binascii
+import mimetypes
+import os
+import tempfile
+
+from t2t_lite import files
+from t2t_lite.errors import UserError, counted, printable
+
+FILE = {"name": str, "data": str}  # of a request: a name whose ending says what it is, and base64
+LONGEST_FILE = 150_000  # bytes, so that base64 fits into a request
+MOST_GIVEN = 4096  # ids of a file; all scores of as many are made at once
+
+
+def endings_read(problem):
+    """Returns the endings of files that can be given, list of str; `problem` may be None."""
+    return [] if problem is None else sorted(problem.readers)
+
+
+def types_written(problem):
+    """Returns {ending: media type} of the files that can be made of an output, one ending of each writer."""
+    writers = {} if problem is None else problem.writers
+    endings = {write: ending for ending, write in reversed(writers.items())}
+    types = {ending: mimetypes.guess_type(f"output.{ending}")[0] for ending in reversed(endings.values())}
+    return {ending: kind or "application/octet-stream" for ending, kind in types.items()}
+
+
+def read_file(problem, encoders, file):
+    """Returns what a file asks for, a text or a list of ids.
+
+    Args:
+        problem: Problem, or None.
+        encoders: {feature: encoder}.
+        file: `FILE`.
+
+    Raises:
+        UserError: the problem reads no such file, its data are damaged or too long, or it holds several inputs.
+    """
+    name = printable(file["name"])[-80:]
+    ending, known = _ending(name), endings_read(problem)
+    if ending not in known:
+        expected = f"Expected a name that ends in .{', .'.join(known)}." if known else "This model reads text alone."
+        raise UserError(f"{name}: is no file for this model. {expected}")
+    try:
+        data = base64.b64decode(file["data"], validate=True)
+    except (binascii.Error, ValueError):
+        raise UserError(f"{name}: its data are not in base64.") from None
+    if len(data) > LONGEST_FILE:
+        raise UserError(f"{name}: {len(data):,} bytes. Expected at most {LONGEST_FILE:,}.")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, f"given.{ending}")
+        files.write_bytes(path, data)
+        try:
+            found = problem.readers[ending](path, encoders)
+        except UserError as error:
+            raise UserError(str(error).replace(path, name)) from None
+    if len(found) != 1:
+        raise UserError(f"{name}: holds {counted(len(found), 'input')}. Expected one.")
+    given = found[0]
+    if not isinstance(given, str) and len(given) > MOST_GIVEN:
+        raise UserError(f"{name}: {len(given):,} ids. Expected at most {MOST_GIVEN:,}: shorten it.")
+    return given
+
+
+def write_files(problem, encoders, ending, given, ids):
+    """Returns the files of one output that have an ending, a list of {"name", "type", "data" in base64}.
+
+    Args:
+        problem, encoders: as of `read_file`.
+        ending: str, one of `types_written`.
+        given: str or list of int, what the output answers.
+        ids: list of int, the output.
+
+    Raises:
+        UserError: the problem writes no such file, or its writer refuses.
+    """
+    types = types_written(problem)
+    if ending not in types:
+        raise UserError(f"ending={ending[:80]!r}: is not written. Expected one of {', '.join(types) or 'none'}.")
+    found = problem.writers[ending](f"output.{ending}", [(given, [ids])], encoders)
+    return [
+        {"name": os.path.basename(path), "type": types[ending], "data": base64.b64encode(content).decode()}
+        for path, content in found.items()
+        if _ending(path) == ending
+    ]
+
+
+def picture_file(name, picture):
+    """Returns a `Drawing` or `Plot` as a PNG, as `write_files` does."""
+    return {"name": f"{name}.png", "type": "image/png", "data": base64.b64encode(picture.content("png")).decode()}
+
+
+def _ending(name):
+    return os.path.splitext(name)[1].removeprefix(".").lower()
