@@ -55,6 +55,17 @@ def test_roles(folder, call_command):
     assert (folder / "roles.pdf").read_bytes()[:5] == b"%PDF-"
 
 
+@pytest.mark.slow
+def test_patterns_and_maps(folder, call_command):
+    result = call_command(COMMAND, "--output_dir=run", "--patterns", "--length=9")
+    assert (result.status, result.stdout) == (0, "patterns.svg\n"), result.stderr
+    assert b"<svg" in (folder / "patterns.svg").read_bytes()
+    flags = [TEXT, "--target=das rote Haus", "--kind=decoder", "--view=map", "--output=map.png"]
+    result = call_command(COMMAND, "--output_dir=run", *flags)
+    assert (result.status, result.stdout) == (0, "map.png\n"), result.stderr
+    assert (folder / "map.png").read_bytes()[:4] == b"\x89PNG"
+
+
 MISTAKES = {
     "nothing to draw": (["--output_dir=run"], ["--text", "--roles"]),
     "both": (["--output_dir=run", TEXT, "--roles=text"], ["either --text"]),
@@ -62,6 +73,8 @@ MISTAKES = {
         ["--output_dir=run", "--roles=text", "--layer=1"],
         ["not with --roles, only with --text"],
     ),
+    "a length of a text": (["--output_dir=run", TEXT, "--length=9"], ["not with --text, only with --patterns"]),
+    "both of patterns": (["--output_dir=run", TEXT, "--patterns"], ["or --patterns"]),
     "no run": ([TEXT], ["--output_dir"]),
     "no checkpoint": (["--output_dir=empty", TEXT], ["empty", "no checkpoint"]),
     "layer": (["--output_dir=run", TEXT, "--layer=3"], ["layer=3", "2 layers"]),
@@ -85,6 +98,7 @@ MISTAKES = {
     "nothing to draw",
     "both",
     "a flag of the other",
+    "a length of a text",
     "no run",
     "no checkpoint",
     "no number",
