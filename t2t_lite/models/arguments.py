@@ -56,12 +56,16 @@ def constructor_arguments(hparams, model_class):
 
 
 def settings_without_effect(model_class):
-    """Returns the set of hyperparameters for arguments that a model's constructor does not have, as in `HParams`."""
+    """Returns the set of hyperparameters that a model does not read: see `SequenceModel.IDLE`.
+
+    They are those for arguments that its constructor does not have, as in `HParams`, and those that it names.
+    """
     accepted, used, settings = constructor_parameters(model_class), set(), model_settings(model_class)
+    idle = {*getattr(model_class, "IDLE", ())}
     for name, setting in settings.items():
-        if not setting.argument or setting.argument.partition(".")[0] in accepted:
+        if name not in idle and (not setting.argument or setting.argument.partition(".")[0] in accepted):
             used |= {name, setting.zero, setting.per}
-    return set(settings) - used
+    return set(settings) - (used - idle)
 
 
 def hparam_of(argument, model_class):

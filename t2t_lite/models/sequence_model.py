@@ -40,6 +40,8 @@ class SequenceModel(Layer, keras.Model):
     Attributes:
         HPARAMS: dict of the settings that only this model has, {name: `t2t_lite.ranges.setting(…)`}; its sets add them
             by `HParams.of_model`.
+        IDLE: names of hyperparameters that mean something to a base and nothing to this model: refused where a user
+            sets them.
         features: {feature: rank} of the dict: 2 for [B, length], 1 for [B]. A subclass may have others.
         vocab_size, target_vocab_size: int, ids of the inputs and of the targets, which a subclass sets.
         config: dict of the constructor's arguments, of which hyperparameters can be made; None: they can't.
@@ -48,6 +50,7 @@ class SequenceModel(Layer, keras.Model):
         context_length: int, positions before a row's own that each layer sees in training, by a state.
     """
 
+    IDLE = ()
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     config = None
     predicted_share = 1.0

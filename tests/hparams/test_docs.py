@@ -3,6 +3,8 @@
 import pathlib
 import re
 import runpy
+import subprocess
+import sys
 
 import pytest
 
@@ -34,6 +36,15 @@ def test_the_tables_have_every_set():
     tables = "".join(map(section, re.findall(r"^## (All sets|Sets of .*)$", PAGE, re.MULTILINE)))
     named = re.findall(r"^\| `(\w+)` \|", tables, re.MULTILINE)
     assert sorted(named) == [n for n in registry.list_hparams() if n.startswith(_BUILT_IN)]
+
+
+def test_sets_are_made_without_keras_and_tensorflow():
+    """Nor do they import their models: `HParams.of_model` adds what these declare."""
+    code = (
+        "import sys; from t2t_lite import registry; sets = [registry.hparams(n) for n in registry.list_hparams()]; "
+        "assert len(sets) > 60 and not {'tensorflow', 'keras'} & {*sys.modules}"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
 @pytest.mark.parametrize("column", [0, 2], ids=["tensor2tensor", "here"])

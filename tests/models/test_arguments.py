@@ -114,6 +114,17 @@ def test_a_setting_of_the_models_own_family_is_taken():
     assert run_hparams({}, "transformer_tiny", changes, model="transformer").num_decoder_layers == 2
 
 
+def test_a_setting_that_a_subclass_makes_idle_is_refused():
+    class OneDepth(Transformer):
+        IDLE = ("num_encoder_layers", "relu_dropout")
+
+    OneDepth.check_has(["num_hidden_layers", "num_decoder_layers", "filter_size"])
+    for name in OneDepth.IDLE:
+        Transformer.check_has([name])
+        with pytest.raises(UserError, match=f"{name} means nothing to the model OneDepth"):
+            OneDepth.check_has([name])
+
+
 def test_a_models_setting_cannot_have_the_name_of_a_common_one():
     class Twice(OwnModel):
         HPARAMS = OwnModel.HPARAMS | {"num_heads": OwnModel.HPARAMS["window"]}
