@@ -107,7 +107,10 @@ class MixtureOfExperts(Layer):
         self.supports_masking = True
 
     def build(self, input_shape):
-        """Creates the gates' two matrices, and of each expert those of `FeedForward`, in tensors of all experts."""
+        """Creates the gates' two matrices, and the weights of `FeedForward` for each expert.
+
+        All experts' are in one weight, of as many axes as one's: optimizers tell by these what a bias is.
+        """
         hidden_size = input_shape[-1]
         for name in ("gate", "noise"):
             shape = (hidden_size, self.num_experts)
@@ -124,17 +127,20 @@ class MixtureOfExperts(Layer):
         self.freeze_new_parts()
 
     def _add_of_all(self, name, shape, initializer):
-        """Makes a weight of all experts, whose initial values are each expert's own."""
+        """Makes a weight of all experts, one behind the other, whose initial values are each expert's own."""
 
-        def values(shape, dtype=None):
-            made = (keras.initializers.get(own_initializer(initializer)) for _ in range(shape[0]))
-            return ops.stack([initial(shape[1:], dtype=dtype) for initial in made])
+        def values(_, dtype=None):
+            made = (keras.initializers.get(own_initializer(initializer)) for _ in range(self.num_experts))
+            return ops.concatenate([initial(shape, dtype=dtype) for initial in made], axis=0)
 
-        setattr(self, name, self.add_weight(name=name, shape=(self.num_experts, *shape), initializer=values))
+        weight = self.add_weight(name=name, shape=(self.num_experts * shape[0], *shape[1:]), initializer=values)
+        setattr(self, name, weight)
 
     def weights_of_all(self):
-        """Returns {name: weight [num_experts, …]} of the experts."""
-        return {f"{part}_{kind}": getattr(self, f"{part}_{kind}") for part in self.parts for kind in ("kernel", "bias")}
+        """Returns {name: tensor [num_experts, …]} of the experts."""
+        names = (f"{part}_{kind}" for part in self.parts for kind in ("kernel", "bias"))
+        tensors = {name: ops.convert_to_tensor(getattr(self, name)) for name in names}
+        return {name: ops.reshape(x, (self.num_experts, -1, *x.shape[1:])) for name, x in tensors.items()}
 
     def flops(self, length):
         """Returns the operations of one position: the gates' and those of `k` experts."""
@@ -259,7 +265,7 @@ def _chosen(layer, x, gates, experts, kept):
         return tf.split(tf.gather(values, rows), sizes, num=layer.num_experts)
 
     inputs, kept = of_each(x), [None] * layer.num_experts if kept is None else of_each(kept)
-    weights = {name: tf.unstack(ops.convert_to_tensor(weight)) for name, weight in layer.weights_of_all().items()}
+    weights = {name: tf.unstack(weight) for name, weight in layer.weights_of_all().items()}
     outputs = [
         layer.expert(inputs[i], kept[i], {name: values[i] for name, values in weights.items()})
         for i in range(layer.num_experts)

@@ -39,7 +39,7 @@ def _made_once(make):
 
 
 @_made_once
-def make_run(folder, steps=(100,), seed=0, vocab_size=330, **hparams):
+def make_run(folder, steps=(100,), seed=0, vocab_size=330, model="transformer", **hparams):
     """Writes data into <folder>/data and a run with one checkpoint a step into <folder>/run; returns the latter."""
     (folder / "data").mkdir(parents=True)
     texts = {}
@@ -49,7 +49,7 @@ def make_run(folder, steps=(100,), seed=0, vocab_size=330, **hparams):
     files = [str(path) for path in texts.values()]
     problem = registry.problem("translate_own")
     problem.configure(train_files=files, dev_files=files, vocab_size=vocab_size)
-    return make_problem_run(problem, "transformer", folder, steps, seed, **hparams)
+    return make_problem_run(problem, model, folder, steps, seed, **hparams)
 
 
 @_made_once

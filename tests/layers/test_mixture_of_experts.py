@@ -17,9 +17,9 @@ def mixture(num_experts=4, k=2, **options):
     rng = np.random.default_rng(3)
     for kernel in (layer.gate_kernel, layer.noise_kernel):
         kernel.assign(rng.normal(size=kernel.shape))
-    for name, weight in layer.weights_of_all().items():
-        if name.endswith("bias"):
-            weight.assign(rng.normal(size=weight.shape))
+    for part in layer.parts:
+        bias = getattr(layer, f"{part}_bias")
+        bias.assign(rng.normal(size=bias.shape))
     return layer
 
 
@@ -65,7 +65,7 @@ def test_it_is_the_dense_sum_with_gates(num_experts, k, activation):
 def test_experts_begin_with_values_of_their_own():
     layer = layers.MixtureOfExperts(16, 3)
     layer.build(X.shape)
-    kernel = array(layer.inner_kernel)
+    kernel = array(layer.weights_of_all()["inner_kernel"])
     assert np.abs(kernel[0] - kernel[1]).max() > 0.1 and np.abs(kernel).max() <= np.sqrt(6 / (8 + 16))  # Glorot's bound
     assert not array(layer.gate_kernel).any() and not array(layer.noise_kernel).any()
 
