@@ -299,8 +299,12 @@ class SequenceModel(Layer, keras.Model):
         return model
 
     @classmethod
-    def check_has(cls, names) -> None:
+    def check_has(cls, names, hparams: HParams | None = None) -> None:
         """Checks that hyperparameters mean something to this model; one with a `from_hparams` of its own reads any.
+
+        Args:
+            names: iterable of str.
+            hparams: HParams with all values, for models whose settings depend on one another; None: not known.
 
         Raises:
             UserError: one is of another model.

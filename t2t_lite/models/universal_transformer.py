@@ -21,6 +21,11 @@ from t2t_lite.ranges import setting
 from t2t_lite.registry import register_model
 
 _NO_SETTINGS = ("num_hidden_layers", "num_encoder_layers", "num_decoder_layers")
+# Settings without effect with one kind of recurrence.
+_OF_THE_OTHER = {
+    "act": ("num_rec_steps",),
+    "basic": ("act_type", "act_max_steps", "act_epsilon", "act_halting_bias_init", "act_loss_weight"),
+}
 
 
 @register_model("universal_transformer")
@@ -104,20 +109,24 @@ class UniversalTransformer(Transformer):
         position = self.config["position"]
         if self.config["add_position_timing_signal"] and POSITIONS[position].embedding is not None:
             raise ValueError(
-                "`position` must be none or rotary where add_position_timing_signal adds positions before each step: "
-                f"received position={position!r}."
+                "`position` (the hyperparameter pos) must be none or rotary where add_position_timing_signal adds "
+                f"positions before each step: received position={position!r}."
             )
         self.make_parts()
 
     @classmethod
-    def check_has(cls, names):
+    def check_has(cls, names, hparams=None):
         """Checks that hyperparameters mean something to this model: see `SequenceModel.check_has`."""
+        names = list(names)
         if found := [name for name in names if name in _NO_SETTINGS]:
             raise UserError(
                 f"{found[0]} means nothing to the model {cls.__name__}. Expected num_rec_steps, or with "
                 "recurrence_type=act act_max_steps, and num_inrecurrence_layers for the layers of a step."
             )
-        super().check_has(names)
+        super().check_has(names, hparams)
+        kind = hparams and hparams.get("recurrence_type", "basic")
+        if found := [name for name in names if kind and name in _OF_THE_OTHER[kind]]:
+            raise UserError(f"{found[0]} means nothing with recurrence_type={kind}. Leave it out.")
 
     def ponder_steps(self, inputs):
         """Returns in how many steps each position was running, in one teacher-forced pass without dropout.

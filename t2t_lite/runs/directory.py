@@ -106,7 +106,7 @@ def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_see
         hparams = registry.hparams(hparams_set).of_model(model_class).parse(changes)
     else:
         hparams = parse_changes(hparams_of(earlier), changes)
-    check_meaning(parse_assignments(changes, "--hparams"), model_class, "--hparams")
+    check_meaning(parse_assignments(changes, "--hparams"), model_class, "--hparams", hparams)
     if random_seed is not None:
         hparams.random_seed = random_seed
     if mixed_precision:
@@ -118,11 +118,14 @@ def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_see
     return hparams
 
 
-def check_meaning(names, model_class, where):
-    """Raises `UserError`, which names `where`, if one of these names is not a hyperparameter of a model."""
+def check_meaning(names, model_class, where, hparams=None):
+    """Raises `UserError`, which names `where`, if one of these names is not a hyperparameter of a model.
+
+    With `hparams`, all values, nor may it be one that these leave without effect: see `SequenceModel.check_has`.
+    """
     if issubclass(model_class, SequenceModel):
         with located(where):
-            model_class.check_has(names)
+            model_class.check_has(names, hparams)
 
 
 def parse_changes(hparams, changes):

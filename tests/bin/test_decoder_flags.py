@@ -80,6 +80,7 @@ def test_where_the_input_goes(given, flags, way):
         ),
         (["--problem=translate_own", "--data_dir=.", "--decode_to_file=-"], "--decode_to_file=-: outputs of records"),
         (["--decode_interactive", "--alignments_file=links"], "--alignments_file: not with --decode_interactive"),
+        (["--decode_interactive", "--ponder_file=steps"], "--ponder_file: not with --decode_interactive"),
         (["--decode_interactive", "--decode_to_file=out"], "--decode_to_file: not with --decode_interactive"),
         (["--decode_from_file=-", "--prefix_file=in"], "--prefix_file: not with standard input"),
         (["--decode_from_file=in", "--decode_to_file=o.gz"], "pack it: --decode_to_file=- | gzip > o.gz"),
@@ -129,7 +130,7 @@ def test_parts_are_by_flags_or_by_settings(given):
 
 PLAIN = {
     "long_input": None, "split_sentences": None, "utility": None, "tokenize": None, "as_json": False,
-    "alignments": False,
+    "alignments": False, "ponders": False,
 }  # fmt: skip
 
 

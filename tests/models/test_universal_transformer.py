@@ -192,6 +192,13 @@ def test_settings_without_meaning_are_refused():
     for name in ("num_hidden_layers", "num_encoder_layers", "num_decoder_layers"):
         with pytest.raises(UserError, match=f"{name} means nothing to .* Expected num_rec_steps"):
             UniversalTransformer.check_has([name])
-    UniversalTransformer.check_has(["num_rec_steps", "hidden_size"])
-    with pytest.raises(UserError, match="`position` must be none or rotary"):
+    UniversalTransformer.check_has(["num_rec_steps", "act_epsilon", "hidden_size"])
+    for name, kind in (("num_rec_steps", "act"), ("act_max_steps", "basic"), ("act_loss_weight", "basic")):
+        hparams = registry.hparams("universal_transformer_tiny").of_model(UniversalTransformer)
+        hparams.recurrence_type = kind
+        with pytest.raises(UserError, match=f"{name} means nothing with recurrence_type={kind}"):
+            UniversalTransformer.check_has(["hidden_size", name], hparams)
+        hparams.recurrence_type = {"act": "basic", "basic": "act"}[kind]
+        UniversalTransformer.check_has(["hidden_size", name], hparams)
+    with pytest.raises(UserError, match="must be none or rotary where add_position"):
         UniversalTransformer.from_hparams(registry.hparams("transformer_tiny"), VOCAB)
