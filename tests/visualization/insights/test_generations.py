@@ -41,7 +41,9 @@ def ask(client):
 
 def test_what_is_said_of_it(client):
     (model,) = client.get("/api/models").json
-    assert (model["task"], model["calls"]) == ("language_model", ["generate", "beam", "steps", "attention"])
+    assert model["task"] == "language_model"
+    assert model["calls"] == ["generate", "beam", "steps", "attention", "attention_map"]
+    assert (model["reads"], model["writes"], model["samples"]) == ([], {}, False)
     assert model["attention"] == {"decoder": [2]}
 
 
@@ -119,7 +121,11 @@ def test_the_longest_prompt_leaves_room_for_one_id(ask, generator):
         ("beam", {"text": "a", "sampling": True}, "'sampling': is not known"),
         ("steps", {"text": "a", "target": ""}, "target: 0 tokens"),
         ("attention", {"text": ""}, "text: is blank"),
-        ("translate", {"text": "a"}, "lm: cannot translate. Expected one of generate, beam, steps, attention."),
+        (
+            "translate",
+            {"text": "a"},
+            "lm: cannot translate. Expected one of generate, beam, steps, attention",
+        ),
     ],
 )
 def test_mistakes(ask, call, request_, words):
