@@ -112,7 +112,7 @@ def test_standard_input_line_by_line(call_command, made, source, tmp_path):
     assert "standard input, line 7: byte 0xff" in errors.decode() and "1 line skipped" in errors.decode()
 
 
-def test_interactive(call_command, standard_input, made):
+def test_interactive(call_command, loaded, standard_input, made):
     standard_input(b"the red house.\n\ndl=zero\ndl=0\nthe red house.\nq\nnever read\n")
     result = call_command("t2t-decoder", f"--output_dir={made}", "--decode_interactive")
     assert result.status == 0

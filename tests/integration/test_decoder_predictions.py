@@ -117,7 +117,7 @@ def table(text):
     return [row[0] for row in rows], [float(row[1]) for row in rows]
 
 
-@pytest.mark.few("tag_own", "qa_own")
+@pytest.mark.few("tag_own")
 @pytest.mark.slow
 def test_a_file_and_standard_input_give_what_predictor_says(decode, call_command, standard_input, runs, name, tmp_path):
     assert decode(name, "--decode_to_file=out").stderr.endswith("written: out\n")
@@ -202,9 +202,10 @@ def test_a_command_that_was_stopped_goes_on_and_ends_in_the_same_bytes(decode, l
 
 
 @pytest.mark.slow
-def test_devices_and_shards_share_the_lines(decode, tmp_path):
-    decode("classify_pair_own", "--decode_to_file=one")
+def test_devices_and_shards_share_the_lines(decode, loaded, tmp_path):
     assert "2 logical CPU replicas" in decode("classify_pair_own", "--logical_cpus=2", "--decode_to_file=two").stderr
+    loaded("classify_pair_own")
+    decode("classify_pair_own", "--decode_to_file=one")
     for number in (0, 1):
         decode("classify_pair_own", "--decode_shards=2", f"--worker_id={number}", "--decode_to_file=part")
     (tmp_path / "parts").write_text("".join((tmp_path / f"part00{number}").read_text() for number in (0, 1)))
@@ -214,7 +215,8 @@ def test_devices_and_shards_share_the_lines(decode, tmp_path):
 
 
 @pytest.mark.slow
-def test_json_has_all_probabilities(decode, runs):
+def test_json_has_all_probabilities(decode, loaded, runs):
+    loaded("classify_own")
     rows = list(
         map(json.loads, decode("classify_own", "--decode_to_file=-", "--n_best_format=json").stdout.split("\n")[:-1])
     )
@@ -225,13 +227,15 @@ def test_json_has_all_probabilities(decode, runs):
     assert rows[0]["probabilities"] == pytest.approx(expected.probabilities, abs=1e-6)
 
 
-def test_the_output_has_tensor2tensor_s_name(decode, tmp_path):
+def test_the_output_has_tensor2tensor_s_name(decode, loaded, tmp_path):
+    loaded("classify_own")
     decode("classify_own")
     assert (tmp_path / "in.transformer_encoder.bert_tiny.classify_own.decodes").exists()
 
 
 @pytest.mark.slow
-def test_shards_of_one_file_of_questions_have_its_features(decode, runs, tmp_path):
+def test_shards_of_one_file_of_questions_have_its_features(decode, loaded, runs, tmp_path):
+    loaded("qa_own")
     questions = {"1": "Which house?", "2": "Was it new?", "3": "?"}
     (tmp_path / "in.json").write_text(squad(questions))
     expected = runs("qa_own")[1].features([(text, CONTEXT) for text in questions.values()])
@@ -246,7 +250,8 @@ def test_shards_of_one_file_of_questions_have_its_features(decode, runs, tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pooling", ["mean", None])
-def test_features_are_written_as_arrays(decode, runs, pooling, tmp_path, monkeypatch):
+def test_features_are_written_as_arrays(decode, loaded, runs, pooling, tmp_path):
+    loaded("classify_own")
     flags = ["--features_file=x.npz", "--features_layers=0,2", "--features_join=concat"]
     result = decode("classify_own", *flags, *[f"--features_pooling={pooling}"] * bool(pooling))
     assert result.status == 0 and "6 of 6" in result.stderr, result.stderr
@@ -260,8 +265,9 @@ def test_features_are_written_as_arrays(decode, runs, pooling, tmp_path, monkeyp
         np.testing.assert_allclose(found["features"], joined, atol=1e-5)
 
 
-def test_a_refused_line_is_no_empty_text(decode, tmp_path):
+def test_a_refused_line_is_no_empty_text(decode, loaded, tmp_path):
     """It has no label and no hidden states, which an empty text has."""
+    loaded("classify_own")
     (tmp_path / "bytes").write_bytes(b"the red house\n\xff\n\n")
     flags = ["--decode_from_file=bytes", "--on_error=skip"]
     result = decode("classify_own", *flags, "--n_best_format=json", "--decode_to_file=-")
@@ -283,7 +289,8 @@ def test_a_refused_line_is_no_empty_text(decode, tmp_path):
         ("masked_lm_own", "the house " * 20 + "[MASK]", ["in, line 7: it has", "reads 24"]),
     ],
 )
-def test_a_line_that_cannot_be_read(decode, assert_user_error, name, line, words, monkeypatch, tmp_path):
+def test_a_line_that_cannot_be_read(decode, loaded, assert_user_error, name, line, words, monkeypatch, tmp_path):
+    loaded(name)
     monkeypatch.setitem(LINES, name, [*LINES[name], line, LINES[name][0]])
     assert_user_error(decode(name, "--decode_to_file=out"), *words, "--on_error=skip")
     result = decode(name, "--decode_to_file=out", "--on_error=skip")
@@ -293,7 +300,8 @@ def test_a_line_that_cannot_be_read(decode, assert_user_error, name, line, words
 
 
 @pytest.mark.slow
-def test_long_lines_are_cut_and_told_or_refused(decode, assert_user_error, monkeypatch):
+def test_long_lines_are_cut_and_told_or_refused(decode, loaded, assert_user_error, monkeypatch):
+    loaded("classify_own")
     monkeypatch.setitem(LINES, "classify_own", ["a tree", "the red house " * 9])
     result = decode("classify_own", "--decode_to_file=-", "--decode_hparams=max_input_size=20")
     assert "in: cut off after 20 pieces: line 2" in result.stderr and result.stdout.count("\n") == 2
@@ -326,7 +334,8 @@ def test_records_are_refused(call_command, runs, assert_user_error, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_is_typed_is_answered(call_command, standard_input, runs):
+def test_what_is_typed_is_answered(call_command, loaded, standard_input, runs):
+    loaded("classify_own")
     folder, predictor = runs("classify_own")
     standard_input(b"the red house\nns=2\n\nq\n")
     result = call_command("t2t-decoder", f"--output_dir={folder}", "--decode_interactive")

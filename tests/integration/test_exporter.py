@@ -32,12 +32,22 @@ def test_exports_the_newest_checkpoint_with_its_settings(call_command, made, tmp
     assert found["truncated"].numpy().tolist() == [False, True]
 
 
-@pytest.mark.slow
+PAIRS = "\n".join(f"{at % 3}\t{text}\t{text[:9]}" for at, text in enumerate(SENTENCES))
+FEATURES = "--features_layers=0,2", "--features_join=sum", "--features_pooling=mean"
+
+
+def test_the_features_of_an_encoder_reach_the_export(call_command, tmp_path, monkeypatch):
+    given = []
+    monkeypatch.setattr(saved_model, "export_saved_model", lambda *_, **options: given.append(options) or "x")
+    run = make_encoder_run(tmp_path, "regress_pair_own", PAIRS)
+    assert call_command("t2t-exporter", f"--output_dir={run}", *FEATURES)[:2] == (0, "x\n")
+    assert given[0] | {"layers": (0, 2), "join": "sum", "pooling": "mean"} == given[0]
+
+
+@pytest.mark.long  # that they are what the model says is tested with the library
 def test_an_encoder_with_features(call_command, tmp_path):
-    lines = "\n".join(f"{at % 3}\t{text}\t{text[:9]}" for at, text in enumerate(SENTENCES))
-    run = make_encoder_run(tmp_path, "regress_pair_own", lines)
-    features = ["--features_layers=0,2", "--features_join=sum", "--features_pooling=mean"]
-    result = call_command("t2t-exporter", f"--output_dir={run}", "--export_dir=export", *features)
+    run = make_encoder_run(tmp_path, "regress_pair_own", PAIRS)
+    result = call_command("t2t-exporter", f"--output_dir={run}", "--export_dir=export", *FEATURES)
     assert (result.status, result.stdout) == (0, "export/1\n")
     pairs = [("the red house", "old"), ("is", "a green tree")]
     predictor = t2t_lite.load(str(tmp_path / "export"))

@@ -56,7 +56,7 @@ def test_exporter(made, call_command):
     assert [text.decode() for text in found] == [t.text for t in expected] and len({*found}) > 2
 
 
-@pytest.mark.slow
+@pytest.mark.long  # a story of what test_decoder, tests/runs and tests/training/test_warm_start.py hold
 def test_fine_tuning(made, call_command, tmp_path):
     lines = "".join(f"{' '.join(WORDS[i % 7 : i % 7 + 3])}\n" for i in range(40))
     for name in ("a.en", "a.de"):

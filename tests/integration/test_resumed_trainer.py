@@ -5,6 +5,7 @@ import json
 import pytest
 
 from t2t_lite import registry
+from tests.training.conftest import runs_on_the_same_records_share_their_streams  # noqa: F401  a fixture for all here
 from tests.training.runs import PROBLEM
 
 SMALL = "--model=runs_small"
