@@ -86,13 +86,13 @@ def test_a_score_a_token():
     assert score.per_token == 2.0
 
 
-def test_blanks_have_scores_too(run_dir):
-    scores = Translator.load(str(run_dir)).score(["", "a"], ["", " "])
+def test_blanks_have_scores_too(translator):
+    scores = translator.score(["", "a"], ["", " "])
     assert [len(score.token_log_probs) for score in scores] == [1, 1]  # that of EOS
 
 
-def test_what_cannot_be_scored(run_dir):
-    translator, done = Translator.load(str(run_dir)), []
+def test_what_cannot_be_scored(translator):
+    done = []
     with pytest.raises(UserError, match=r"sentence 2: the target has [0-9,]+ ids, EOS included; .* has 1,024"):
         translator.score(["a", "a"], ["a", "ab " * 2000])
     with pytest.raises(UserError, match="sentence 1: the text has"):

@@ -88,7 +88,7 @@ def searcher_of(model, **options):
     return searching.Searcher(model, **options)
 
 
-@pytest.mark.few("gpt2-False", "rotary-False", "own-False")
+@pytest.mark.few("gpt2-False", "rotary-False")
 @pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, True])
 def test_a_search_finds_for_a_prompt_alone_what_it_finds_in_a_batch(model, compile):
@@ -124,7 +124,7 @@ def test_a_later_id_changes_nothing_earlier(model):
     inputs = np.array([[9, 9, 4]], "int32")
     for given in (None, inputs):
         before = logits_of(model, targets, given)
-        for at in range(targets.shape[1]):
+        for at in (0, 1, 4, 7):
             changed = targets.copy()
             changed[0, at] = 3 if at else 4
             after = logits_of(model, changed, given)

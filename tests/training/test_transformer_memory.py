@@ -11,7 +11,7 @@ from tests.training.runs import assert_same, killed_after, log, state
 from tests.training.test_carried_state import PROBLEM, data, memory, remembering  # noqa: F401
 
 SETTINGS = (
-    "num_hidden_layers=2,hidden_size=8,filter_size=16,num_heads=2,batch_size=12,segment_length=4,memory_length=6,"
+    "num_hidden_layers=1,hidden_size=8,filter_size=16,num_heads=2,batch_size=12,segment_length=4,memory_length=6,"
     "layer_prepostprocess_dropout=0.2,learning_rate_schedule=constant,learning_rate_constant=0.01"
 )
 
@@ -30,12 +30,13 @@ def run(data, tmp_path_factory):  # noqa: F811
     return folder
 
 
+@pytest.mark.long  # test_carried_state.py has it for a smaller model
 def test_a_run_in_parts_is_bit_for_bit_the_run_in_one(data, run, tmp_path):  # noqa: F811
     killed_after(run, 4, tmp_path / "parts")
     xl(data, tmp_path / "parts").train(6)
     assert_same(state(tmp_path / "parts", 6), state(run, 6))
     assert_same(memory(tmp_path / "parts", 6), memory(run, 6))
-    assert sorted(value.shape for value in memory(run, 6).values()) == [(3, 6), (3, 6, 8), (3, 6, 8)]
+    assert sorted(value.shape for value in memory(run, 6).values()) == [(3, 6), (3, 6, 8)]
 
 
 def test_it_may_be_evaluated_with_a_longer_memory(data, run):  # noqa: F811

@@ -33,7 +33,7 @@ def rules_of(source, ngram_size, penalty, continues):
     return change
 
 
-@pytest.mark.few("1-graph-prompts", "3-graph-outputs", "3-xla-prompts")
+@pytest.mark.few("1-graph-prompts", "3-graph-outputs", "3-graph-prompts")
 @pytest.mark.slow
 @pytest.mark.parametrize("continues", [False, True], ids=["outputs", "prompts"])
 @pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])

@@ -55,7 +55,7 @@ def test_each_option_reaches_the_search(options):
 @pytest.mark.slow
 def test_sampling_shares_a_batch_with_fewer_sentences_the_more_it_draws(eager):
     """The cache grows with the samples."""
-    sources, sizes = sources_of(16, longest=5), []
+    sources, sizes = sources_of(16, longest=2), []
     for n_best in (1, 4, 8, 64):
         done = []
         options = SearchOptions(sampling=True, n_best=n_best, batch_size=8, extra_length=1)
@@ -85,7 +85,7 @@ def test_a_batch_that_fails_ends_the_search():
 
 @pytest.mark.slow
 def test_compiled_or_not_the_results_are_equal():
-    model, sources = ScriptedModel(spread=1.0, end_bias=-1.0), sources_of(9, longest=15)
+    model, sources = ScriptedModel(spread=1.0, end_bias=-1.0), sources_of(8, longest=8)  # one shape to compile
     options = {"batch_size": 4, "extra_length": 20, "beam_size": 3, "n_best": 3}
     graph = Searcher(model).search(sources, SearchOptions(compile=False, **options))
     compiled = Searcher(model).search(sources, SearchOptions(compile=True, **options))

@@ -76,7 +76,7 @@ def test_the_table_accepts_exactly_the_texts_that_contain_a_string(tmp_path):
         assert 40 < accepted < 560, f"{name}: not a test otherwise"
 
 
-@pytest.mark.few("1-graph", "3-xla")
+@pytest.mark.few("1-graph", "3-graph")
 @pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])
 @pytest.mark.parametrize("beam", [1, 3])
@@ -99,7 +99,7 @@ def test_a_string_ends_a_hypothesis_as_eos_does(beam, compile):
     assert ended > 2, "not a test otherwise"
 
 
-@pytest.mark.few("xla")
+@pytest.mark.few("graph")
 @pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, True], ids=["graph", "xla"])
 def test_a_sample_is_the_beginning_of_the_one_without_stops(compile):
