@@ -35,7 +35,6 @@ def config_of(folder, name="config.json"):
     "BertForPreTraining",
     "RobertaForMaskedLM",
     "AlbertForMaskedLM",
-    "AlbertForTokenClassification",
     "ErnieForSequenceClassification",
 )
 @pytest.mark.parametrize("class_name", CLASSES)

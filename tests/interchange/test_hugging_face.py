@@ -68,6 +68,10 @@ def test_an_option_that_it_does_not_have_is_refused_by_name(encoders, tmp_path, 
     value = "" if name == "self_attention" else value
     with pytest.raises(UserError, match=f"{name}={value}"):
         export_hugging_face(translator_of({"inputs": one, "targets": one}, **option), str(tmp_path / "hf"))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_vocabulary_that_it_does_not_have_is_refused_by_name(tmp_path):
     with pytest.raises(UserError, match="ByteTextEncoder"):
         export_hugging_face(translator_of(), str(tmp_path / "hf"))
     assert os.listdir(tmp_path) == []

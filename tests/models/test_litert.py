@@ -29,7 +29,7 @@ MODELS = {
 }
 
 
-@pytest.mark.few("relative and learned", "classes")
+@pytest.mark.few("relative and learned")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_any_batch_and_length_is_run_by_the_interpreter(name, tmp_path):

@@ -44,6 +44,7 @@ def shown(weights, smallest=SMALLEST):
     return np.where(weights >= smallest, weights, 0)
 
 
+@pytest.mark.few("plain", "restricted")
 @pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
 def test_lines_are_the_models_weights(options):
     translator = make_translator(**options)

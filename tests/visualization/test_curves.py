@@ -41,6 +41,7 @@ def test_the_picture_shows_every_run(tmp_path):
     assert (first != both).any()
 
 
+@pytest.mark.few("bracketing_f1")
 @pytest.mark.parametrize("score", ["bleu", "bracketing_f1", "exact_sequence_accuracy"])
 def test_the_score_of_any_problem_is_drawn(tmp_path, score):
     """A better one gives another picture."""
