@@ -29,7 +29,7 @@ def test_searches_and_exports_agree(tmp_path):
     texts = ["the red house.", "a green tree", "old", "was new and old is the tree"]
     options = {"beam_size": 3, "alpha": 0.8, "extra_length": 6}
     plain, compiled = (translator.translate(texts, **options, compile=compile) for compile in (False, True))
-    assert [each.ids for each in plain] == [each.ids for each in compiled]
+    assert [each.tokens for each in plain] == [each.tokens for each in compiled]
     exported = export_saved_model(translator, str(tmp_path / "export"), max_input_length=24, **options)
     served = tf.saved_model.load(exported).signatures["serving_default"](inputs=tf.constant(texts))
     assert [text.decode() for text in served["outputs"].numpy()] == [each.text for each in plain]
