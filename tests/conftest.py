@@ -1,6 +1,7 @@
 """What all tests share: a quiet backend on the CPU; of TensorFlow, eight logical devices for tests of distribution."""
 
 import collections
+import fcntl
 import gc
 import os
 import resource
@@ -33,7 +34,7 @@ def pytest_collection():
     finally:
         _SLOWNESS[0] = max(1.0, time.process_time() / _COLLECTION)
         gc.freeze()
-        gc.set_threshold(20_000)  # of 700: a traced function makes many thousands of objects
+        gc.set_threshold(100_000)  # of 700: a traced function makes many thousands of objects
         gc.enable()
 
 
@@ -120,6 +121,25 @@ def _random_numbers_are_the_same_each_time():
         import keras
 
         keras.utils.set_random_seed(0)
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory):
+    """Returns a function of a name and of what fills a folder -> that folder, which all processes of a run share."""
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+    def path_of(name, fill):
+        path, done = shared / name, shared / f"{name}.done"
+        with open(shared / f"{name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                path.mkdir()
+                fill(path)
+                done.touch()
+        return path
+
+    return path_of
 
 
 @pytest.fixture

@@ -1,10 +1,14 @@
 """Models for exports, without training or a run's folder."""
 
+import contextlib
+
 import keras
 import numpy as np
+import pytest
 
 from t2t_lite.config import HParams
 from t2t_lite.decoding.translator import Translator
+from t2t_lite.export.signatures import TextSignatures
 from t2t_lite.models import Transformer
 from t2t_lite.text.vocabulary import ByteTextEncoder
 
@@ -28,3 +32,15 @@ def translator_of(encoders=None, **options):
     encoder = ByteTextEncoder()
     encoders = encoders or {"inputs": encoder, "targets": encoder}
     return Translator(random_transformer(encoders["inputs"].vocab_size, **options), encoders, HParams())
+
+
+@contextlib.contextmanager
+def without_signatures(*names):
+    """Context in which exports of translations lack some signatures, which tests of something else need not trace."""
+    functions, warmup = TextSignatures.functions, TextSignatures.warmup
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            TextSignatures, "functions", lambda self: {k: f for k, f in functions(self).items() if k not in names}
+        )
+        patch.setattr(TextSignatures, "warmup", lambda self: [call for call in warmup(self) if call[0] not in names])
+        yield

@@ -96,6 +96,7 @@ def test_options_of_a_call(translator, answers):
         _assert_same(answers["odd", number], translator.translate(texts[:3], max_input_length=_LONGEST, **options))
 
 
+@pytest.mark.long  # tests/deploy/test_c_program.py has it with a small graph
 def test_a_c_program_gets_the_same_answers(c_program, exported, answers):
     """Options are given as numbers, several texts as columns."""
     assert_answers(c_program, exported, "with_options", {"inputs": ROWS}, answers["with_options", "together"], **_WITH)
@@ -183,8 +184,10 @@ def test_bytes_that_are_not_utf_8_are_replaced(translator, answers):
     assert answers["serving_default", "together"]["outputs"][len(TEXTS)] == expected.text
 
 
-def test_blank_is_what_python_calls_white_space():
-    characters = [chr(i) for i in range(1, 0x110000) if not 0xD800 <= i < 0xE000]
+@pytest.mark.parametrize("step", [101, pytest.param(1, marks=pytest.mark.long)])
+def test_blank_is_what_python_calls_white_space(step):
+    """Of all characters of the plane where each of these is, and of some of the others or all."""
+    characters = [chr(i) for i in (*range(1, 0xD800), *range(0xE000, 0x10000), *range(0x10000, 0x110000, step))]
     found = tf.strings.regex_full_match(tf.constant(characters), reading_graph.BLANK).numpy()
     assert [c for c, blank in zip(characters, found, strict=True) if blank != c.isspace()] == []
 
