@@ -83,6 +83,7 @@ def test_the_beam_and_the_steps_agree_with_the_continuations(ask, text):
     assert [step["log_prob"] for step in steps] == pytest.approx([token["log_prob"] for token in tokens], abs=1e-4)
 
 
+@pytest.mark.few("zero")
 @pytest.mark.slow
 def test_an_alternative_can_be_forced(ask):
     steps = ask("steps", text=PROMPT, target="ab")[1]["steps"]

@@ -87,7 +87,7 @@ def test_a_folder_that_changes_underneath(tmp_path):
 
     def ask():
         (model,) = client.get("/api/models").json
-        return client.post("/api/translate", json={"text": TEXT}).json["hypotheses"], model["notice"]
+        return client.post("/api/steps", json={"text": TEXT, "target": "ein Haus"}).json["steps"], model["notice"]
 
     before, notice = ask()
     assert notice is None

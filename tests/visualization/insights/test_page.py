@@ -61,6 +61,7 @@ def shown_numbers(texts):
     return [float(re.search(r"([\d.e+-]+) %", text)[1]) for text in texts]
 
 
+@pytest.mark.few("1280-light")
 @pytest.mark.parametrize(("width", "scheme"), SIZES[:2])
 def test_a_typed_sentence_is_translated(open_page, ask, width, scheme):
     page = open_page(width, scheme)
@@ -102,6 +103,7 @@ def test_an_alternative_is_forced(open_page, ask):
     page.wait_for_answer()
 
 
+@pytest.mark.few("400")
 @pytest.mark.parametrize("width", [1280, 400])
 def test_attention_is_drawn_as_the_api_answers(open_page, ask, width):
     page = open_page(width, text=TEXT)
@@ -365,7 +367,7 @@ def contrast(*colors):
     return (lighter + 0.05) / (darker + 0.05)
 
 
-@pytest.mark.few("400-light", "1280-dark")
+@pytest.mark.few("400-dark")
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
 def test_everyone_can_use_it(open_page, width, scheme):
     """No violation of axe's rules, contrast AA among them; wide content scrolls inside its box."""
