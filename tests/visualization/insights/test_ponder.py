@@ -25,5 +25,5 @@ def test_steps_of_every_piece(translator, eager):  # noqa: F811
     }
     assert answers.ponder({"text": texts["source"], "target": texts["output"]}) == expected
     assert answers.ponder({"text": texts["source"], "target": ids["output"]}).keys() == expected.keys()
-    plain = Translations(types.SimpleNamespace(model=object()))
+    plain = Translations(types.SimpleNamespace(model=object(), problem=None))
     assert "ponder" in answers.calls and "ponder" in CALLS and "ponder" not in plain.calls
