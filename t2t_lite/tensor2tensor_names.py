@@ -67,7 +67,7 @@ HPARAMS = (
     ("mix_with_transformer num_mixedin_layers add_or_concat_timing_signal add_sru transformer_ffn_type "
      "transform_bias_init couple_carry_transform_gates depth_embedding dwa_elements gate_ffn_layer lstm_forget_bias "
      "use_memory_as_final_state add_ffn_unit_to_the_transition_function", "of Universal Transformers",
-     'They have no layers beside the repeated ones, no gates and no convolutions: `recurrence_type` is "basic" or '
+     'They have no layers beside the repeated ones, no gates and no convolutions: recurrence_type is "basic" or '
      '"act", and signals are added.'),
     ("memory_type num_memory_items recurrent_memory_batch_size", '"transformer_xl"', "There is no recurrent memory."),
     ("summarize_grads summarize_vars daisy_chain_variables no_data_parallelism force_full_predict use_custom_ops "
