@@ -17,7 +17,7 @@ from t2t_lite.layers.patterns.pattern import Pattern
 from t2t_lite.layers.position_embedding import LearnedPositionEmbedding, SinusoidalPositionEmbedding
 from t2t_lite.layers.residual import Residual
 from t2t_lite.layers.scores.score import AttentionScore
-from t2t_lite.layers.seeds import ScopedSeed, dropout_seed, normal, number_dropouts, number_seeds, uniform
+from t2t_lite.layers.seeds import ScopedSeed, dropout_seed, normal, number_seeds, uniform
 from t2t_lite.layers.segment_attention import SegmentAttention
 from t2t_lite.layers.self_attention import SELF_ATTENTION, make_self_attention
 from t2t_lite.layers.stack import TransformerStack
@@ -63,7 +63,6 @@ __all__ = [
     "make_self_attention",
     "masked_softmax",
     "normal",
-    "number_dropouts",
     "number_seeds",
     "uniform",
 ]

@@ -2,9 +2,9 @@
 
 import inspect
 
-from t2t_lite.layers.attention_spelling import Word, read_kinds
 from t2t_lite.layers.feed_forward import FeedForward
 from t2t_lite.layers.kind import kinds_config, named_kinds
+from t2t_lite.layers.kind_spelling import Word, read_kinds
 from t2t_lite.registry import Registries
 
 PLAIN = "dense_relu_dense"

@@ -144,9 +144,6 @@ def number_seeds(model):
     return len(generators)
 
 
-number_dropouts = number_seeds  # its name while only a `Dropout` had a seed
-
-
 def uniform(shape, seed):
     """Draws numbers from 0 to 1, 1 excluded, float32, the same whether XLA compiles the pass or not.
 

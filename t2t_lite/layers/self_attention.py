@@ -4,8 +4,8 @@ import inspect
 import re
 
 from t2t_lite.layers.attention import MultiHeadAttention
-from t2t_lite.layers.attention_spelling import Word, read_kinds
 from t2t_lite.layers.kind import check_options, kinds_config
+from t2t_lite.layers.kind_spelling import Word, read_kinds
 from t2t_lite.layers.named_attention import LeftRelativeAttention, RelativeAttention, RestrictedAttention
 from t2t_lite.layers.segment_attention import SegmentAttention
 from t2t_lite.registry import Registries

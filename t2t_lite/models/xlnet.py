@@ -7,7 +7,7 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.layers import Context, Dropout, Results, TokenEmbedding, TransformerEncoderLayer, number_dropouts
+from t2t_lite.layers import Context, Dropout, Results, TokenEmbedding, TransformerEncoderLayer, number_seeds
 from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.scores.memory import MemoryScore
 from t2t_lite.models.encoder_model import EncoderModel
@@ -112,7 +112,7 @@ class XLNet(EncoderModel):
             initializer = self.embeddings_initializer() or "normal"
             self.query = self.add_weight(name="query", shape=(1, 1, hidden[-1]), initializer=initializer)
         self.build_heads(hidden)
-        number_dropouts(self)
+        number_seeds(self)
         self.built = True
 
     def head_weights(self):

@@ -109,7 +109,7 @@ def test_dropout_of_the_groups_of_heads_differs(in_parts):  # noqa: F811
     layer.set_weights(kernels)
     assert np.abs(array(layer(X, use_causal_mask=True))).max() < 1e-6
     with layers.dropout_seed(ops.convert_to_tensor(3, "int32")):
-        layers.number_dropouts(keras.Sequential([layer]))
+        layers.number_seeds(keras.Sequential([layer]))
         assert np.abs(array(layer(X, use_causal_mask=True, training=True))).max() > 0.1
 
 

@@ -56,7 +56,7 @@ def test_without_signals_and_halting_it_is_a_stack_of_one_layer_in_all_places():
     tied, universal = layers.TransformerStack([layer] * 3), layers.UniversalStack([layer], 3)
     np.testing.assert_array_equal(array(universal(X)), array(tied(X)))
     for stack in (tied, universal):
-        layers.number_dropouts(stack)
+        layers.number_seeds(stack)
     with layers.dropout_seed(5, 1):  # masks, too
         np.testing.assert_array_equal(array(universal(X, training=True)), array(tied(X, training=True)))
 
@@ -151,7 +151,7 @@ def test_recomputed_activations_change_nothing(act_type):
     stacks = [encoder(act_type, recompute=recompute) for recompute in (False, True)]
     for stack in stacks:
         stack.build(X.shape)
-        layers.number_dropouts(stack)
+        layers.number_seeds(stack)
         stack.set_weights(stacks[0].get_weights())
     with layers.dropout_seed(5, 1):
         kept, again = (array(stack(X, training=True)) for stack in stacks)
