@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from t2t_lite.assignments import parse_assignments
 from t2t_lite.errors import UserError, located, nearest, shown
-from t2t_lite.files.safe_json import parse_json
+from t2t_lite.files.safe_json import parse_json, storable
 from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, LOSS_SCALE, SEED, Setting, own_settings, setting, settings_of
 from t2t_lite.search_options import SearchOptions
 from t2t_lite.tensor2tensor_names import hparam_answer
@@ -261,7 +261,7 @@ class HParams:
             if name in KINDS and self.__dict__.get("_model"):
                 self._declare(self._model)
         elif name in self.__dict__.get("_own", {}):
-            self._own[name] = _storable(name, self._declared[name].typed(value))
+            self._own[name] = storable(name, self._declared[name].typed(value))
         else:
             raise UserError(f"hparam {shown(name)} is not declared. {self._nearest(name)} For your own: add_hparam().")
 
@@ -283,7 +283,7 @@ class HParams:
         """
         if name in self:
             raise UserError(f"hparam {shown(name)} exists already; assign to it instead of adding it.")
-        self._own[name] = _storable(name, value)
+        self._own[name] = storable(name, value)
         self._declared[name] = Setting(name, type(value), value)
 
     def of_model(self, model_class: type) -> Self:
@@ -368,7 +368,7 @@ class HParams:
     def to_json(self) -> str:
         """Returns sorted JSON, one value a line. Raises `UserError` for NaN in a list of the user's own."""
         for name, value in self._own.items():
-            _storable(name, value)
+            storable(name, value)
         return json.dumps(self.values(), indent=1, sort_keys=True, allow_nan=False)
 
     @classmethod
@@ -397,16 +397,3 @@ _SETTINGS = settings_of(HParams)
 def _kinds_first(values):
     """Returns the items of a dict, that one first by which others may come to be declared."""
     return sorted(values.items(), key=lambda item: item[0] not in KINDS)
-
-
-def _storable(name, value):
-    """Returns a value of the user's own. Raises `UserError` for what `hparams.json` cannot hold."""
-    try:
-        if not isinstance(value, bool | int | float | str | list):
-            raise TypeError
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        raise UserError(
-            f"{shown(name)}: expected true or false, a finite number, text or a list of these, found {shown(value)}."
-        ) from None
-    return [*value] if isinstance(value, list) else value

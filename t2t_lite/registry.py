@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib
 import importlib.util
 import inspect
 import logging
@@ -26,7 +25,6 @@ from t2t_lite.lazy import module_paths
 if TYPE_CHECKING:
     from t2t_lite.config import HParams
 
-_LOGGER = logging.getLogger("t2t_lite")
 _Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which decorators return as it is
 _PACKAGES = {  # of the built-in ones, and the word by which their modules register them
     "models": ("t2t_lite.models", "register_model"),
@@ -126,7 +124,7 @@ def _check_problem(name, cls):
     if name.endswith(("_rev", "_copy")):
         raise UnknownName(f"problems: {name!r} cannot be registered: the suffixes _rev and _copy are reserved.")
     if unread := [hook for hook in ("decode_hooks", "packed_length") if hasattr(cls, hook)]:
-        _LOGGER.warning(
+        logging.getLogger("t2t_lite").warning(
             f"problems: {name}: {' and '.join(unread)} of tensor2tensor's Problem: nothing here reads that."
         )
     cls.name = name

@@ -21,8 +21,7 @@ from t2t_lite.files.file_errors import check_name, translated
 from t2t_lite.files.links import written_path
 from t2t_lite.files.safe_json import parse_json
 
-# Programs of files that are decompressed while reading.
-PACKERS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+PACKERS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}  # programs, of files unpacked while reading
 MOST_BYTES_OF_A_VOCABULARY = 2**28
 INCOMPLETE = ".t2t_lite_incomplete"  # suffix of files while they are written; users' files do not have it
 _MOST_BYTES_OF_JSON = 2**28

@@ -117,3 +117,16 @@ def _finite(digits):
     if not math.isfinite(number):
         raise ValueError(f"{digits[:40]} is too large a number")
     return number
+
+
+def storable(name, value):
+    """Returns a user's own value. Raises `UserError`, with its name, for what a JSON file of ours cannot hold."""
+    try:
+        if not isinstance(value, bool | int | float | str | list):
+            raise TypeError
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise UserError(
+            f"{shown(name)}: expected true or false, a finite number, text or a list of these, found {shown(value)}."
+        ) from None
+    return [*value] if isinstance(value, list) else value
