@@ -77,7 +77,7 @@ def parts(model, table, is_transposed):
         name = entry.name if isinstance(entry, PerHead) else entry
         for number, owner in _owners(model, above):
             tensor_name = name.replace("*", number)
-            if last == "bias" or isinstance(getattr(owner, last), keras.Variable):  # a bias need not exist here
+            if last == "bias" or isinstance(getattr(owner, last, None), keras.Variable):  # a bias need not exist here
                 yield WeightPart(tensor_name, [(owner, last)], last == "bias" and owner in by_id)
                 continue
             layers = [getattr(owner, attribute) for attribute in last.split("+")]

@@ -135,7 +135,7 @@ READERS = {
         _read_all(tmx.read_pairs),
         TEXT
         | {"UTF-16": READ, "CR": READ, "other bytes": "byte 0x80 is not UTF-8", "a bad line": "byte 0xf6 is not UTF-8"}
-        | dict.fromkeys(("empty", "gz twice", "zstd", "PDF", "zip"), "not XML|not UTF-8"),
+        | dict.fromkeys(("empty", "gz twice", "PDF", "zip"), "not XML|not UTF-8"),
     ),
     "questions": Reader(_squad(), _read_all(read_squad), TEXT | {"CR": READ, "a bad line": "not UTF-8"}),
     "trees": Reader(

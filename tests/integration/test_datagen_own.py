@@ -253,7 +253,7 @@ def test_tables_and_translation_memories(tmp_path, call_command):
         (["--test_files=x/de/dev.txt,x/en/dev.txt"], ["--test_files: x/de/dev.txt,x/en/dev.txt go the other way"]),
         (["--dev_files=a.en,./a.en"], ["--dev_files: a.en,./a.en: one file for both sides"]),
         (["--languages=de,en"], ["--train_files: a.en,a.de go the other way than --languages=de,en"]),
-        (["--columns=1,2"], ["--columns, --header: for .tsv files alone"]),
+        (["--columns=1,2"], ["--columns, --header: for .tsv, .csv and .jsonl files alone"]),
     ],
 )
 def test_sides_are_compared(tmp_path, call_command, assert_user_error, flags, words):
