@@ -62,7 +62,7 @@ APART = pytest.mark.xfail(
 )
 
 
-@pytest.mark.parametrize("model", [*KINDS][:-1] + [pytest.param("neural_gpu", marks=APART)])
+@pytest.mark.parametrize("model", [*[*KINDS][:-1], pytest.param("neural_gpu", marks=APART)])
 def test_eight_replicas_are_eight_batches_of_one_and_a_run_in_parts_is_that_in_one(data, model, tmp_path):
     make = functools.partial(learner, data, model)
     assert_replicas_and_parts_give_one_run(
