@@ -3,6 +3,7 @@
 import os
 
 from t2t_lite.corpora import archives, plain_text, tmx
+from t2t_lite.corpora.scripts import subtags
 from t2t_lite.errors import UserError, counted
 
 _SHOWN = 5
@@ -41,12 +42,8 @@ def read_pairs(path, languages, removed=None, on_bad_line=None):
 def _base(name, ending):
     """Returns a member's name without the extension of its language and compression, or None for other files."""
     base, extension = os.path.splitext(plain_text.without_packing(name))
-    is_language = _folded(extension) == _folded(ending)
+    is_language = subtags(extension) == subtags(ending)
     return base if is_language and not os.path.basename(name).startswith(".") else None
-
-
-def _folded(ending):
-    return ending.replace("_", "-").casefold()
 
 
 def _listed(names):

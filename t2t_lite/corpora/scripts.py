@@ -94,7 +94,7 @@ def scripts_of(language):
     """
     scripts = _known_scripts(language)
     if not scripts:
-        base = _subtags(language)[0]
+        base = subtags(language)[0]
         raise UserError(
             f"wrong_script: no scripts are known for the language {language!r}. Give a two-letter code, or the script "
             f"as well, by --languages, such as {base}-Latn or {base}-Cyrl; or leave wrong_script out of --filters."
@@ -149,12 +149,13 @@ def script_of(character):
 
 
 def _known_scripts(language):
-    base, *subtags = _subtags(language)
-    scripts = [_SUBTAGS[subtag] for subtag in subtags if subtag in _SUBTAGS]
+    base, *others = subtags(language)
+    scripts = [_SUBTAGS[subtag] for subtag in others if subtag in _SUBTAGS]
     return set((scripts[0] if scripts else _scripts_by_language().get(base, "")).split())
 
 
-def _subtags(language):
+def subtags(language):
+    """Returns the parts of a language code in lower case, a list of str, the language itself first."""
     return language.replace("_", "-").lower().split("-")
 
 

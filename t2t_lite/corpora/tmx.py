@@ -14,6 +14,7 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from t2t_lite.corpora import encodings, plain_text
+from t2t_lite.corpora.xml_errors import not_xml, refuse_entities
 from t2t_lite.errors import UserError, shown
 
 _BLOCK = 2**16
@@ -137,7 +138,7 @@ class _Units:
         parser.buffer_text = True
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
         parser.CharacterDataHandler, parser.SkippedEntityHandler = self._characters, self._entity
-        parser.EntityDeclHandler = self._refuse_entity
+        refuse_entities(parser, source)
 
     def read(self):
         """Yields (number, list of `_Variant`) of each unit."""
@@ -149,10 +150,7 @@ class _Units:
                 self._parser.Parse("", True)
                 yield from self._finished_units()
             except expat.ExpatError as error:
-                raise UserError(
-                    f"{self._source}, line {error.lineno}, column {error.offset + 1}: not XML: "
-                    f"{expat.ErrorString(error.code)}. Expected a translation memory, <tmx>."
-                ) from None
+                raise not_xml(self._source, error, "a translation memory, <tmx>") from None
 
     def _finished_units(self):
         units, self._finished = self._finished, []
@@ -238,12 +236,6 @@ class _Units:
                 "a character in its place."
             )
         self._characters(chr(html.entities.name2codepoint[name]))
-
-    def _refuse_entity(self, name, *_):
-        raise UserError(
-            f"{self._source}, line {self._parser.CurrentLineNumber}: declares the entity {shown(name)}. Entities are "
-            "not read, since they may stand for any amount of text. Expected a file without <!ENTITY …>."
-        )
 
 
 @functools.lru_cache(maxsize=1024)

@@ -9,6 +9,8 @@ import re
 from xml.parsers import expat
 
 from t2t_lite.corpora import encodings, plain_text, sgml
+from t2t_lite.corpora.scripts import subtags
+from t2t_lite.corpora.xml_errors import not_xml, refuse_entities
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.files.pipes import is_device
 
@@ -42,7 +44,7 @@ def read_side(path, side, on_bad_line=None):
         UserError: the file is missing, damaged or empty, or has another side, or several translations.
     """
     if plain_text.kind(path) == XML:
-        return read_sides(path, side)[0]
+        return _TestSet(path).sides(side)[0]
     match = _SET.search(_head(path))
     if match and (found := _SETS[match[1].lower()]) != side:
         raise UserError(f"{path}: has the {found} of a test set, <{match[1].decode()}>. Expected a {side}.")
@@ -61,28 +63,7 @@ def read_sides(path, side):
     Raises:
         UserError: as `read_side`.
     """
-    if plain_text.kind(path) != XML:
-        return [read_side(path, side)]
-    documents = _TestSet(path).documents
-    names = sorted({name for document in documents for tag, name in document if tag == side})
-    complete = {
-        name: [text for document in documents for text in document[side, name].values()]
-        for name in names
-        if all([*document.get((side, name), ())] == [*document.get((SOURCE, ""), ())] for document in documents)
-    }
-    incomplete = f" ({', '.join(names)}: not of all segments)" if names else ""
-    if not complete:
-        raise UserError(
-            f"{path}: has no {side} of all {counted(len(documents), 'document')}{incomplete}. Expected one, or a file "
-            "of lines."
-        )
-    if side == TRANSLATION and len(complete) > 1:
-        raise UserError(f"{path}: has {len(complete)} translations, of {', '.join(complete)}. Expected one in a file.")
-    if len(names) > 1:
-        rest = [name for name in names if name not in complete]
-        left_out = f"; left out, for want of segments: {', '.join(rest)}" if rest else ""
-        _LOGGER.info(f"{path}: has the references of {', '.join(complete)}{left_out}")
-    return list(complete.values())
+    return _TestSet(path).sides(side) if plain_text.kind(path) == XML else [read_side(path, side)]
 
 
 def language_of(path, side):
@@ -102,18 +83,18 @@ def read_pairs(path, languages):
     Raises:
         UserError: as `read_side`, or the file is of other languages.
     """
-    found = [language_of(path, side) for side in (SOURCE, REFERENCE)]
-    sides = [SOURCE, REFERENCE]
+    test_set, sides = _TestSet(path), [SOURCE, REFERENCE]
+    found = [test_set.languages.get(side, "") for side in sides]
     if all(found) and not _agree(found, languages):
         if not _agree(found[::-1], languages):
             raise UserError(f"{path}: is a test set from {found[0]} to {found[1]}. Expected {' to '.join(languages)}.")
         sides.reverse()
-    for inputs, targets in zip(*(read_side(path, side) for side in sides), strict=True):
+    for inputs, targets in zip(*(test_set.sides(side)[0] for side in sides), strict=True):
         yield {"inputs": inputs, "targets": targets}
 
 
 def _agree(found, languages):
-    first = [[code.replace("_", "-").casefold().partition("-")[0] for code in codes] for codes in (found, languages)]
+    first = [[subtags(code)[0] for code in codes] for codes in (found, languages)]
     return first[0] == first[1]
 
 
@@ -136,19 +117,42 @@ class _TestSet:
         parser = self._parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
-        parser.CharacterDataHandler, parser.EntityDeclHandler = self._characters, self._refuse_entity
+        parser.CharacterDataHandler = self._characters
+        refuse_entities(parser, path)
         with plain_text.naming_errors(path), plain_text.open_binary(path) as file:
             try:
                 while block := file.read(2**16):
                     parser.Parse(block, False)
                 parser.Parse(b"", True)
             except expat.ExpatError as error:
-                raise UserError(
-                    f"{path}, line {error.lineno}, column {error.offset + 1}: not XML: "
-                    f"{expat.ErrorString(error.code)}. Expected a test set of WMT, <dataset>. Download it again."
-                ) from None
+                raise not_xml(path, error, "a test set of WMT, <dataset>. Download it again") from None
         if not self.documents:
             raise UserError(f"{path}: has no document. Expected a test set of WMT, with <doc> and <seg> in it.")
+
+    def sides(self, side):
+        """Returns a list of lists of str: see `read_sides`."""
+        documents = self.documents
+        names = sorted({name for document in documents for tag, name in document if tag == side})
+        complete = {
+            name: [text for document in documents for text in document[side, name].values()]
+            for name in names
+            if all([*document.get((side, name), ())] == [*document.get((SOURCE, ""), ())] for document in documents)
+        }
+        incomplete = f" ({', '.join(names)}: not of all segments)" if names else ""
+        if not complete:
+            raise UserError(
+                f"{self.path}: has no {side} of all {counted(len(documents), 'document')}{incomplete}. Expected one, "
+                "or a file of lines."
+            )
+        if side == TRANSLATION and len(complete) > 1:
+            raise UserError(
+                f"{self.path}: has {len(complete)} translations, of {', '.join(complete)}. Expected one in a file."
+            )
+        if len(names) > 1:
+            rest = [name for name in names if name not in complete]
+            left_out = f"; left out, for want of segments: {', '.join(rest)}" if rest else ""
+            _LOGGER.info(f"{self.path}: has the references of {', '.join(complete)}{left_out}")
+        return list(complete.values())
 
     # Called by expat.
 
@@ -178,9 +182,3 @@ class _TestSet:
     def _characters(self, text):
         if self._text is not None:
             self._text.append(text)
-
-    def _refuse_entity(self, name, *_):
-        raise UserError(
-            f"{self.path}, line {self._parser.CurrentLineNumber}: declares the entity {shown(name)}. Entities are not "
-            "read, since they may stand for any amount of text. Expected a file without <!ENTITY …>."
-        )
