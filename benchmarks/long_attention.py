@@ -9,11 +9,11 @@ process of its own, all lengths by turn, and its exponents are slopes of lines t
 
 import json
 import math
-import statistics
 import sys
 import time
 
 from benchmarks.harness.command import alone, main, rounds_of
+from benchmarks.harness.record import exponent
 from benchmarks.harness.turns import peak_mb
 
 TITLE = "Patterns of attention over long sequences"
@@ -73,12 +73,6 @@ def measured(step, rounds):
     return [min(each) for each in zip(*times, strict=True)]
 
 
-def slope(numbers):
-    """Returns the exponent of {length: number}."""
-    x, y = [math.log(n) for n in numbers], [math.log(max(value, 1e-9)) for value in numbers.values()]
-    return round(statistics.linear_regression(x, y).slope, 3)
-
-
 def measure(result, flags):
     """Measures each kind in a process of its own."""
     this, rounds = sys.modules[__name__], rounds_of(flags, 3)
@@ -101,7 +95,7 @@ def side(name, lengths=LENGTHS, rounds=3):
         step()
         peaks[length] = peak_mb() - begin
         seconds[length] = measured(step, rounds)[0]
-    exponents = {"exponent": slope(seconds), "memory_exponent": slope(peaks)}
+    exponents = {"exponent": exponent(seconds), "memory_exponent": exponent(peaks)}
     print(json.dumps({"seconds": seconds, "peak_mb": peaks, **exponents}))
 
 

@@ -8,13 +8,12 @@ trained by t2t-trainer with the sets `image_transformer_small` and `music_transf
 development set. A run that stopped is continued, where --bench_dir has it. Seconds are those of the training steps.
 """
 
-import json
 import os
 import pathlib
 import sys
 
 from benchmarks.harness.command import main
-from benchmarks.harness.work import once
+from benchmarks.harness.work import logged, once
 
 TITLE = "Images and chorales"
 SIDES = {"relative": "relative positions", "plain": "sinusoids"}
@@ -42,10 +41,9 @@ def measure(result, flags):
         steps = 4 if flags.quick else getattr(flags, f"{kind}_steps")
         figures, seconds = {}, {}
         for side in flags.sides:
-            events = _events(trained_run(flags, kind, side, steps))
-            evaluations = [event for event in events if event["event"] == "evaluation"]
-            figures[side] = [evaluations[-1][FIGURES[kind]]]
-            seconds[side] = [_training_seconds(events)]
+            run = trained_run(flags, kind, side, steps)
+            figures[side] = [logged(run, "evaluation")[-1][FIGURES[kind]]]
+            seconds[side] = [_training_seconds(logged(run, "progress"))]
         result.add(f"{PROBLEMS[kind]}, {steps:,} steps", FIGURES[kind], figures)
         result.add(f"{PROBLEMS[kind]}, {steps:,} steps", "seconds", seconds)
 
@@ -66,14 +64,9 @@ def trained_run(flags, kind, side, steps):
     return run
 
 
-def _training_seconds(events):
-    lines = [event for event in events if event["event"] == "progress"]
+def _training_seconds(lines):
     before = [0, *(line["step"] for line in lines)]
     return sum((line["step"] - last) * line["seconds_per_step"] for line, last in zip(lines, before, strict=False))
-
-
-def _events(run):
-    return [json.loads(line) for line in (run / "train.log").read_text().splitlines()]
 
 
 if __name__ == "__main__":

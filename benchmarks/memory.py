@@ -9,7 +9,6 @@ model evaluated by windows that move by 8 ids. The plain model's feed-forward ne
 parameters.
 """
 
-import json
 import pathlib
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ import sys
 import time
 
 from benchmarks.harness.command import main
+from benchmarks.harness.work import logged
 from t2t_lite.errors import UserError
 
 TITLE = "A memory of the segment before against none"
@@ -75,9 +75,8 @@ def measure(result, flags):
             seconds[side] = [time.monotonic() - begun]
         if side == "stride":
             call("t2t-eval", f"--output_dir={run}", f"--data_dir={data}", "--eval_timeout_mins=0", "--eval_stride=8")
-        lines = (run / ("eval.log" if side == "stride" else "train.log")).read_text().splitlines()
-        events = [event for event in map(json.loads, lines) if event["event"] == "evaluation"]
-        nats[side] = [events[-1]["nats_per_character"]]
+        evaluations = logged(run, "evaluation", "eval.log" if side == "stride" else "train.log")
+        nats[side] = [evaluations[-1]["nats_per_character"]]
     case = f"{steps} steps of 1,024 ids"
     result.add(case, "nats_per_character", nats)
     result.add(case, "seconds", seconds)

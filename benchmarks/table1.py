@@ -13,12 +13,11 @@ dilations; restricted self-attention O(r·n·d), O(1), O(n/r).
 """
 
 import json
-import math
-import statistics
 import sys
 import time
 
 from benchmarks.harness.command import alone, main, rounds_of
+from benchmarks.harness.record import exponent
 
 TITLE = "Table 1 of the paper: complexity, sequential operations, longest paths"
 SIDES = {
@@ -132,12 +131,6 @@ def layers_between(kind, length):
     raise RuntimeError(f"{kind}: {length} layers do not connect {length} positions")
 
 
-def slope(numbers):
-    """Returns the exponent of {number: figure}."""
-    x, y = [math.log(n) for n in numbers], [math.log(value) for value in numbers.values()]
-    return round(statistics.linear_regression(x, y).slope, 2)
-
-
 def measure(result, flags):
     """Measures each kind in a process of its own."""
     this, rounds = sys.modules[__name__], rounds_of(flags, 3)
@@ -163,7 +156,7 @@ def side(name, lengths=LENGTHS, sizes=SIZES, counted=COUNTED, rounds=3):
     seconds = {length: seconds_of(name, length, SIZE, rounds) for length in lengths}
     by_size = {size: seconds_of(name, LENGTH, size, rounds) for size in sizes}
     found = {"seconds": seconds, "seconds_by_size": by_size}
-    found |= {"exponent": slope(seconds), "size_exponent": slope(by_size)}
+    found |= {"exponent": exponent(seconds), "size_exponent": exponent(by_size)}
     found |= {"sequential_operations": {}, "path_length": {}}
     for length in counted:
         found["sequential_operations"][length], _ = chains(name, 1, length)

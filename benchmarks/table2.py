@@ -10,13 +10,12 @@ Operations are those of training, three forward passes, as `t2t-trainer --descri
 continued, where --bench_dir has it.
 """
 
-import json
 import pathlib
 import sys
 from typing import NamedTuple
 
 from benchmarks.harness.command import main
-from benchmarks.harness.work import once
+from benchmarks.harness.work import logged, once
 from t2t_lite.errors import UserError
 
 TITLE = "Table 2 of the paper at a small scale"
@@ -82,8 +81,7 @@ def measure(result, flags):
 def _steps_within(seconds, side, folder, data):
     """Returns how many steps a side makes in so many seconds."""
     run = _trained(side, 1, PROBED, folder, data)
-    lines = [event for event in _events(run) if event["event"] == "progress"]
-    return max(PROBED, int(seconds / lines[-1]["seconds_per_step"]))
+    return max(PROBED, int(seconds / logged(run, "progress")[-1]["seconds_per_step"]))
 
 
 def _trained(side, seed, steps, folder, data):
@@ -116,18 +114,16 @@ def _figures(side, steps, folder, data, flags):
             made, "t2t-decoder", f"--output_dir={run}", f"--decode_from_file={given}", f"--decode_to_file={made}",
             "--decode_hparams=beam_size=4,alpha=1.0", "--t2t_usr_dir=t2t_lite.baselines",
         )  # fmt: skip
-        events = _events(run)
-        last = [event for event in events if event["event"] == "evaluation"][-1]
         own = {
             "bleu": sacrebleu.corpus_bleu(made.read_text().splitlines(), [references]).score,
-            "nats_per_piece": last["loss"], "steps": steps, **_cost(run, events, steps),
+            "nats_per_piece": logged(run, "evaluation")[-1]["loss"], "steps": steps, **_cost(run, steps),
         }  # fmt: skip
         for figure, number in own.items():
             figures.setdefault(figure, []).append(number)
     return figures
 
 
-def _cost(run, events, steps):
+def _cost(run, steps):
     """Returns the number of weights, and of operations in training."""
     import t2t_lite.baselines  # noqa: F401  (registers its models)
     from t2t_lite.models.describe import describe
@@ -135,13 +131,9 @@ def _cost(run, events, steps):
 
     opened = open_run(str(run))
     description = describe(opened.model, opened.hparams)
-    tokens = [event["target_tokens_per_step"] for event in events if event["event"] == "progress"]
+    tokens = [line["target_tokens_per_step"] for line in logged(run, "progress")]
     flops = description.flops.training(steps * sum(tokens) / len(tokens)) if description.flops else 0.0
     return {"parameters": description.parameters, "training_flops": flops}
-
-
-def _events(run):
-    return [json.loads(line) for line in (run / "train.log").read_text().splitlines()]
 
 
 if __name__ == "__main__":

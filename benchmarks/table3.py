@@ -8,13 +8,12 @@ row changes, by about the same factor. As in the paper, figures are those of the
 takes about 12 minutes on two cores; one that stopped is continued, where --bench_dir has it.
 """
 
-import json
 import pathlib
 import sys
 from typing import NamedTuple
 
 from benchmarks.harness.command import main
-from benchmarks.harness.work import once
+from benchmarks.harness.work import logged, once
 from t2t_lite.errors import UserError
 
 TITLE = "Table 3 of the paper at a small scale"
@@ -65,7 +64,7 @@ def measure(result, flags):
     for name in flags.rows.split(","):
         if name not in ROWS:
             raise UserError(f"--rows: {name}: unknown. Expected some of {', '.join(ROWS)}.")
-        evaluated[name] = _evaluation(_trained(flags, name, steps))
+        evaluated[name] = logged(_trained(flags, name, steps), "evaluation")[-1]
     for name, event in evaluated.items():
         row = ROWS[name]
         figures = {"ours": [event["perplexity"]], "paper": [row.perplexity]}
@@ -91,12 +90,6 @@ def _trained(flags, name, steps):
         f"--local_eval_frequency={steps}", "--random_seed=1",
     )  # fmt: skip
     return run
-
-
-def _evaluation(run):
-    """Returns the last evaluation in a run's log."""
-    events = map(json.loads, (run / "train.log").read_text().splitlines())
-    return [event for event in events if event["event"] == "evaluation"][-1]
 
 
 def _compared(row, change):

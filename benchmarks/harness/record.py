@@ -8,6 +8,7 @@ import dataclasses
 import datetime
 import importlib.metadata
 import json
+import math
 import os
 import pathlib
 import platform
@@ -178,6 +179,12 @@ class Result:
         self.check()
         fields = {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, {}, [])}
         return json.dumps(fields, indent=1, ensure_ascii=False) + "\n"
+
+
+def exponent(numbers):
+    """Returns how a figure grows with a number, the slope of a line through the logarithms of {number: figure}."""
+    x, y = [math.log(n) for n in numbers], [math.log(max(value, 1e-9)) for value in numbers.values()]
+    return round(statistics.linear_regression(x, y).slope, 3)
 
 
 def new_result(name, title, labels, argv=None):

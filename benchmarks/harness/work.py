@@ -86,6 +86,13 @@ def trained_run(folder, steps, norm="pre"):
     return path
 
 
+def logged(run, event, log="train.log"):
+    """Returns the lines of a run's log with an event, such as "evaluation", a list of dicts."""
+    from t2t_lite.runs.log import read_lines  # which imports TensorFlow
+
+    return [line for line in read_lines(os.path.join(run, log)) if line["event"] == event]
+
+
 def once(path, command, *words):
     """Runs one of the package's commands, resuming where it stopped, unless it has succeeded before."""
     marker = pathlib.Path(f"{path}.done")
