@@ -6,10 +6,11 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.layers import ClassHead, Results, SpanHead
+from t2t_lite.layers import ClassHead, Context, Results, SpanHead
 from t2t_lite.layers.encoder_heads import mean_and_maximum
-from t2t_lite.models.transformer_parts import TransformerModel
+from t2t_lite.models.transformer_parts import TransformerModel, normalized
 from t2t_lite.ranges import setting
+from t2t_lite.text.vocabulary import EOS_ID
 
 HEADS = {  # rank of the targets
     "masked_lm": 2,  # the ids at masked positions, 0 elsewhere
@@ -148,6 +149,36 @@ class EncoderModel(TransformerModel):
         """Returns the states [B, S, …] of the ids among those of all positions [B, 1 + S, …]."""
         raise NotImplementedError(f"{type(self).__name__}: write of_ids.")
 
+    def read(self, x, mask, training, states=False, scores=False, results=None, **context):
+        """Runs the stack over embeddings.
+
+        Args:
+            x: [B, T, hidden].
+            mask: bool [B, T], which positions are there.
+            training: bool.
+            states, scores: bool, whether hidden states and attention's weights are wanted.
+            results: `Results`, to which layers add; None: what they add is dropped.
+            **context: further attributes of the layers' `Context`.
+
+        Returns:
+            What `encode` does.
+        """
+        output = self.encoder(
+            x,
+            attention_mask=ops.expand_dims(mask, 1),
+            context=Context(nonpadding=mask, results=Results() if results is None else results, **context),
+            return_attention_scores=scores,
+            return_hidden_states=states,
+            training=training,
+        )
+        hidden, *rest = output if isinstance(output, tuple) else (output,)
+        result = {"hidden": normalized(hidden, self.encoder_norm), "mask": mask}
+        if scores:
+            result["attention"] = rest.pop(0)
+        if states:
+            result["states"] = rest.pop()
+        return result
+
     def of_row(self, states, inputs):
         """Returns the states [B, …] of the positions that stand for whole rows.
 
@@ -193,3 +224,9 @@ class EncoderModel(TransformerModel):
         if self.sentence_head is not None:
             others["sentence"] = keras.KerasTensor((rows, 1 + self.config["sentence_classes"]), dtype="float32")
         return self.outputs(logits, self.cost_specs(inputs), **others)
+
+
+def ends_before(row):
+    """int ids [B, T] -> int32 [B, T], how many 1s come before a position: the number of its segment."""
+    ends = ops.cast(row == EOS_ID, "int32")
+    return ops.cumsum(ends, axis=1) - ends

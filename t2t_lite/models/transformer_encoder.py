@@ -9,11 +9,9 @@ from keras import ops
 
 from t2t_lite.layers import (
     ClassHead,
-    Context,
     Dropout,
     LayerNormalization,
     MaskedIdsHead,
-    Results,
     TokenEmbedding,
     TransformerEncoderLayer,
     number_seeds,
@@ -21,12 +19,12 @@ from t2t_lite.layers import (
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.keras_names import matrix_initializer, own_initializer
-from t2t_lite.models.encoder_model import EncoderModel
+from t2t_lite.models.encoder_model import EncoderModel, ends_before
 from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_parts import normalized, positioned
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_model
-from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
+from t2t_lite.text.vocabulary import UNK_ID
 
 POOLINGS = ("first", "mean_max")
 
@@ -209,8 +207,7 @@ class TransformerEncoder(EncoderModel):
         row = ops.pad(ids, ((0, 0), (1, 0)), constant_values=self.config["first_id"])
         mask = ops.pad(ids != 0, ((0, 0), (1, 0)), constant_values=True)
         x = positioned(self.position, self.embedding(row))
-        ends = ops.cast(row == EOS_ID, "int32")
-        segments = ops.cumsum(ends, axis=1) - ends
+        segments = ends_before(row)
         if self.segment_embedding is not None:
             x = x + self.segment_embedding(ops.minimum(segments, self.config["num_segments"] - 1))
         if self.match_embedding is not None:
@@ -219,18 +216,7 @@ class TransformerEncoder(EncoderModel):
             x = x + self.task_embedding(ops.zeros((1, 1), "int32"))
         x = self.dropout(normalized(x, self.embedding_norm), training=training)
         x = x if self.projection is None else self.projection(x)
-        wanted = {
-            "return_attention_scores": return_attention_scores, "return_hidden_states": return_hidden_states
-        }  # fmt: skip
-        wanted["context"] = Context(nonpadding=mask, results=Results() if results is None else results)
-        found = self.encoder(x, attention_mask=ops.expand_dims(mask, 1), training=training, **wanted)
-        hidden, *rest = found if isinstance(found, tuple) else (found,)
-        result = {"hidden": normalized(hidden, self.encoder_norm), "mask": mask}
-        if return_attention_scores:
-            result["attention"] = rest.pop(0)
-        if return_hidden_states:
-            result["states"] = rest.pop()
-        return result
+        return self.read(x, mask, training, return_hidden_states, return_attention_scores, results)
 
     def of_ids(self, states):
         """See `EncoderModel`: all but the first position's."""

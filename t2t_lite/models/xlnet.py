@@ -7,15 +7,14 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.layers import Context, Dropout, Results, TokenEmbedding, TransformerEncoderLayer, number_seeds
+from t2t_lite.layers import Context, Dropout, TokenEmbedding, TransformerEncoderLayer, number_seeds
 from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.scores.memory import MemoryScore
-from t2t_lite.models.encoder_model import EncoderModel
+from t2t_lite.models.encoder_model import EncoderModel, ends_before
 from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_parts import normalized
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_model
-from t2t_lite.text.vocabulary import EOS_ID
 
 _KIND = "relative_segments"
 
@@ -162,22 +161,8 @@ class XLNet(EncoderModel):
         self.build_if_needed()
         row, mask, segments = self._rows(inputs)
         x = self.dropout(self.embedding(row), training=training)
-        found = self.encoder(
-            x,
-            attention_mask=ops.expand_dims(mask, 1),
-            context=Context(segments=segments, nonpadding=mask, results=Results() if results is None else results),
-            return_attention_scores=return_attention_scores,
-            return_hidden_states=return_hidden_states,
-            training=training,
-        )
-        hidden, *rest = found if isinstance(found, tuple) else (found,)
-        hidden = self.output_dropout(normalized(hidden, self.encoder_norm), training=training)
-        result = {"hidden": hidden, "mask": mask}
-        if return_attention_scores:
-            result["attention"] = rest.pop(0)
-        if return_hidden_states:
-            result["states"] = rest.pop()
-        return result
+        read = self.read(x, mask, training, return_hidden_states, return_attention_scores, results, segments=segments)
+        return {**read, "hidden": self.output_dropout(read["hidden"], training=training)}
 
     def _rows(self, inputs):
         """Returns (ids with the last one, which of them are there, their segments), [B, S + 1] each."""
@@ -186,8 +171,7 @@ class XLNet(EncoderModel):
         row = ops.pad(ids, ((0, 0), (0, 1)))
         at = ops.expand_dims(ops.arange(ops.shape(row)[1], dtype="int32"), 0)
         row = ops.where(at == count, self.config["last_id"], row)
-        ends = ops.cast(row == EOS_ID, "int32")
-        segments = ops.where(at == count, -1, ops.cumsum(ends, axis=1) - ends)
+        segments = ops.where(at == count, -1, ends_before(row))
         return row, at <= count, segments
 
     def _predicting_states(self, inputs, is_predicted, order, training):
