@@ -27,13 +27,21 @@ def make_kind(argument, value, registry):
     Raises:
         ValueError: an unknown name or option, an option that is missing or out of its range.
     """
-    given = {"type": value} if isinstance(value, str) else dict(value)
-    name = given.pop("type", None)
+    name, given = name_and_options(value)
     if name not in registry:
         raise ValueError(f"`{argument}` must be one of {', '.join(registry.names())}: received {argument}={name!r}.")
     kind = registry.get(name)
     check_options(argument, name, kind.options(), given)
     return kind(**given)
+
+
+def name_and_options(kind):
+    """Returns the name of a kind, None if it has none, and a dict of the options that are given.
+
+    A kind is a name, or a dict of it and options: {"type": "window", "neighborhood": 9}.
+    """
+    given = {"type": kind} if isinstance(kind, str) else dict(kind)
+    return given.pop("type", None), given
 
 
 def check_options(argument, name, options, given):
@@ -55,8 +63,7 @@ def named_kinds(argument, value, own_options):
     """
     kinds, found = value if isinstance(value, list | tuple) else [value], []
     for kind in kinds:
-        given = {"type": kind} if isinstance(kind, str) else dict(kind)
-        name = given.pop("type", None)
+        name, given = name_and_options(kind)
         options = own_options(name)
         check_options(argument, name, options, given)
         found.append((name, {**options, **given}))

@@ -4,7 +4,7 @@ import inspect
 import re
 
 from t2t_lite.layers.attention import MultiHeadAttention
-from t2t_lite.layers.kind import check_options, kinds_config
+from t2t_lite.layers.kind import check_options, kinds_config, name_and_options
 from t2t_lite.layers.kind_spelling import Word, read_kinds
 from t2t_lite.layers.named_attention import LeftRelativeAttention, RelativeAttention, RestrictedAttention
 from t2t_lite.layers.segment_attention import SegmentAttention
@@ -82,9 +82,9 @@ def kinds_of(self_attention):
     kinds = self_attention if isinstance(self_attention, list | tuple) else [self_attention]
     found = []
     for kind in kinds:
-        given = {"type": kind} if isinstance(kind, str) else dict(kind)
-        patterns = given.pop("pattern", None)
-        name = given.pop("type", None if patterns is None else "dot_product")
+        name, given = name_and_options(kind)
+        if (patterns := given.pop("pattern", None)) is not None and "type" not in kind:
+            name = "dot_product"
         options = own_options(name)
         check_options("self_attention", name, options, given)
         options |= given
@@ -115,8 +115,8 @@ def _head_name(name):
 
 def _head_pattern(kind):
     """Returns the pattern of some heads with all its options; its name is the registered one."""
-    given = {"type": kind} if isinstance(kind, str) else dict(kind)
-    name = _head_name(given.pop("type", None))
+    name, given = name_and_options(kind)
+    name = _head_name(name)
     options = Registries.patterns.get(name).options()
     check_options("self_attention", name, options, given)
     return {"type": name, **options, **given} if options else name
@@ -146,7 +146,7 @@ def make_self_attention(self_attention, index, has_order=True, **options):
     if patterns:
         of_kinds["pattern"] = patterns
     for pattern in patterns or [of_kinds.get("pattern", "full")]:
-        word = pattern if isinstance(pattern, str) else pattern["type"]
+        word, _ = name_and_options(pattern)
         if Registries.patterns.get(word).needs_order and not has_order:
             raise ValueError(
                 f"`self_attention` {name}: {word} sees only what comes before a position, and an encoder has no such "
@@ -242,5 +242,5 @@ def words_of(name, options):
     words = [[Word(word, {option: options[option] for option in own_options(word)})] for word in name.split("+")]
     if "pattern" not in options:
         return words
-    kinds = [{"type": kind} if isinstance(kind, str) else dict(kind) for kind in options["pattern"]]
-    return [[Word(kind.pop("type"), kind) for kind in kinds], *(words if name != "dot_product" else [])]
+    patterns = [Word(*name_and_options(kind)) for kind in options["pattern"]]
+    return [patterns, *(words if name != "dot_product" else [])]

@@ -9,6 +9,7 @@ from keras import ops
 
 from t2t_lite.layers import Context, Dropout, TokenEmbedding, TransformerEncoderLayer, number_seeds
 from t2t_lite.layers.keras_names import matrix_initializer
+from t2t_lite.layers.kind import name_and_options
 from t2t_lite.layers.scores.memory import MemoryScore
 from t2t_lite.models.encoder_model import EncoderModel, ends_before
 from t2t_lite.models.options import shared_options
@@ -80,7 +81,7 @@ class XLNet(EncoderModel):
         if c.position != "none":
             raise ValueError(f"`position` must be none, since attention knows distances: received {c.position!r}.")
         kinds = c.self_attention if isinstance(c.self_attention, list) else [c.self_attention]
-        if any((kind if isinstance(kind, str) else kind["type"]) != _KIND for kind in kinds):
+        if any(name_and_options(kind)[0] != _KIND for kind in kinds):
             raise ValueError(f"`self_attention` must be {_KIND}: received self_attention={c.self_attention!r}.")
         matrices = c.kernel_initializer or matrix_initializer(c.initializer, c.initializer_gain)
         own = {"dtype": self.dtype_policy}
