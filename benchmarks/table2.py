@@ -4,18 +4,20 @@ python -m benchmarks.table2 --train_files=train.en.gz,train.de.gz --dev_files=va
     --test_files=test_2016_flickr.en.gz,test_2016_flickr.de.gz
 python -m benchmarks.table2 … --sides=transformer,conv_seq2seq --seeds=1,2,3 --minutes=20
 
-Each side trains for as many steps as it makes in `--minutes` by itself on this machine, which a first run of few steps
-measures; its rate falls to 0 at the end. The test set is decoded with beam 4 and alpha 1.0, BLEU is sacreBLEU's.
+Each side trains for as many steps as it makes in `--minutes` on this machine, which a first run of few steps measures;
+its rate falls to 0 at the end. With `--jobs`, for a machine with cores for all, this is time beside the other runs. The
+test set is decoded with beam 4 and alpha 1.0, BLEU is sacreBLEU's.
 Operations are those of training, three forward passes, as `t2t-trainer --describe` counts them. A run that stopped is
 continued, where --bench_dir has it.
 """
 
+import itertools
 import pathlib
 import sys
 from typing import NamedTuple
 
 from benchmarks.harness.command import main
-from benchmarks.harness.work import logged, once
+from benchmarks.harness.work import add_training_flags, at_once, logged, once, steps_within
 from t2t_lite.errors import UserError
 
 TITLE = "Table 2 of the paper at a small scale"
@@ -28,7 +30,6 @@ SIDES = {
 }
 NEEDS = {}
 SCHEDULE = "learning_rate_schedule=constant*linear_warmup*single_cycle_cos_decay"
-PROBED = 60  # steps whose time says how many a side makes
 
 
 class System(NamedTuple):
@@ -57,7 +58,9 @@ def add_flags(parser):
     for split, meaning in (("train", "to train on"), ("dev", "to evaluate on"), ("test", "to translate at the end")):
         parser.add_argument(f"--{split}_files", help=f"source and target texts {meaning}, with a comma between them")
     parser.add_argument("--minutes", type=float, default=20, help="of training")
+    parser.add_argument("--steps", type=int, help="of training, in place of --minutes")
     parser.add_argument("--seeds", default="1", help="of the runs, such as 1,2,3")
+    add_training_flags(parser)
 
 
 def measure(result, flags):
@@ -69,58 +72,58 @@ def measure(result, flags):
     data = folder / "data"
     splits = [f"--{split}_files={getattr(flags, f'{split}_files')}" for split in ("train", "dev", "test")]
     once(data, "t2t-datagen", "--problem=translate_own", f"--data_dir={data}", "--vocab_size=8000", *splits)
-    rows = {figure: {} for figure in ("bleu", "nats_per_piece", "parameters", "steps", "training_flops")}
-    for side in flags.sides:
-        steps = 4 if flags.quick else _steps_within(60 * flags.minutes, side, folder, data)
-        for figure, numbers in _figures(side, steps, folder, data, flags).items():
-            rows[figure][side] = numbers
+    runs = [*itertools.product(flags.sides, flags.seeds.split(","))]
+    steps = steps_within(flags, runs, lambda run, count: _trained(*run, count, folder, flags), lambda run: run[0])
+    trained = at_once(flags, lambda run: _trained(*run, steps[run[0]], folder, flags), runs)
+    at_once(flags, lambda run: _translation(run, flags), trained)
+    rows = {}
+    for (side, _), run in zip(runs, trained, strict=True):
+        for figure, number in _figures(run, flags).items():
+            rows.setdefault(figure, {}).setdefault(side, []).append(number)
     for figure, sides in rows.items():
-        result.add(f"{flags.minutes:g} minutes", figure, sides)
+        result.add(f"{flags.steps} steps" if flags.steps else f"{flags.minutes:g} minutes", figure, sides)
 
 
-def _steps_within(seconds, side, folder, data):
-    """Returns how many steps a side makes in so many seconds."""
-    run = _trained(side, 1, PROBED, folder, data)
-    return max(PROBED, int(seconds / logged(run, "progress")[-1]["seconds_per_step"]))
-
-
-def _trained(side, seed, steps, folder, data):
+def _trained(side, seed, steps, folder, flags):
     """Returns the folder of a trained run, evaluated at its end."""
-    system, run = SYSTEMS[side], folder / f"{side}-{steps}-{seed}"
+    system, run, data = SYSTEMS[side], folder / f"{side}-{steps}-{seed}", folder / "data"
     warmup = "learning_rate_warmup_steps=2" if steps < 1000 else "learning_rate_warmup_steps=200"
     hparams = f"{system.hparams},batch_size=2048,learning_rate_constant={system.rate},{SCHEDULE},{warmup}"
     once(
         run, "t2t-trainer", "--problem=translate_own", f"--data_dir={data}", f"--output_dir={run}", f"--model={side}",
         f"--hparams_set={system.hparams_set}", f"--hparams={hparams}", "--t2t_usr_dir=t2t_lite.baselines",
         f"--train_steps={steps}", f"--local_eval_frequency={steps}", f"--random_seed={seed}",
+        "--log_step_count_steps=50", *flags.trainer_flags,
     )  # fmt: skip
     return run
 
 
-def _figures(side, steps, folder, data, flags):
-    """Returns {figure: list, one number per seed} of a side."""
+def _translation(run, flags):
+    """Returns the lines into which a run translates the test set."""
+    from t2t_lite.corpora import plain_text
+
+    given, made = run / "test.txt", run / "translation.txt"
+    given.write_text("".join(f"{line}\n" for line in plain_text.read_lines(flags.test_files.split(",")[0])))
+    once(
+        made, "t2t-decoder", f"--output_dir={run}", f"--decode_from_file={given}", f"--decode_to_file={made}",
+        "--decode_hparams=beam_size=4,alpha=1.0,batch_size=128", "--t2t_usr_dir=t2t_lite.baselines",
+    )  # fmt: skip
+    return made.read_text().splitlines()
+
+
+def _figures(run, flags):
+    """Returns {figure: number} of a run."""
     import sacrebleu
 
     from t2t_lite.corpora import plain_text
 
-    source, target = flags.test_files.split(",")
-    texts, references = ([*plain_text.read_lines(path)] for path in (source, target))
-    figures = {}
-    for seed in flags.seeds.split(","):
-        run = _trained(side, seed, steps, folder, data)
-        given, made = run / "test.txt", run / "translation.txt"
-        given.write_text("\n".join(texts) + "\n")
-        once(
-            made, "t2t-decoder", f"--output_dir={run}", f"--decode_from_file={given}", f"--decode_to_file={made}",
-            "--decode_hparams=beam_size=4,alpha=1.0", "--t2t_usr_dir=t2t_lite.baselines",
-        )  # fmt: skip
-        own = {
-            "bleu": sacrebleu.corpus_bleu(made.read_text().splitlines(), [references]).score,
-            "nats_per_piece": logged(run, "evaluation")[-1]["loss"], "steps": steps, **_cost(run, steps),
-        }  # fmt: skip
-        for figure, number in own.items():
-            figures.setdefault(figure, []).append(number)
-    return figures
+    references = [*plain_text.read_lines(flags.test_files.split(",")[1])]
+    evaluation = logged(run, "evaluation")[-1]
+    return {
+        "bleu": sacrebleu.corpus_bleu(_translation(run, flags), [references]).score,
+        "nats_per_piece": evaluation["loss"],
+        **_cost(run, evaluation["step"]),
+    }
 
 
 def _cost(run, steps):
@@ -133,7 +136,7 @@ def _cost(run, steps):
     description = describe(opened.model, opened.hparams)
     tokens = [line["target_tokens_per_step"] for line in logged(run, "progress")]
     flops = description.flops.training(steps * sum(tokens) / len(tokens)) if description.flops else 0.0
-    return {"parameters": description.parameters, "training_flops": flops}
+    return {"parameters": description.parameters, "steps": steps, "training_flops": flops}
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import sys
 from typing import NamedTuple
 
 from benchmarks.harness.command import main
-from benchmarks.harness.work import logged, once
+from benchmarks.harness.work import add_training_flags, at_once, logged, once
 from t2t_lite.errors import UserError
 
 TITLE = "Table 3 of the paper at a small scale"
@@ -54,17 +54,22 @@ def add_flags(parser):
     parser.add_argument("--dev_files", help="those to evaluate on")
     parser.add_argument("--rows", default=",".join(ROWS), help=f"of {', '.join(ROWS)}")
     parser.add_argument("--steps", type=int, default=3000, help="of 2,048 tokens")
+    add_training_flags(parser)
 
 
 def measure(result, flags):
     """Trains each row, and evaluates it on the development set."""
     if not flags.train_files or not flags.dev_files:
         raise UserError("--train_files, --dev_files: missing. Expected the paths of two texts each.")
-    steps, evaluated = 4 if flags.quick else flags.steps, {}
-    for name in flags.rows.split(","):
-        if name not in ROWS:
-            raise UserError(f"--rows: {name}: unknown. Expected some of {', '.join(ROWS)}.")
-        evaluated[name] = logged(_trained(flags, name, steps), "evaluation")[-1]
+    names = flags.rows.split(",")
+    if unknown := [name for name in names if name not in ROWS]:
+        raise UserError(f"--rows: {unknown[0]}: unknown. Expected some of {', '.join(ROWS)}.")
+    folder = pathlib.Path(flags.bench_dir, "table3")
+    folder.mkdir(parents=True, exist_ok=True)
+    data, files = folder / "data", (f"--train_files={flags.train_files}", f"--dev_files={flags.dev_files}")
+    once(data, "t2t-datagen", "--problem=translate_own", f"--data_dir={data}", "--vocab_size=8000", *files)
+    runs = at_once(flags, lambda name: _trained(name, folder, flags), names)
+    evaluated = {name: logged(run, "evaluation")[-1] for name, run in zip(names, runs, strict=True)}
     for name, event in evaluated.items():
         row = ROWS[name]
         figures = {"ours": [event["perplexity"]], "paper": [row.perplexity]}
@@ -76,18 +81,15 @@ def measure(result, flags):
         result.notes += [_compared(ROWS[name], change) for name, change in changes.items()]
 
 
-def _trained(flags, name, steps):
+def _trained(name, folder, flags):
     """Returns the folder of a trained and evaluated run."""
-    folder = pathlib.Path(flags.bench_dir, "table3")
-    folder.mkdir(parents=True, exist_ok=True)
+    steps = 4 if flags.quick else flags.steps
     data, run = folder / "data", folder / f"{name}-{steps}"
-    files = f"--train_files={flags.train_files}", f"--dev_files={flags.dev_files}"
-    once(data, "t2t-datagen", "--problem=translate_own", f"--data_dir={data}", "--vocab_size=8000", *files)
     hparams = ",".join(f"{key}={value}" for key, value in {**BASE, **ROWS[name].changes}.items())
     once(
         run, "t2t-trainer", "--problem=translate_own", f"--data_dir={data}", f"--output_dir={run}",
         "--hparams_set=transformer_tiny", f"--hparams={hparams}", f"--train_steps={steps}",
-        f"--local_eval_frequency={steps}", "--random_seed=1",
+        f"--local_eval_frequency={steps}", "--random_seed=1", *flags.trainer_flags,
     )  # fmt: skip
     return run
 

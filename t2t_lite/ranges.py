@@ -77,6 +77,7 @@ GIGABYTES = Range(most=10**6, above=0)
 GPUS = Range(0, 1024)
 JOINS, POOLINGS = ("sum", "concat"), ("mean", "first")  # of hidden states
 PATTERN_LENGTH = Range(2, 2048)  # positions in a picture of which see which: a matrix of as many squared
+SHAPES = Range(1, 64)  # of batches that XLA compiles, a program each
 LOGICAL_CPUS = Range(0, 64)  # each is a replica with its own part of the graph
 LOSS_SCALE = Range(1, 2**24)  # more than any gradient in float16 needs; the bound of NVIDIA's Apex, too
 MINUTES = Range(0, 10**7)  # 19 years

@@ -55,6 +55,9 @@ FIGURES = {
     "shapes": ("different shapes", None),
     "bleu": ("BLEU", True),
     "perplexity": ("perplexity per piece", False),
+    "digits_right": ("share of digits at their place", True),
+    "sequences_right": ("share of sequences without a mistake", True),
+    "ponder_steps": ("steps per output position", None),
     "nats_per_piece": ("nats per piece", False),
     "parameters": ("weights", None),
     "steps": ("steps", None),
@@ -75,8 +78,9 @@ FIGURES = {
     "differing_evaluations": ("evaluations that differ", False),
 }
 _WITHOUT_RATIOS = (
-    "bleu", "exponent", "fill", "kills", "memory_exponent", "parameters", "path_length", "perplexity", "same_outputs",
-    "sequential_operations", "share", "shapes", "size_exponent", "steps", "training_flops", "waiting", "wrong",
+    "bleu", "digits_right", "exponent", "fill", "kills", "memory_exponent", "parameters", "path_length", "perplexity",
+    "ponder_steps", "same_outputs", "sequences_right", "sequential_operations", "share", "shapes", "size_exponent",
+    "steps", "training_flops", "waiting", "wrong",
 )  # fmt: skip
 _PACKAGES = "t2t_lite", "tensorflow", "keras", "tensorflow-text", "torch", "transformers", "ctranslate2", "numpy"
 # What a run of benchmarks itself writes does not make the code another one.

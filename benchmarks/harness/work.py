@@ -4,14 +4,17 @@ The texts are one to five sentences of the phrasebook in a line, drawn so that l
 to 70 pieces); nothing has to be downloaded. `--run` and `--text` of some benchmarks take a model and a text of yours.
 """
 
+import concurrent.futures
 import os
 import pathlib
 import random
+import statistics
 import subprocess
 import sys
 
 _SIZES = {"train": 40_000, "dev": 200, "test": 1_000}  # lines
 VOCAB_SIZE = 4_000
+PROBED = 200  # steps whose time says how many a run makes
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Shares of lines of one, two … five sentences.
 _SHARES = (0.3, 0.3, 0.2, 0.12, 0.08)
@@ -91,6 +94,37 @@ def logged(run, event, log="train.log"):
     from t2t_lite.runs.log import read_lines  # which imports TensorFlow
 
     return [line for line in read_lines(os.path.join(run, log)) if line["event"] == event]
+
+
+def add_training_flags(parser):
+    """Adds the flags of benchmarks that train many models."""
+    parser.add_argument("--jobs", type=int, default=1, help="how many of its runs take place at the same time")
+    parser.add_argument(
+        "--trainer_flags", type=str.split, default=[], help="further flags of t2t-trainer, such as '--xla_compile'"
+    )
+
+
+def at_once(flags, function, items):
+    """Returns [function(item) for item in items], of which --jobs are called at the same time."""
+    with concurrent.futures.ThreadPoolExecutor(flags.jobs) as pool:
+        return list(pool.map(function, items))
+
+
+def steps_within(flags, runs, trained, kind):
+    """Returns {kind: how many steps its runs make in --minutes, at least `PROBED`}; or --steps of them, 4 with --quick.
+
+    Args:
+        flags: of the command line.
+        runs: list of what is to be trained.
+        trained: function of a run and a number of steps; trains it and returns its folder.
+        kind: function of a run: runs of one kind get the same number of steps.
+    """
+    if told := 4 if flags.quick else flags.steps:
+        return {kind(run): told for run in runs}
+    seconds = {}
+    for run, probe in zip(runs, at_once(flags, lambda run: trained(run, PROBED), runs), strict=True):
+        seconds.setdefault(kind(run), []).append(logged(probe, "progress")[-1]["seconds_per_step"])
+    return {one: max(PROBED, int(60 * flags.minutes / statistics.median(each))) for one, each in seconds.items()}
 
 
 def once(path, command, *words):

@@ -23,7 +23,7 @@ import tensorflow as tf
 from t2t_lite.data.corruption import corrupted
 from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.split_facts import longest_row
-from t2t_lite.data.width_ladder import choose_ladder
+from t2t_lite.data.width_ladder import MOST_SHAPES, choose_ladder
 from t2t_lite.errors import UserError
 from t2t_lite.text.bpe_dropout import BpeDropout
 from t2t_lite.text.vocabulary import SentencePieceEncoder
@@ -138,12 +138,13 @@ def narrowest_batch(problem, hparams, ladder):
     return corrupted(problem, tf.data.Dataset.from_tensors(batch), hparams.random_seed).get_single_element()
 
 
-def problem_ladder(problem, hparams, paths, encoders, facts):
+def problem_ladder(problem, hparams, paths, encoders, facts, most=MOST_SHAPES):
     """Returns the `WidthLadder` for `training_batches`, from the lengths of the first examples of some files.
 
     Args:
         problem, hparams, paths, encoders: see `training_batches`.
         facts: facts of the training split as the model sees it (`Records.seen_facts`), which set the widest shape.
+        most: int, how many shapes at most.
 
     Raises:
         UserError: a file is damaged, or the vocabulary has no merges to skip.
@@ -159,7 +160,7 @@ def problem_ladder(problem, hparams, paths, encoders, facts):
         longest |= {name: min(2 * longest[name], limit) for name in _resampled(encoders) if name in pool}
         pool = _resampler(problem, hparams, encoders, longest)(0, pool)
     lengths = {name: ids.row_lengths().numpy() for name, ids in pool.items()}
-    return choose_ladder(lengths, longest, hparams.batch_size)
+    return choose_ladder(lengths, longest, hparams.batch_size, most)
 
 
 @tf.autograph.experimental.do_not_convert

@@ -37,16 +37,16 @@ class ExampleBatches:
         self.longest = longest_row(problem, hparams)
         self.left_out = f"longer than {self.longest} ids"
 
-    def training(self, paths, facts, fixed_shapes=False):
+    def training(self, paths, facts, most_shapes=None):
         """Returns the endless stream of one replica's batches.
 
         Args:
             paths: list of str, the record files.
             facts: facts of the split as the model sees it.
-            fixed_shapes: bool, whether the batches have few shapes, as XLA needs.
+            most_shapes: int, how many shapes the batches may have, as XLA needs; None: any number.
         """
         arguments = self.problem, self.hparams, paths, self.encoders
-        self.ladder = batching.problem_ladder(*arguments, facts) if fixed_shapes else None
+        self.ladder = batching.problem_ladder(*arguments, facts, most_shapes) if most_shapes else None
         return batching.training_batches(*arguments, self.ladder)
 
     def evaluation(self, paths, in_order=False):
@@ -117,7 +117,7 @@ class SegmentBatches(ExampleBatches):
         self.longest, self.left_out = length, f"shorter than {row} ids"
         self.rows_per_example = row // length
 
-    def training(self, paths, facts, fixed_shapes=False):
+    def training(self, paths, facts, most_shapes=None):
         """As in `ExampleBatches`; all batches have one shape in any case."""
         rows = batching.training_batches(self.problem, self.hparams, paths, self.encoders, prefetch=False)
         return batching.ahead(rows.batch(self.lanes, drop_remainder=True).flat_map(self._cut))

@@ -7,6 +7,7 @@ import os
 
 from t2t_lite import registry
 from t2t_lite.assignments import parse_assignments
+from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.files import is_remote, make_folder
 from t2t_lite.files.lock import held_lock
@@ -21,8 +22,8 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 # Settings that decide the order of the data: after a change the stream starts again.
 STREAM = (
-    "batch_size", "max_length", "min_length", "bpe_dropout", "random_seed", "xla_compile", "records_sha256",
-    "segment_length",
+    "batch_size", "max_length", "min_length", "bpe_dropout", "random_seed", "xla_compile", "xla_shapes",
+    "records_sha256", "segment_length",
 )  # fmt: skip
 
 
@@ -248,8 +249,11 @@ def changed_hparams(output_dir, config, allow_change):
     if earlier["hparams_set"] != config["hparams_set"]:
         changes["hparams_set"] = [earlier["hparams_set"], config["hparams_set"]]
     compiled = [facts.get("xla_compile", False) for facts in (earlier, config)]
+    shapes = [facts.get("xla_shapes", MOST_SHAPES) for facts in (earlier, config)]
     if compiled[0] != compiled[1]:
         changes["xla_compile"] = compiled
+    elif compiled[0] and shapes[0] != shapes[1]:
+        changes["xla_shapes"] = shapes
     if earlier.get("batches_a_step") == config["batches_a_step"]:
         changes.pop("gradient_accumulation_steps", None)
     elif "batches_a_step" in earlier:

@@ -28,7 +28,8 @@ UNTOLD = {
     "devices": DeviceSettings(),
     "log": LogSettings(),
 }
-_NOT_IN_PLAN = ("xla_compile", "profile")  # hparams.json has the former already; the latter is of one process
+# hparams.json has the former two in any case; the last is of one process.
+_NOT_IN_PLAN = ("xla_compile", "xla_shapes", "profile")
 _SCHEDULES = {False: "continuous_train_and_eval", True: "train_eval_and_decode"}  # by whether it translates all
 _WITHOUT_EVALUATIONS = "train"
 

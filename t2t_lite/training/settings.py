@@ -91,7 +91,12 @@ class DeviceSettings(_Checked):
     )
     deterministic: bool = setting(True, meaning="Use only operations of a GPU that give the same bits every time.")
     xla_compile: bool | None = setting(
-        None, meaning="Compile training with XLA, with batches of at most 16 shapes; default: off, or the run's."
+        None, meaning="Compile training with XLA, with batches of few shapes; default: off, or the run's."
+    )
+    xla_shapes: int | None = setting(
+        None,
+        limits=ranges.SHAPES,
+        meaning="The most shapes of batches that XLA compiles; fewer hold more padding. Default: 16, or the run's.",
     )
 
 

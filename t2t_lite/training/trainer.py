@@ -15,6 +15,7 @@ from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.data.sliding_windows import check_stride
 from t2t_lite.data.splits import DatasetSplit, named_split
+from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.files import copy_files, is_remote, write_bytes
 from t2t_lite.runs import directory as run_directory
@@ -186,6 +187,7 @@ class Trainer:
         compiles = self.devices.xla_compile
         if compiles is None:
             compiles = (before or {}).get("xla_compile", False)
+        shapes = self.devices.xla_shapes or (before or {}).get("xla_shapes", MOST_SHAPES)
         if compiles:
             set_xla_flags()
         self._replicas = choose_replicas(self.devices.worker_gpu, self.devices.logical_cpus)  # before any tensor
@@ -201,7 +203,8 @@ class Trainer:
         wanted = self.hparams.gradient_accumulation_steps
         self._accumulation = run_directory.accumulation_for(count, wanted, before, keep)
         lanes = lanes_of(registry.model(self.model), self._replicas, self._accumulation, before, self.output_dir)
-        self._data = data = open_training_data(self.problem, self.hparams, self.data_dir, compiles, lanes)
+        most_shapes = shapes if compiles else None
+        self._data = data = open_training_data(self.problem, self.hparams, self.data_dir, most_shapes, lanes)
         stride = self.evaluation.eval_stride if self.evaluation else 0
         check_stride(data.problem, stride, DatasetSplit.EVAL, lanes is not None)
         names = {"hparams_set": self.hparams_set, "usr_dir": self.usr_dir}
@@ -209,6 +212,7 @@ class Trainer:
         self._config |= {
             "batches_a_step": count * self._accumulation,
             "xla_compile": compiles,
+            "xla_shapes": shapes,
             "records_sha256": data.records.fingerprint(),
             "several_sentences": several_sentences(data),
         }

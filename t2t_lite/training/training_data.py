@@ -58,14 +58,14 @@ class TrainingData:
     ladder: WidthLadder | None
 
 
-def open_training_data(problem, hparams, data_dir, fixed_shapes=False, lanes=None):
+def open_training_data(problem, hparams, data_dir, most_shapes=None, lanes=None):
     """Returns the TrainingData of a run; writes nothing.
 
     Args:
         problem: str, its name.
         hparams: HParams.
         data_dir: str, the folder in which t2t-datagen wrote.
-        fixed_shapes: bool, whether the batches have few shapes, as XLA needs.
+        most_shapes: int, how many shapes the batches may have, as XLA needs; None: any number.
         lanes: int, the batches of a step of a model that carries a state; None: it carries none.
 
     Raises:
@@ -78,7 +78,7 @@ def open_training_data(problem, hparams, data_dir, fixed_shapes=False, lanes=Non
     records, dev_records = (Records(problem, data_dir, split) for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL))
     source = batch_source(problem, hparams, encoders, lanes)
     train = records.check_training(source.hparams)
-    batches = source.training(records.paths, train.facts, fixed_shapes)
+    batches = source.training(records.paths, train.facts, most_shapes)
     dev_facts = dev_records.check(reads_records=True)
     cut = {DatasetSplit.TRAIN: train.cut, DatasetSplit.EVAL: split_facts.count_cut(problem, hparams, dev_facts)}
     return TrainingData(

@@ -275,7 +275,7 @@ def test_features_that_a_problem_adds_are_compiled_as_well(data_dir, tmp_path, c
     assert "XLA compiles 2 shapes (rows x targets)" in caplog.text
     shapes = {line["shapes"] for line in log(tmp_path / "run", "compile")}
     assert shapes <= {"9 x 4 x 4 x 1", "4 x 9 x 9 x 1"} and "9 x 4 x 4 x 1" in shapes
-    data = open_training_data("compilations_masked", trained.hparams, data_dir, fixed_shapes=True)
+    data = open_training_data("compilations_masked", trained.hparams, data_dir, most_shapes=16)
     keras.utils.set_random_seed(trained.hparams.random_seed)
     model = build_model({**read_run_config(str(tmp_path / "run")), "xla_compile": False})
     optimizer = make_optimizer(trained.hparams, 3)
@@ -306,6 +306,17 @@ def test_a_run_does_not_change_to_it_unnoticed(data_dir, tmp_path, caplog):
     assert "the data begin anew, since these changed: xla_compile" in caplog.text
     (change,) = log(tmp_path, "hparams_change")
     assert change["changed"] == {"xla_compile": [False, True]}
+
+
+@pytest.mark.slow
+def test_the_number_of_shapes_is_the_user_s_and_remembered(data_dir, tmp_path, caplog):
+    caplog.set_level("INFO", "t2t_lite")
+    trainer(data_dir, tmp_path, xla_shapes=1).train(1)
+    assert "XLA compiles 1 shapes (rows x inputs x targets), each when it first comes: 4 x 9 x 9" in caplog.text
+    with pytest.raises(UserError, match=r"xla_shapes: 1 -> 2\. .*--allow_hparams_change"):
+        trainer(data_dir, tmp_path, xla_shapes=2).train(2)
+    trainer(data_dir, tmp_path).train(1)
+    assert caplog.text.count("XLA compiles 1 shapes") == 2
 
 
 @pytest.mark.slow

@@ -1,0 +1,160 @@
+"""Digits reversed and added at twice the trained length: the Universal Transformer and the Transformer.
+
+python -m benchmarks.digits                                   # 30 minutes each, one after the other
+python -m benchmarks.digits --minutes=5 --seeds=1,2,3 --jobs=15 --trainer_flags=--xla_compile
+
+Both train on sequences of up to 40 digits, with the first position drawn at random below the sequence's length, so that
+they have seen numbers of positions up to 80; they have 1.8 million weights, 6 steps of one layer of 256 beside 4 layers
+of 128. At half of the training and at its end greedy search answers 128 sequences of exactly 20, 40, 60 and 80 symbols:
+which share of the digits is right, each at its place? `adaptive` halts by itself after at most 8 steps, and says after
+how many. Steps are those that each makes in `--minutes`, as in `benchmarks.table2`.
+"""
+
+import json
+import pathlib
+import random
+import sys
+from typing import NamedTuple
+
+from benchmarks.harness.command import alone, main
+from benchmarks.harness.work import add_training_flags, at_once, once, steps_within
+from t2t_lite.errors import UserError
+
+TITLE = "Digits at twice the trained length"
+SIDES = {
+    "universal_transformer": "Universal Transformer",
+    "transformer": "Transformer",
+    "adaptive": "Universal Transformer, adaptive",
+}
+NEEDS = {}
+PROBLEMS = {"reverse": "algorithmic_reverse_decimal40", "addition": "algorithmic_addition_decimal40"}
+LENGTHS = 20, 40, 60, 80
+_WIDE = "hidden_size=256,filter_size=1024,num_heads=8"
+# A Transformer is a Universal Transformer of one step, in which all layers run.
+SETS = {
+    "universal_transformer": f"{_WIDE},num_rec_steps=6",
+    "transformer": "num_rec_steps=1,num_inrecurrence_layers=4",
+    "adaptive": f"{_WIDE},act_max_steps=8",
+}
+SHARED = (
+    "batch_size=2048,learning_rate_schedule=constant*linear_warmup*single_cycle_cos_decay,"
+    "layer_prepostprocess_dropout=0,attention_dropout=0,relu_dropout=0,label_smoothing=0"
+)
+
+
+class Run(NamedTuple):
+    """One training."""
+
+    task: str
+    side: str
+    seed: str
+
+
+def add_flags(parser):
+    """Adds this benchmark's flags."""
+    parser.add_argument("--tasks", default="reverse", help=f"of {', '.join(PROBLEMS)}")
+    parser.add_argument("--minutes", type=float, default=30, help="of training")
+    parser.add_argument("--steps", type=int, help="of training, in place of --minutes")
+    parser.add_argument("--rate", type=float, default=1e-3, help="the largest learning rate")
+    parser.add_argument("--seeds", default="1", help="of the runs, such as 1,2,3")
+    add_training_flags(parser)
+
+
+def measure(result, flags):
+    """Trains each side on each task with each seed, and asks its checkpoints."""
+    tasks = flags.tasks.split(",")
+    if unknown := set(tasks) - set(PROBLEMS):
+        raise UserError(f"--tasks: {min(unknown)}: unknown. Expected some of {', '.join(PROBLEMS)}.")
+    folder = pathlib.Path(flags.bench_dir, "digits")
+    folder.mkdir(parents=True, exist_ok=True)
+    data = folder / "data"
+    for task in tasks:
+        once(folder / task, "t2t-datagen", f"--problem={PROBLEMS[task]}", f"--data_dir={data}")
+    runs = [Run(task, side, seed) for task in tasks for side in flags.sides for seed in flags.seeds.split(",")]
+    steps = steps_within(flags, runs, lambda run, count: _trained(run, count, folder, flags), _kind)
+    trained = at_once(flags, lambda run: _trained(run, steps[_kind(run)], folder, flags), runs)
+    module = sys.modules[__name__]
+    asked = [(run, str(path)) for run, path in zip(runs, trained, strict=True)]
+    answers = at_once(flags, lambda one: alone(module, one[0].side, run=one[1], task=one[0].task), asked)
+    rows = {}
+    for run, answer in zip(runs, answers, strict=True):
+        for part in sorted(answer["parts"], key=lambda part: (part["length"], part["of_the_training"])):
+            case = f"{run.task}, {part['length']} symbols, after {part['of_the_training']:.0%} of the steps"
+            for figure in ("digits_right", "sequences_right", "ponder_steps"):
+                if part.get(figure) is not None:
+                    rows.setdefault((case, figure), {}).setdefault(run.side, []).append(part[figure])
+        for figure in ("parameters", "steps"):
+            rows.setdefault((run.task, figure), {}).setdefault(run.side, []).append(answer[figure])
+    for (case, figure), sides in rows.items():
+        result.add(case, figure, sides)
+
+
+def _kind(run):
+    """Returns what a run shares with those of other seeds."""
+    return run.task, run.side
+
+
+def _trained(run, steps, folder, flags):
+    """Returns the folder of a trained run."""
+    path = folder / f"{run.task}-{run.side}-{steps}-{run.seed}"
+    adaptive = "adaptive_" if run.side == "adaptive" else ""
+    hparams = f"{SHARED},{SETS[run.side]},learning_rate_constant={flags.rate},learning_rate_warmup_steps={steps // 20}"
+    once(
+        path, "t2t-trainer", f"--problem={PROBLEMS[run.task]}", f"--data_dir={folder / 'data'}", f"--output_dir={path}",
+        "--model=universal_transformer",
+        f"--hparams_set={adaptive}universal_transformer_position_random_timing_tiny", f"--hparams={hparams}",
+        f"--train_steps={steps}", f"--local_eval_frequency={max(1, steps // 2)}", "--eval_steps=4",
+        f"--random_seed={run.seed}", "--log_step_count_steps=50", *flags.trainer_flags,
+    )  # fmt: skip
+    return path
+
+
+def side(name, run, task):
+    """Asks the checkpoints of one run; prints what they answer."""
+    from t2t_lite import registry
+    from t2t_lite.decoding.translator import Translator
+
+    problem = registry.problem(PROBLEMS[task])
+    questions = {length: [_question(problem, task, random.Random(n), length) for n in range(128)] for length in LENGTHS}
+    parts = []
+    checkpoints = sorted(pathlib.Path(run).glob("model.ckpt-*.index"), key=lambda path: int(path.stem.split("-")[-1]))
+    last = int(checkpoints[-1].stem.split("-")[-1])
+    for path in checkpoints:
+        translator = Translator.load(str(path.with_suffix("")))
+        for length, pairs in questions.items():
+            texts = [" ".join(map(str, symbols)) for symbols, _ in pairs]
+            last_one = path == checkpoints[-1] and name == "adaptive"
+            answers = translator.translate(
+                texts, beam_size=1, extra_length=2, compile=False, batch_size=128, return_ponder_steps=last_one
+            )
+            part = _scores([answer.text.split() for answer in answers], [target for _, target in pairs])
+            if last_one:
+                steps = [step for answer in answers for step in answer.ponder_steps[1]]
+                part["ponder_steps"] = sum(steps) / max(len(steps), 1)
+            step = int(path.stem.split("-")[-1])
+            parts.append({"length": length, "of_the_training": step / last, **part})
+    weights = sum(weight.shape.num_elements() for weight in translator.model.weights)
+    print(json.dumps({"parts": parts, "parameters": weights, "steps": last}), flush=True)
+
+
+def _question(problem, task, generator, length):
+    """Returns (symbols, symbols of the answer) with exactly so many symbols."""
+    if task == "addition":  # two numbers of about equal length and the sign between them
+        one = [*generator.choices(range(10), k=length // 2 - 1), generator.randrange(1, 10)]
+        two = [*generator.choices(range(10), k=length - length // 2 - 2), generator.randrange(1, 10)]
+        symbols = [*one, 10, *two]
+    else:
+        symbols = generator.choices(range(10), k=length)
+    return symbols, problem.targets_of(symbols)
+
+
+def _scores(answers, targets):
+    """Returns the shares of digits, and of sequences, that are right."""
+    pairs = [(answer, [*map(str, target)]) for answer, target in zip(answers, targets, strict=True)]
+    right = sum(a == b for answer, target in pairs for a, b in zip(answer, target, strict=False))
+    whole = sum(answer == target for answer, target in pairs)
+    return {"digits_right": right / sum(map(len, targets)), "sequences_right": whole / len(targets)}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))
