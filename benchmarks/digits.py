@@ -38,7 +38,7 @@ SETS = {
 }
 SHARED = (
     "batch_size=2048,learning_rate_schedule=constant*linear_warmup*single_cycle_cos_decay,"
-    "layer_prepostprocess_dropout=0,attention_dropout=0,relu_dropout=0,label_smoothing=0"
+    "layer_prepostprocess_dropout=0,attention_dropout=0,relu_dropout=0,label_smoothing=0,eval_decode_examples=0"
 )
 
 

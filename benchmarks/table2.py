@@ -29,7 +29,7 @@ SIDES = {
     "transformer_moe": "experts",
 }
 NEEDS = {}
-SCHEDULE = "learning_rate_schedule=constant*linear_warmup*single_cycle_cos_decay"
+SHARED = "batch_size=2048,eval_decode_examples=0,learning_rate_schedule=constant*linear_warmup*single_cycle_cos_decay"
 
 
 class System(NamedTuple):
@@ -88,7 +88,7 @@ def _trained(side, seed, steps, folder, flags):
     """Returns the folder of a trained run, evaluated at its end."""
     system, run, data = SYSTEMS[side], folder / f"{side}-{steps}-{seed}", folder / "data"
     warmup = "learning_rate_warmup_steps=2" if steps < 1000 else "learning_rate_warmup_steps=200"
-    hparams = f"{system.hparams},batch_size=2048,learning_rate_constant={system.rate},{SCHEDULE},{warmup}"
+    hparams = f"{system.hparams},{SHARED},learning_rate_constant={system.rate},{warmup}"
     once(
         run, "t2t-trainer", "--problem=translate_own", f"--data_dir={data}", f"--output_dir={run}", f"--model={side}",
         f"--hparams_set={system.hparams_set}", f"--hparams={hparams}", "--t2t_usr_dir=t2t_lite.baselines",

@@ -21,7 +21,7 @@ SIDES = {"ours": "here", "paper": "paper"}
 NEEDS = {}
 BASE = {
     "num_hidden_layers": 3, "batch_size": 2048, "filter_size": 512, "layer_prepostprocess_dropout": 0.1,
-    "learning_rate_warmup_steps": 600,
+    "learning_rate_warmup_steps": 600, "eval_decode_examples": 2000,
     "learning_rate_schedule": "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size",
 }  # fmt: skip
 
