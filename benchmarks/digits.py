@@ -129,7 +129,7 @@ def side(name, run, task):
             )
             part = _scores([answer.text.split() for answer in answers], [target for _, target in pairs])
             if last_one:
-                steps = [step for answer in answers for step in answer.ponder_steps[1]]
+                steps = [step for answer in answers for step in answer.hypotheses[0].ponder_steps[1]]
                 part["ponder_steps"] = sum(steps) / max(len(steps), 1)
             step = int(path.stem.split("-")[-1])
             parts.append({"length": length, "of_the_training": step / last, **part})
