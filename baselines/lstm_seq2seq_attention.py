@@ -79,7 +79,8 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
                 f"one: received num_layers={num_layers}."
             )
         size, own = self.config["hidden_size"], {"dtype": self.dtype_policy}
-        options = {"return_sequences": True, "return_state": True, **own}
+        # XLA, which compiled steps and searches use, has no cuDNN.
+        options = {"return_sequences": True, "return_state": True, "use_cudnn": False, **own}
         self.backward = keras.layers.LSTM(size, go_backwards=True, name="encoder_backward", **options)
         self.encoder = [keras.layers.LSTM(size, name=f"encoder_{i}", **options) for i in range(num_layers)]
         self.decoder = [keras.layers.LSTM(size, name=f"decoder_{i}", **options) for i in range(num_layers)]

@@ -1,5 +1,6 @@
 """Beam search with the baselines' states as caches, and their training steps, both with and without XLA."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -71,3 +72,10 @@ def test_a_step_that_xla_compiles_has_the_same_gradient(name):
         found.append([each.numpy() for each in step(*map(tf.constant, batch))])
     for plain, compiled in zip(*found, strict=True):
         np.testing.assert_allclose(compiled, plain, rtol=1e-4, atol=1e-5 * max(1.0, np.abs(plain).max()))
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name in ("additive", "multiplicative")])
+def test_no_layer_takes_kernels_that_xla_does_not_have(name):
+    """On a GPU Keras' LSTM would take cuDNN's, with which neither a step nor a search can be compiled."""
+    layers = [layer for layer in make(name)._flatten_layers() if isinstance(layer, keras.layers.LSTM)]
+    assert layers and not any(layer.use_cudnn for layer in layers)
