@@ -47,7 +47,7 @@ class TapeStep(Layer):
 
     def __init__(self, size: int, kernel_size: int, num_layers: int, **kwargs):
         super().__init__(**kwargs)
-        self.state_size, self.output_size, self.supports_masking = [size, 1, size], size, True
+        self.state_size, self.output_size, self.supports_masking = [size, 1], size, True
         options = {"kernel_size": kernel_size, "dtype": self.dtype_policy}
         self.units = [ConvolutionalGRU(size, name=f"gru_{i}", **options) for i in range(num_layers)]
 
@@ -57,16 +57,17 @@ class TapeStep(Layer):
             unit.build((None, None, self.output_size))
 
     def call(self, inputs, states):
-        """Runs a step of those rows whose input, [B, 1], is not 0.
+        """Runs a step.
 
-        The states are the tape [B, T, size]; [B, T], 0 where it has ended; and what the tape is multiplied with.
+        The inputs are what the tape is multiplied with, [B, T, size] or [B, 1, 1], and beside it, in a last column, 0
+        for rows that have ended. The states are the tape [B, T, size] and, [B, T], 0 past its end.
         """
-        tape, is_there, kept = states
-        x = tape * kept
+        (tape, is_there), factors, runs = states, inputs[..., :-1], inputs[:, :1, -1:]
+        x = tape * factors
         for unit in self.units:
             x = unit(x, mask=is_there > 0)
-        x = ops.where(ops.expand_dims(inputs, -1) > 0, x, tape)
-        return x[:, 0], [x, is_there, kept]
+        x = ops.where(runs > 0, x, tape)
+        return x[:, 0], [x, is_there]
 
 
 @register_model("neural_gpu")
@@ -78,9 +79,10 @@ class NeuralGPU(EncoderDecoder):
     long as its input: past the tape the logits are those of id 1, the end. A row has its own number of steps, and
     convolutions read zeros past its end; in tensor2tensor they read the padding, which changes with the batch.
 
-    Dropout is of the tape before each step, with one mask for all steps of a batch. `hidden_size` is the size of a cell
-    of the tape, `num_layers` the GRUs of a step. The accuracy of the paper needs a curriculum of growing lengths, and
-    many runs (sections 3 and 4): it is not promised here.
+    Each step drops other cells of the tape (section 3). One mask for all steps would multiply what it keeps again and
+    again, and the tape would grow exponentially. `hidden_size` is the size of a cell of the tape, `num_layers` the GRUs
+    of a step. The accuracy of the paper needs a curriculum of growing lengths, and many runs (sections 3 and 4): it is
+    not promised here.
     """
 
     HPARAMS: ClassVar = {
@@ -99,7 +101,7 @@ class NeuralGPU(EncoderDecoder):
 
     def build_layers(self, shape):
         """Creates the weights of the GRUs."""
-        self.steps.build((None, None, 1))
+        self.steps.build((None, None, None, None))
 
     def encode(self, inputs, training=None):
         """int ids [B, S] -> {"hidden" [B, S, hidden], the tape after all steps, zeros where it has ended}."""
@@ -107,8 +109,11 @@ class NeuralGPU(EncoderDecoder):
         inputs = ops.convert_to_tensor(inputs)
         tape = self.input_embedding(inputs)
         is_there = ops.cast(inputs != 0, tape.dtype)
-        kept = self.dropout(ops.ones_like(tape), training=training)
-        _, tape, _, _ = self.steps(ops.expand_dims(is_there, -1), initial_state=[tape, is_there, kept])
+        batch, length, size = ops.shape(tape)
+        width, size = (length, size) if training else (1, 1)
+        factors = self.dropout(ops.ones((batch, length, width, size), tape.dtype), training=training)
+        runs = ops.broadcast_to(is_there[:, :, None, None], (batch, length, width, 1))
+        _, tape, _ = self.steps(ops.concatenate([factors, runs], axis=-1), initial_state=[tape, is_there])
         return {"hidden": tape * ops.expand_dims(is_there, -1)}
 
     def decode(self, x, memory, training=None):

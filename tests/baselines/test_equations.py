@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from baselines.conv_seq2seq import GatedConvolution
+from t2t_lite.layers import dropout_seed
 from tests.baselines.models import example, logits_of, make
 from tests.layers.backend import gradients
 from tests.layers.equations import array, softmax
@@ -131,18 +132,25 @@ def test_convs2s_begins_with_small_embeddings_and_divides_the_encoders_gradient(
     assert np.abs(nats - np.log(1000)).max() < 1  # nothing is predicted before training
 
 
-def test_the_neural_gpu_is_tensor2tensors():
+@pytest.mark.parametrize("training", [False, True])
+def test_the_neural_gpu_is_tensor2tensors(training):
     """models/neural_gpu.py and `conv_gru` of layers/common_layers.py, of one row without padding."""
-    model = make("neural_gpu")
+    model = make("neural_gpu", dropout=0.3)
+    with dropout_seed(5):
+        factors = array(model.dropout(np.ones((1, 7, 7, 16), "float32"), training=training))[0]
+    assert len(np.unique(factors, axis=0)) == (7 if training else 1)  # each step has its own mask
     tape = embedded(model, INPUTS[0], 4.0)
-    for _ in range(7):
+    for factor in factors:
+        tape = tape * factor
         for unit in model.steps.cell.units:
             gates = (1.2 * sigmoid(convolved(layer, tape, before=1)) - 0.1 for layer in (unit.reset, unit.gate))
             reset, gate = (np.clip(each, 0, 1) for each in gates)
             candidate = np.tanh(convolved(unit.candidate, reset * tape, before=1))
             tape = gate * tape + (1 - gate) * candidate
     expected = tape[:6] @ array(model.softmax.embeddings).T
-    np.testing.assert_allclose(logits_of(model, INPUTS, TARGETS)[0], expected, atol=1e-4)
+    with dropout_seed(5):
+        logits = array(model({"inputs": INPUTS, "targets": TARGETS}, training=training))
+    np.testing.assert_allclose(logits[0], expected, atol=1e-4)
 
 
 def test_past_the_tape_the_neural_gpu_predicts_the_end():

@@ -57,12 +57,7 @@ def learner(data, model, output_dir, hparams="", **settings):
     return trainer(data, output_dir, f"{SIZES}{own}{hparams}", **named, **settings)
 
 
-APART = pytest.mark.xfail(
-    reason="eight replicas of a Neural GPU are further apart, with SGD as well; not understood yet"
-)
-
-
-@pytest.mark.parametrize("model", [*[*KINDS][:-1], pytest.param("neural_gpu", marks=APART)])
+@pytest.mark.parametrize("model", KINDS)
 def test_eight_replicas_are_eight_batches_of_one_and_a_run_in_parts_is_that_in_one(data, model, tmp_path):
     make = functools.partial(learner, data, model)
     assert_replicas_and_parts_give_one_run(
