@@ -1,5 +1,6 @@
 """Which devices a run uses: one, or several replicas, on this machine or on those that TF_CONFIG names."""
 
+import collections
 import contextlib
 import dataclasses
 import hashlib
@@ -64,19 +65,24 @@ class Replicas:
         return function(*args) if self.strategy is None else self.strategy.run(function, args=args)
 
     def all_reduce(self, values):
-        """Sums what every replica has, in one collective operation, by NCCL between GPUs; call it in a graph.
+        """Sums what every replica has, in one collective operation per dtype, by NCCL between GPUs; call it in a graph.
 
         Args:
-            values: any structure of float32 tensors, one for each replica, as `run` returns it.
+            values: any structure of tensors, one for each replica, as `run` returns it.
 
         Returns:
             The structure of sums, one on each replica's own device.
         """
         if self.strategy is None:
             return values
-        flat = tf.nest.flatten(values)
-        sums = self.strategy.extended.batch_reduce_to("SUM", [(value, value) for value in flat])
-        return tf.nest.pack_sequence_as(values, sums)
+        flat, places = tf.nest.flatten(values), collections.defaultdict(list)
+        for place, value in enumerate(flat):  # those of one operation are joined, and so must be of one dtype
+            places[self.first(value).dtype].append(place)
+        for of_dtype in places.values():
+            sums = self.strategy.extended.batch_reduce_to("SUM", [(flat[place],) * 2 for place in of_dtype])
+            for place, value in zip(of_dtype, sums, strict=True):
+                flat[place] = value
+        return tf.nest.pack_sequence_as(values, flat)
 
     def first(self, value):
         """Returns the value that the first replica of this machine has."""

@@ -13,6 +13,21 @@ def test_without_a_gpu_the_cpu_is_used_and_the_reason_given():
     assert "no GPU is visible" in replicas.description and "t2t_lite[cuda]" in replicas.description
 
 
+def test_tensors_of_several_dtypes_are_summed_over_the_replicas():
+    """As gradients of weights in float64 or bfloat16 are, beside sums in float32."""
+    replicas = choose_replicas(0, 2)
+
+    def on_replica():
+        number = tf.distribute.get_replica_context().replica_id_in_sync_group + 1
+        return [tf.cast([number, 2 * number], dtype) for dtype in ("float32", "bfloat16", "float32", "float64")]
+
+    sums = tf.function(lambda: replicas.all_reduce(replicas.run(on_replica)), autograph=False)()
+    assert [each.dtype for each in map(replicas.first, sums)] == ["float32", "bfloat16", "float32", "float64"]
+    for each in sums:
+        for of_replica in replicas.strategy.experimental_local_results(each):
+            assert of_replica.numpy().tolist() == [3, 6]
+
+
 def test_logical_cpus_are_replicas():
     replicas = choose_replicas(worker_gpu=1, logical_cpus=8)
     assert replicas.count == replicas.strategy.num_replicas_in_sync == 8

@@ -122,9 +122,10 @@ TOLERANCE = {"sgd": 1e-5, "adam": 1e-3}
         ("adam", 2, ",ema_decay=0.9", "transformer"),
         ("sgd", 2, ",dtype_policy=mixed_bfloat16,clip_grad_norm=0.5", "transformer"),
         ("sgd", 2, ",dtype_policy=mixed_float16", "transformer"),
+        ("sgd", 2, ",dtype_policy=float64", "transformer"),
         ("sgd", 2, "", "transformer_lm"),
     ],
-    ids=["eight", "adam", "bfloat16", "float16", "language model"],
+    ids=["eight", "adam", "bfloat16", "float16", "float64", "language model"],
 )
 def test_replicas_train_as_one_that_accumulates(optimizer, replicas, more, model):
     groups = by(replicas)[:3]
