@@ -20,6 +20,8 @@ from t2t_lite.training.evaluator import Evaluator
 VOCAB, COUNT = 30, 20
 ENCODERS = {side: TextEncoder(VOCAB) for side in ("inputs", "targets")}
 HPARAMS = HParams(batch_size=64, eval_decode_examples=5, eval_beam_size=2, eval_alpha=0.0, label_smoothing=0.3)
+pytestmark = pytest.mark.usefixtures("eager")  # what is compiled is the trainers' tests' to show
+
 SURE = 5.0  # the logit of the id that the model thinks of; of all others 0
 
 

@@ -29,7 +29,7 @@ def client(generator):
 
 
 @pytest.fixture
-def ask(client):
+def ask(client, eager):
     """Returns a function of (call, request) -> (status, answer)."""
 
     def ask(call, **request):

@@ -197,6 +197,7 @@ def test_two_checkpoints_side_by_side(open_page, ask):
     assert page.chromium.current_url.endswith("models=small&models=other")
 
 
+@pytest.mark.long
 def test_language_models_and_classifiers(open_page, ask):
     page = open_page(text="abbac", models="lm")
     found = ask("generate", text="abbac", model="lm")[1]
@@ -262,6 +263,7 @@ def test_images_of_a_class(open_page, ask, eager, downloads):
     assert all(page.run("return [...document.querySelectorAll('details img')].map((one) => one.naturalWidth)"))
 
 
+@pytest.mark.long
 def test_an_image_that_is_given_is_completed_and_marked(open_page, eager, tmp_path):
     image = np.random.default_rng(0).integers(0, 256, SIZE, np.uint8)
     for name, pixels in (("whole.png", image), ("wide.png", np.tile(image, (1, 2, 1))[:, :3])):
@@ -308,6 +310,7 @@ def test_the_address_holds_what_is_shown(open_page, ask):
     assert again.one("#text").get_property("value") == TEXT
 
 
+@pytest.mark.long
 def test_downloads(open_page, ask, downloads):
     page = open_page(text=TEXT, kind="encoder", layer=1, heads="2")
     encoder = ask("attention", text=TEXT)[1]["encoder"]
