@@ -82,7 +82,7 @@ def test_the_output_has_tensor2tensor_s_name(eager, call_command, made, source, 
 
 
 @pytest.mark.slow
-def test_all_beams_with_scores(call_command, loaded, made, source):
+def test_all_beams_with_scores(eager, call_command, loaded, made, source):
     settings = f"{FAST},beam_size=3,return_beams=true,write_beam_scores=true"
     result = call_command(
         "t2t-decoder", f"--output_dir={made}", settings, "--decode_from_file=in.en", "--decode_to_file=-"
@@ -203,6 +203,7 @@ def test_a_vocabulary_of_another_run(call_command, assert_user_error, made, sour
 
 @pytest.mark.slow
 def test_bfloat16_where_the_cpu_is_slow_in_it_is_float32(eager, call_command, made, source, monkeypatch):
+    source.write_text("old\n")
     command = ["t2t-decoder", f"--output_dir={made}", f"{FAST},beam_size=1"]
     command += [f"--decode_from_file={source}", "--decode_to_file=-"]
     expected = call_command(*command)

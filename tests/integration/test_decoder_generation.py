@@ -40,7 +40,7 @@ def field(text):
 
 
 @pytest.mark.slow
-def test_a_file_gets_its_continuations_in_order(decode, made, tmp_path):
+def test_a_file_gets_its_continuations_in_order(eager, decode, made, tmp_path):
     decode("--decode_from_file=in", "--decode_to_file=out", f"{SHORT},beam_size=1,no_repeat_ngram_size=2")
     expected = Generator.load(str(made)).generate(PROMPTS, max_new_tokens=6, beam_size=1, no_repeat_ngram_size=2)
     assert (tmp_path / "out").read_text().splitlines() == [field(one.text) for one in expected]
@@ -62,7 +62,7 @@ def test_two_devices_share_the_prompts(decode, tmp_path):
 
 @pytest.mark.slow
 def test_samples_are_those_of_their_seed_in_a_file_and_from_standard_input(
-    decode, loaded, generator, standard_input, tmp_path
+    eager, decode, loaded, generator, standard_input, tmp_path
 ):
     decode("--decode_from_file=in", "--decode_to_file=out", SAMPLES, "--n_best_format=json")
     expected = generator.generate(PROMPTS, max_new_tokens=6, sampling=True, n_best=3, seed=2)
@@ -75,7 +75,7 @@ def test_samples_are_those_of_their_seed_in_a_file_and_from_standard_input(
 
 
 @pytest.mark.slow
-def test_what_is_typed_is_continued(decode, loaded, generator, standard_input):
+def test_what_is_typed_is_continued(eager, decode, loaded, generator, standard_input):
     typed = b"the red\nns=1\nder\nns=0\ndl=2\nthe red\nq\n"
     options = "--decode_hparams=beam_size=1,extra_length=6,sampling_seed=4"
     standard_input(typed)

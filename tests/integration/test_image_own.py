@@ -137,7 +137,7 @@ def run(tmp_path_factory):
     return make_problem_run(configured(folder), "transformer_lm", folder)
 
 
-def test_the_decoder_completes_images(run, call_command, tmp_path):
+def test_the_decoder_completes_images(eager, run, call_command, tmp_path):
     given = [image(7), image(8)]
     (tmp_path / "grid.png").write_bytes(png_bytes(np.concatenate(given, axis=1)))
     options = ["--decode_from_file=grid.png", "--decode_to_file=out.png", "--decode_hparams=num_samples=2"]

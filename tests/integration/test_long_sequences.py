@@ -31,7 +31,7 @@ def run(request, tmp_path_factory):
 
 
 @pytest.mark.few("transformer_lm")
-def test_a_generator_continues_as_the_whole_model(run):
+def test_a_generator_continues_as_the_whole_model(eager, run):
     generator = Generator.load(str(run))
     for text, continuation in zip(
         PROMPTS[:2], generator.generate(PROMPTS[:2], beam_size=1, max_new_tokens=3), strict=True

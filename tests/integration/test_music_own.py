@@ -116,7 +116,7 @@ def test_a_missing_package_is_one_line(tmp_path, monkeypatch):
         generate(problem, tmp_path)
 
 
-def test_the_decoder_continues_a_primer_and_draws_it(call_command, tmp_path):
+def test_the_decoder_continues_a_primer_and_draws_it(eager, call_command, tmp_path):
     run = make_problem_run(configured(tmp_path / "own"), "transformer_lm", tmp_path / "own")
     primer = melody(7, count=4)
     (tmp_path / "primer.mid").write_bytes(midi_bytes(primer))

@@ -103,7 +103,7 @@ def test_the_card_of_an_exported_average_has_its_bleu(call_command, expected, tm
     assert f"| BLEU | {score} ({signature}) on src.en |" in card
 
 
-def test_a_target_language_without_spaces_has_its_tokenization(call_command, expected, tmp_path):
+def test_a_target_language_without_spaces_has_its_tokenization(eager, call_command, expected, tmp_path):
     """The run's problem says the language; the reference's name does not."""
     path = tmp_path / "run/problem.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"languages": ["en", "zh-Hant-TW"]}))
@@ -115,9 +115,9 @@ def test_a_target_language_without_spaces_has_its_tokenization(call_command, exp
     scored, other = call_command(*flags), call_command(*flags, "--tokenization=char")
     assert "|tok:zh|" in scored.stdout and "sacreBLEU = 100.00" in scored.stderr and "|tok:char|" in other.stdout
     flags = ["t2t-decoder", "--output_dir=run", "--decode_from_file=src.en", "--decode_reference=ref"]
-    greedy = "--decode_hparams=beam_size=1"
+    greedy = "--decode_hparams=beam_size=1,extra_length=1"
     decoded = call_command(*flags, "--decode_to_file=out", "--tokenization=char", greedy)
-    tuned = call_command(*flags, "--tune=beam_size=1")
+    tuned = call_command(*flags, "--tune=beam_size=1", greedy)
     assert "|tok:char|" in decoded.stderr and "|tok:zh|" in tuned.stdout and "|asian:yes|" in tuned.stdout
     for result in (scored, other, decoded, tuned):
         assert result.status == 0 and "needs spaces" not in result.stderr
