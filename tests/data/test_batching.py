@@ -53,6 +53,7 @@ def test_rows_that_fill_the_budget_exactly_are_one_batch(tmp_path):
     assert [batch["inputs"].shape for batch in batches] == [(4, 4)] * 3
 
 
+@pytest.mark.few("None", "300")
 @pytest.mark.parametrize("pool_size", [None, 300, 2000])
 def test_every_example_comes_once_an_epoch(paths, pool_size):
     """Far into the stream each example has come as often as any other, save for what waits in pools and buffers."""
@@ -97,7 +98,9 @@ def test_no_batch_is_a_leftover(paths):
 
 @pytest.mark.slow
 def test_the_seed_decides_the_order(paths):
-    first, again, other = (take(corpus.training_batches(paths, batch_size=256, seed=seed), 40) for seed in (7, 7, 8))
+    first, again, other = (
+        take(corpus.new_training_batches(paths, batch_size=256, seed=seed), 40) for seed in (7, 7, 8)
+    )
     assert same(first, again)
     assert not same(first, other)
     lengths = [batch["inputs"].shape[1] for batch in first]
@@ -121,7 +124,7 @@ def test_a_restored_iterator_goes_on_identically(paths, tmp_path, position):
         next(iterator)
     saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
     expected = list(itertools.islice(iterator, 150))
-    restored = iter(corpus.training_batches(paths, **arguments))
+    restored = iter(corpus.new_training_batches(paths, **arguments))
     tf.train.Checkpoint(iterator=restored).restore(saved).assert_consumed()
     assert same(list(itertools.islice(restored, 150)), expected)
 

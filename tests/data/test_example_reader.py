@@ -59,6 +59,12 @@ def data_dir(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def twice(data_dir):
+    """`Twice` for training; each iterator begins anew."""
+    return training(Twice(), data_dir)
+
+
 def rows(batches, count=40):
     """All examples of the first batches, without padding, as {(inputs, targets)}."""
     return {
@@ -105,9 +111,9 @@ LONG = {((10 + n, 1, 10 + n, 1), (*[30] * (n + 1), 1)) for n in (1, 3, 5)}
 
 
 @pytest.mark.slow
-def test_an_example_may_become_several_or_none(data_dir):
-    for read in (training, evaluation):
-        assert rows(read(Twice(), data_dir)) == SHORT | LONG
+def test_an_example_may_become_several_or_none(data_dir, twice):
+    for batches in (twice, evaluation(Twice(), data_dir)):
+        assert rows(batches) == SHORT | LONG
 
 
 @pytest.mark.slow
@@ -131,8 +137,8 @@ def test_the_widths_of_a_ladder_count_after_it(data_dir):
 
 
 @pytest.mark.slow
-def test_a_restored_iterator_goes_on_identically(data_dir, tmp_path):
-    iterator, restored = (iter(training(Twice(), data_dir)) for _ in range(2))
+def test_a_restored_iterator_goes_on_identically(twice, tmp_path):
+    iterator, restored = iter(twice), iter(twice)
     for _ in range(7):
         next(iterator)
     saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
@@ -199,6 +205,9 @@ class DrawingInBatches(Plain):
         return {**batch, "inputs": tf.where(tf.random.uniform([]) < 0.5, batch["inputs"], 3)}
 
 
+@pytest.mark.few(
+    "RandomUniform-Drawing", "RngReadAndSkip-DrawingOfSeveral", "RandomShuffle-Drawing", "PyFunc-DrawingOfSeveral"
+)
 @pytest.mark.parametrize("problem_class", [Drawing, DrawingOfSeveral])
 @pytest.mark.parametrize("operation", STATEFUL)
 def test_what_could_not_be_resumed_is_refused_before_records_are_read(problem_class, operation):

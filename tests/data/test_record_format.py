@@ -1,4 +1,5 @@
 import pathlib
+import re
 
 import pytest
 import tensorflow as tf
@@ -91,7 +92,13 @@ WRONG_RECORDS = {
 }
 
 
-@pytest.mark.few("no targets-3", "nothing-3", "bytes-3", "beyond 32 bits-3", "just beyond-3", "no targets-9000")
+@pytest.mark.parametrize(("features", "fault"), WRONG_RECORDS.values(), ids=WRONG_RECORDS)
+def test_every_fault_has_its_words(features, fault):
+    record = tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+    assert re.match(fault, record_format.find_fault(record))
+
+
+@pytest.mark.few("bytes-3", "just beyond-3", "no targets-9000")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "place"),
