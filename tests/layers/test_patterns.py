@@ -188,6 +188,7 @@ def test_cached_steps_equal_one_pass(case, score):
     np.testing.assert_allclose(steps(layer, X[:, :8], count=8), full[:, :8], atol=1e-5)
 
 
+@pytest.mark.few("local_1d(3,)", "strided(3,)", "fixed(4, 2)")
 @pytest.mark.parametrize("case", PATTERNS, ids=named)
 def test_two_beams_read_their_own_slots(case):
     layer = made(case)

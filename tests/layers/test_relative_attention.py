@@ -116,6 +116,7 @@ def test_queries_and_keys_of_different_numbers(layer_class):
         np.testing.assert_allclose(array(layer(query, value)), array(plain(query, value)), atol=1e-6)
 
 
+@pytest.mark.few("keys-True", "values-False", "far-True", "music-False", "music one table-True", "music far-False")
 @pytest.mark.parametrize("in_place", [True, False])
 @kinds
 def test_cached_steps_of_two_beams_equal_one_causal_call(kind, in_place):

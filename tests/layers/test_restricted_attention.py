@@ -59,6 +59,16 @@ def test_contract(x, tmp_path):
     check_layer(layers.RestrictedAttention, {"num_heads": 2, "neighborhood": 3}, x, 4, tmp_path)
 
 
+@pytest.mark.few(
+    "6-2-centred",
+    "6-40-causal",
+    "163-1-causal",
+    "163-5-centred",
+    "163-31-causal",
+    "203-5-causal",
+    "203-31-centred",
+    "203-40-centred",
+)
 @pytest.mark.parametrize("causal", [False, True], ids=["centred", "causal"])
 @pytest.mark.parametrize("r", [1, 2, 5, 31, 40])
 @pytest.mark.parametrize("length", [6, 163, 203])
@@ -69,6 +79,7 @@ def test_equals_full_attention_under_the_mask(length, r, causal):
     np.testing.assert_allclose(output, attention_in_numpy(layer, x, x, neighborhood(length, r, causal)), atol=1e-5)
 
 
+@pytest.mark.few("5-causal", "40-centred")
 @pytest.mark.parametrize("causal", [False, True], ids=["centred", "causal"])
 @pytest.mark.parametrize("r", [5, 40])
 def test_lengths_that_are_only_known_when_the_graph_runs(r, causal):

@@ -95,6 +95,7 @@ def test_recomputed_activations_change_nothing(places):
         np.testing.assert_allclose(array(again(X, training=True)), array(kept(X, training=True)), atol=1e-6)
 
 
+@pytest.mark.few("shared")
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a gradient by GradientTape")
 @pytest.mark.parametrize("places", [[0, 1], [0, 0, 1]], ids=["own", "shared"])
 def test_recomputed_activations_have_the_gradient_of_kept_ones_without_a_scope(places):

@@ -12,7 +12,7 @@ SMALL = {"num_heads": 2, "filter_size": 16}
 IDS = np.array([[3, 4, 0], [5, 0, 0]])
 
 
-@pytest.mark.few("pre")
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_encoder_contract(norm, tmp_path):
@@ -58,6 +58,7 @@ def test_a_memory_given_once_is_given_always():
         other(X, MEMORY)
 
 
+@pytest.mark.few("post-GroupedQueryAttention", "pre-MultiHeadAttention")
 @pytest.mark.parametrize("kind", [keras.layers.MultiHeadAttention, keras.layers.GroupQueryAttention])
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_attention_of_keras_is_a_sub_layer(kind, norm):
