@@ -11,6 +11,7 @@ KINDS = [signal.SIGINT, signal.SIGTERM]
 ASKING = [signal.SIGHUP, signal.SIGUSR1]
 
 
+@pytest.mark.few("15-2", "15-15", "2-2", "2-15")
 @pytest.mark.parametrize("first", [*KINDS, *ASKING])
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_signal_ends_the_process_at_once(first, second):

@@ -113,6 +113,7 @@ def test_a_missing_member_is_answered_with_the_nearest(tmp_path, ending):
         read(archive, "zzz")
 
 
+@pytest.mark.few("0.4", "0.0-.tar.gz", "0.9-.zip")
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("share", (0.0, 0.4, 0.9))
 def test_archives_that_are_cut_short(tmp_path, ending, share):

@@ -134,6 +134,14 @@ def test_every_set_is_checked_here():
     assert set(ALL) == {*TABLE_3, *CHANGES}
 
 
+@pytest.mark.few(
+    "transformer_base_v1",
+    "transformer_h4",
+    "transformer_k128",
+    "transformer_l2",
+    "transformer_hs256",
+    "transformer_ff1024",
+)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TABLE_3)
 def test_the_papers_sets_are_rows_of_its_table(name):

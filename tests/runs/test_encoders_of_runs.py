@@ -65,7 +65,7 @@ def answers(predictor):
     return predictor.predict(ASKED.get(name, TEXTS[:4]))
 
 
-@pytest.mark.few("masked_lm_own", "sentence_order_own")
+@pytest.mark.few("sentence_order_own")
 def test_it_answers_as_the_predictor_and_so_does_its_keras_file(saved, tmp_path):
     problem, hparams, folder, run = saved
     model, predictor = TransformerEncoder.from_run(run), Predictor.load(run)

@@ -80,6 +80,7 @@ def assert_by_piece(new, drawn, old):
     return new.keys() & old.keys()
 
 
+@pytest.mark.few("to one-from two", "to two-from one")
 @pytest.mark.parametrize("was_shared", [True, False], ids=["from one", "from two"])
 @pytest.mark.parametrize("is_shared", [True, False], ids=["to one", "to two"])
 def test_pieces_that_both_have_keep_their_rows(tmp_path, was_shared, is_shared):
