@@ -84,6 +84,7 @@ def test_texts_are_cleaned_up(words):
     assert encoder.encode("The") != encoder.encode("the")
 
 
+@pytest.mark.long
 def test_an_export_answers_as_python(words, tmp_path):
     path = export_saved_model(words, str(tmp_path / "1"))
     texts = ["the <mask> in", "<mask> red cafe <mask>"]

@@ -80,7 +80,7 @@ def test_two_replicas_are_two_batches_of_one_and_a_run_in_parts_is_that_in_one(n
     assert_replicas_and_parts_give_one_run(functools.partial(run, name, data), tmp_path, 2)
 
 
-@pytest.mark.few("qa_own")
+@pytest.mark.long
 def test_it_is_learned(name, data, tmp_path):
     metrics = run(name, data, tmp_path, 0.01, evaluates=True, local_eval_frequency=200).train(200)
     assert metrics["loss"] < (0.05 if name == "regress_own" else 0.01)  # the variance of the numbers is 0.14

@@ -92,6 +92,7 @@ def test_another_problem_is_refused(data_dir, begun):
         other.train(9)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_run_that_changes_to_float16_begins_with_the_first_scale(data_dir, tmp_path, caplog):
     small_trainer(data_dir, tmp_path).train(3)

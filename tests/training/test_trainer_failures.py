@@ -122,6 +122,7 @@ def own_data(data_dir, tmp_path):
     return SimpleNamespace(folder=str(folder), shard=shard, damage=damage, mend=lambda: shard.write_bytes(whole))
 
 
+@pytest.mark.long
 @pytest.mark.slow  # four runs
 def test_damage_met_while_training(own_data, whole, tmp_path, monkeypatch):
     """It is named; the checkpoints before it are whole; one that has it in its buffer is told from a bad file."""
