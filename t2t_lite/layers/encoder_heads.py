@@ -65,9 +65,10 @@ class ClassHead(Layer):
 
     Args:
         num_classes: int, C.
-        pooler: bool, whether a dense layer with tanh comes before (BERT's pooler), for whole texts.
+        pooler: bool, whether a dense layer and an activation come before (BERT's pooler), for whole texts.
         dropout: float, of what the logits are made of.
         kernel_initializer: of the dense layers.
+        pooler_activation: the pooler's, see `FeedForward`.
     """
 
     def __init__(
@@ -76,13 +77,14 @@ class ClassHead(Layer):
         pooler: bool = False,
         dropout: float = 0.1,
         kernel_initializer: Initializer = "glorot_uniform",
+        pooler_activation: str | Callable = "tanh",
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.supports_masking = True
         check_sizes(num_classes=num_classes)
         self.num_classes, self.has_pooler, self.kernel_initializer = num_classes, pooler, kernel_initializer
-        self.pooler = None
+        self.pooler, self.pooler_activation = None, activation_function(pooler_activation)
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.dense = self._dense(num_classes, name="dense")
 
@@ -93,7 +95,7 @@ class ClassHead(Layer):
     def build(self, input_shape):
         """Creates the weights for [..., hidden]."""
         if self.has_pooler:
-            self.pooler = self._dense(input_shape[-1], activation="tanh", name="pooler")
+            self.pooler = self._dense(input_shape[-1], activation=self.pooler_activation, name="pooler")
             self.pooler.build(input_shape)
         self.dense.build(input_shape)
         self.freeze_new_parts()

@@ -59,7 +59,8 @@ class EncoderModel(TransformerModel):
             classes = 1 if c.head == "real" else c.target_vocab_size - 1
             is_tag = c.head == "tag"
             dropout = tag_dropout if is_tag else c.dropout
-            self.class_head = ClassHead(classes, not is_tag, dropout, matrices, name="class_head", **own)
+            activation = self.config.get("pooler_activation", "tanh")
+            self.class_head = ClassHead(classes, not is_tag, dropout, matrices, activation, name="class_head", **own)
 
     def build_heads(self, hidden):
         """Builds the heads; `hidden`: the shape of hidden states."""

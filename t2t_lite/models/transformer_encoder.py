@@ -27,6 +27,7 @@ from t2t_lite.registry import register_model
 from t2t_lite.text.vocabulary import UNK_ID
 
 POOLINGS = ("first", "mean_max")
+POOLER_ACTIVATIONS = ("tanh", "relu", "gelu")
 
 
 @register_model("transformer_encoder")
@@ -70,6 +71,11 @@ class TransformerEncoder(EncoderModel):
             "first", choices=POOLINGS, argument="pooling", fixed=True,
             meaning="What a class or number of a row is read from: the first position, or all positions' mean and "
             "maximum.",
+        ),
+        "pooler_activation": setting(
+            "tanh", choices=POOLER_ACTIVATIONS, argument="pooler_activation", fixed=True,
+            meaning="Activation of the dense layer before the logits of a row's class or number: BERT's is tanh, "
+            "DistilBERT's relu, ELECTRA's gelu.",
         ),
         "num_segments": setting(
             2, 0, 2**16, argument="num_segments", fixed=True, meaning="Rows of the table of segments; 0: no table."

@@ -1,6 +1,7 @@
 """The heads of encoders: contract of layers, and their equations."""
 
 import itertools
+import math
 
 import keras
 import numpy as np
@@ -27,13 +28,22 @@ def test_masked_ids(tmp_path):
     np.testing.assert_allclose(output, (inner - inner.mean(-1, keepdims=True)) / deviation, atol=1e-4)
 
 
-@pytest.mark.parametrize("pooler, weights", [(False, 2), (True, 4)])
+POOLERS = {
+    None: lambda x: x,
+    "tanh": np.tanh,
+    "relu": lambda x: np.maximum(x, 0),
+    "gelu": lambda x: x * (1 + np.vectorize(math.erf)(x / math.sqrt(2))) / 2,
+}
+
+
+@pytest.mark.parametrize("activation", POOLERS)
 @pytest.mark.parametrize("dtype", ["float32", "mixed_float16"])
-def test_classes(pooler, weights, dtype):
-    layer = layers.ClassHead(3, pooler, dtype=dtype)
+def test_classes(activation, dtype):
+    pooler, weights = activation is not None, 2 if activation is None else 4
+    layer = layers.ClassHead(3, pooler, pooler_activation=activation or "tanh", dtype=dtype)
     probabilities = softmax(array(layer(X)))
     assert keras.backend.standardize_dtype(layer(X).dtype) == "float32" and len(layer.trainable_weights) == weights
-    x = np.tanh(X @ array(layer.pooler.kernel)) if pooler else X
+    x = POOLERS[activation](X @ array(layer.pooler.kernel)) if pooler else X
     assert (probabilities[..., 0] == 0).all()  # no class
     expected = softmax(x @ array(layer.dense.kernel))
     np.testing.assert_allclose(probabilities[..., 1:], expected, atol=1e-5 if dtype == "float32" else 0.01)
