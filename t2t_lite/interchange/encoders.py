@@ -36,7 +36,7 @@ def import_encoder(family, path, config, output_dir, problem=""):
     Args:
         family: Family.
         path: str, a folder of `config.json`, `model.safetensors`, and the vocabulary: `vocab.txt`, or `vocab.json` and
-            `merges.txt`, or `spiece.model`, or `tokenizer.json`.
+            `merges.txt`, or `spiece.model`, or `sentencepiece.bpe.model`, or `tokenizer.json`.
         config: dict, see `Family.read`.
         output_dir: str, folder of the new run, which does not exist yet or is empty.
         problem: str, the problem of the run; "": the default of the head, for single texts.
@@ -55,13 +55,14 @@ def import_encoder(family, path, config, output_dir, problem=""):
     heads = (table for ours, table in family.heads.values() if ours == _HEAD_THERE.get(head, head))
     table = family.weights | next(heads, {})
     sentences = [f"{name}.weight" for ours, name in table.items() if ours.startswith("sentence_head")]
-    problem = _problem_name(path, family, head, bool(sentences) and all(name in weights for name in sentences), problem)
+    has_sentences = bool(sentences) and all(name in weights for name in sentences)
     if head is None:
         _LOGGER.warning(f"{path}: a model without head: features, and a beginning for training, are all it gives.")
-    if family.reads_two_ends and head == "span":
-        _LOGGER.warning(f"{path}: RoBERTa reads two ends between question and context, here it will read one.")
     with vocabulary_of(path) as vocabulary:
         _check_vocabulary(path, config, vocabulary)
+        if vocabulary.reads_two_ends and head == "span":
+            _LOGGER.warning(f"{path}: RoBERTa reads two ends between question and context, here it will read one.")
+        problem = _problem_name(path, family, head, has_sentences, vocabulary.reads_two_ends, problem)
         arguments |= {
             "head": head or "masked_lm",
             family.row_id: vocabulary.special_ids[vocabulary.first_token],
@@ -138,15 +139,15 @@ def _first_position(folder, family, config):
     return first
 
 
-def _problem_name(path, family, head, has_sentences, requested):
+def _problem_name(path, family, head, has_sentences, reads_two_ends, requested):
     """Returns the name of the run's problem. Raises `UserError` if the `requested` one is not possible."""
     possible = [
-        name for name in _PROBLEMS.get(head, (family.text_problem,)) if not family.reads_two_ends or "pair" not in name
+        name for name in _PROBLEMS.get(head, (family.text_problem,)) if not reads_two_ends or "pair" not in name
     ]
     if head == "masked_lm" and has_sentences:
         possible.insert(0, family.sentence_problem)
     if requested and requested not in possible:
-        why = "; RoBERTa reads two ends between the texts of a pair, here there is one" if family.reads_two_ends else ""
+        why = "; RoBERTa reads two ends between the texts of a pair, here there is one" if reads_two_ends else ""
         raise UserError(f"--problem={requested}: {path} is a model of {' or '.join(possible)}. Expected that{why}.")
     return requested or possible[0]
 
@@ -181,7 +182,7 @@ def encoder_folder(family, predictor):
             way.
     """
     model, vocabulary = predictor.model, published(predictor.encoders["inputs"])
-    if family.reads_two_ends and getattr(predictor.problem, "num_texts", 1) > 1:
+    if vocabulary.reads_two_ends and getattr(predictor.problem, "num_texts", 1) > 1:
         raise UserError(
             f"{predictor.problem.full_name}: a RoBERTa reads two ends between two texts, this model has learned one. "
             "Expected a model of single texts, or one with two segments, a BERT (num_segments=2)."
@@ -206,11 +207,7 @@ def encoder_folder(family, predictor):
         tensors[f"{table['embedding']}.weight"][ids[first_id]] = 0
         if model.config["head"] == "masked_lm":
             tensors[table["embedding.bias"]][ids[first_id]] = NEVER
-    for name, shape in family.zeros.items():
-        tensors.setdefault(name, np.zeros(shape(model.config), "float32"))
-    if "projection" in table and model.projection is None:
-        tensors[f"{table['projection']}.weight"] = np.eye(model.config["hidden_size"], dtype="float32")
-        tensors[f"{table['projection']}.bias"] = np.zeros(model.config["hidden_size"], "float32")
+    tensors = {name: array(model.config) for name, array in family.constants.items()} | tensors
     if model.config["head"] == "real":  # here its output is a place between two numbers
         numbers, name = predictor.encoders["targets"], table["class_head.dense"]
         width = np.float32(numbers.highest - numbers.lowest)
@@ -224,7 +221,7 @@ def encoder_folder(family, predictor):
         title="An encoder for Hugging Face Transformers",
         use=_USE.format(auto=f"AutoModel{end}"),
         config=family.written(model.config, family.class_prefix + end, facts),
-        tokenizer=_tokenizer_config(predictor, vocabulary),
+        tokenizer=_tokenizer_config(predictor, vocabulary) | family.tokenizer,
         tensors=tensors,
         contents=vocabulary.contents,
     )

@@ -145,7 +145,8 @@ class Family(NamedTuple):
         limits: function of our model's config that returns {argument: tuple of the foreign values; None: any}, in
             addition to what follows from `fields` and `options`.
         weights: {path of a layer or a weight of our model: foreign name, or PerHead}; `*` is the number of a layer.
-        vocabularies: (classes of encoders that its folder can hold, their name in messages).
+        vocabularies: (tuple of the kinds of TextEncoders that its folder can hold, their name in messages). A kind is a
+            class, or an object whose method `is_of` says whether an encoder is of the kind.
         complete: function of (path, dict of all fields) that checks combinations of fields, and may change some.
         is_transposed: bool, whether foreign dense kernels are [outputs, inputs].
         prefix: str, prefix of the names of the body's weights, except in the files of a model without head.
@@ -155,10 +156,10 @@ class Family(NamedTuple):
         text_problem: str, the problem of its pretraining.
         sentence_problem: str, the problem of its pretraining with sentences, or None.
         first_position: function of the id of padding that returns the number of unused rows of the position table.
-        reads_two_ends: bool, whether there are two ends between the texts of a pair.
+        tokenizer: {name: value} in `tokenizer_config.json`, instead of what follows from the vocabulary.
         row_id: str, the argument of our model that is the id of the position that stands for a whole row.
-        zeros: {foreign name: function of our model's config that returns a shape} of tensors that only some of our
-            models have, although all of the foreign ones do.
+        constants: {foreign name: function of our model's config that returns an array} of tensors that only some of our
+            models have, although all of the foreign ones do; without them our models compute the same.
     """
 
     model_type: str
@@ -179,9 +180,9 @@ class Family(NamedTuple):
     text_problem: str = "masked_lm_own"
     sentence_problem: str | None = None
     first_position: Callable = lambda padding: 0
-    reads_two_ends: bool = False
+    tokenizer: dict = {}  # noqa: RUF012
     row_id: str = "first_id"
-    zeros: dict = {}  # noqa: RUF012
+    constants: dict = {}  # noqa: RUF012
 
     @property
     def described(self):
@@ -201,6 +202,21 @@ class Family(NamedTuple):
         """Returns {argument of our model's constructor: value} for a result of `read`."""
         fields = [f for f in reversed(self.fields) if f.argument and f.is_read and f.name in config]
         return self.options | {f.argument: f.ours(config[f.name]) for f in fields}  # of several the first one counts
+
+    def strange_encoders(self, model, encoders):
+        """Returns the TextEncoders of a model's texts that the family's folder cannot hold.
+
+        Args:
+            model: Keras model.
+            encoders: {"inputs": TextEncoder, "targets": TextEncoder}, or a part of it.
+        """
+        kinds, _ = self.vocabularies
+        texts = [encoders[side] for side in model.stacks() if side in encoders]
+        return [
+            encoder
+            for encoder in texts
+            if not any(isinstance(encoder, kind) if isinstance(kind, type) else kind.is_of(encoder) for kind in kinds)
+        ]
 
     def written(self, config, class_name, facts):
         """Returns the `config.json` of a model of ours: {name: value}.

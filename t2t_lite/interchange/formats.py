@@ -24,10 +24,10 @@ _ANY_SIZE = ("hidden_size", "filter_size", "num_heads", "num_encoder_layers", "n
 _EITHER = (False, True)
 
 
-def label(format_name, model):
+def label(format_name, model, encoders=None):
     """Returns the name of a format in messages; for Hugging Face also the class of the model."""
     if format_name == "hugging_face":
-        family = family_of(model)
+        family = family_of(model, encoders)
         return f"Hugging Face's {family.class_prefix if family else 'Transformers'}"
     return {"saved_model": "A SavedModel", "ctranslate2": "CTranslate2"}[format_name]
 
@@ -42,7 +42,7 @@ def obstacles(format_name, model, encoders=None):
     """
     if format_name == "saved_model":
         return []
-    family = family_of(model)
+    family = family_of(model, encoders)
     holders = {Transformer} if format_name == "ctranslate2" else {entry.model for entry in FAMILIES.values()}
     if type(model) not in holders:
         kind = "an ensemble" if type(model).__name__ == "Ensemble" else f"of class {type(model).__name__}"
@@ -51,10 +51,8 @@ def obstacles(format_name, model, encoders=None):
     if format_name == "ctranslate2":
         return list(_options_not_held(model, _ctranslate2(model.config)))
     reasons = list(_options_not_held(model, family.supported(model.config)))
-    expected, name = family.vocabularies
-    texts = [encoders[side] for side in model.stacks() if side in encoders] if encoders else []
-    if kinds := {type(encoder).__name__ for encoder in texts if not isinstance(encoder, expected)}:
-        reasons.append(f"its vocabulary is a {' and a '.join(sorted(kinds))}, expected {name}'s")
+    if kinds := {type(encoder).__name__ for encoder in family.strange_encoders(model, encoders or {})}:
+        reasons.append(f"its vocabulary is a {' and a '.join(sorted(kinds))}, expected {family.vocabularies[1]}'s")
     return reasons
 
 
@@ -67,9 +65,10 @@ def check(format_name, answerer):
     """
     check_model(format_name, answerer.model, answerer.encoders)
     if functions := own_texts(answerer.problem):
+        name = label(format_name, answerer.model, answerer.encoders)
         _LOGGER.warning(
             f"{answerer.problem.full_name}: {' and '.join(functions)} of this problem are Python code, which "
-            f"{label(format_name, answerer.model)} does not run: texts go in and come out as the vocabulary has them."
+            f"{name} does not run: texts go in and come out as the vocabulary has them."
         )
 
 
@@ -78,7 +77,7 @@ def check_model(format_name, model, encoders=None):
     check_plain_weights(getattr(model, "models", [model]), f"--format={format_name}")
     if reasons := obstacles(format_name, model, encoders):
         raise UserError(
-            f"{label(format_name, model)} cannot hold this model: {'; '.join(reasons)}. A SavedModel "
+            f"{label(format_name, model, encoders)} cannot hold this model: {'; '.join(reasons)}. A SavedModel "
             "(--format=saved_model) holds models of every class."
         )
 
@@ -91,7 +90,7 @@ def destinations_text(model, encoders=None):
         reasons = obstacles(name, model, encoders)
         answer = f"no: {'; '.join(reasons)}" if reasons else "yes"
         if name == "hugging_face" and not reasons:
-            family = family_of(model)
+            family = family_of(model, encoders)
             vocabulary = "" if encoders else f", with a {family.vocabularies[1]} vocabulary"
             answer = f"yes, {family.class_prefix}{vocabulary}"
         lines.append(f"  {name:{width}}  {answer}")

@@ -59,7 +59,7 @@ def export_hugging_face(
     """
     formats.check("hugging_face", translator)
     folders.check_new(path)
-    family = family_of(translator.model)
+    family = family_of(translator.model, translator.encoders)
     if family.model is TransformerLM:
         folder = language_models.language_model_folder(family, translator)
     elif issubclass(family.model, EncoderModel):

@@ -48,6 +48,11 @@ class Published(NamedTuple):
     contents: dict
 
     @property
+    def reads_two_ends(self):
+        """Whether the tokenizer puts two ends between the texts of a pair."""
+        return self.first_token == unigram_vocabulary.XLM_ROBERTA.first  # RoBERTa's, too
+
+    @property
     def added_settings(self):
         """{"added_tokens_decoder": {id: facts}} of the added tokens, or {}."""
         config = json.loads(self.contents.get(_CONFIG, b"{}"))
@@ -104,8 +109,8 @@ def _in_users_words(message, work_dir, folder):
 
     def name_of_source(match):
         path = os.path.join(folder, match[1])
-        tokenizer_path, sentencepiece = os.path.join(folder, _WHOLE), os.path.join(folder, unigram_vocabulary.FILE)
-        sources = (path, *([sentencepiece] if match[1].endswith(".model") else []), tokenizer_path)
+        models = [os.path.join(folder, name) for name in unigram_vocabulary.FILES if match[1].endswith(".model")]
+        sources = (path, *models, os.path.join(folder, _WHOLE))
         return next(filter(files.exists, sources), path)
 
     return re.sub(re.escape(work_dir) + r"/([\w.]+)", name_of_source, message).replace(work_dir, folder)
@@ -113,18 +118,20 @@ def _in_users_words(message, work_dir, folder):
 
 def _read_folder(folder, work_dir):
     """Returns the Published of a folder; writes its files into `work_dir`."""
-    sentencepiece, tokenizer_path, config = (
-        os.path.join(folder, name) for name in (unigram_vocabulary.FILE, _WHOLE, _CONFIG)
-    )
+    tokenizer_path, config = (os.path.join(folder, name) for name in (_WHOLE, _CONFIG))
+    models = [path for name in unigram_vocabulary.FILES if files.exists(path := os.path.join(folder, name))]
     tokenizer = files.read_json(tokenizer_path, _SCHEMA) if files.exists(tokenizer_path) else None
     settings = _settings(config, tokenizer, tokenizer_path)
     kind = next((kind for kind, names in _FILES.items() if files.exists(os.path.join(folder, names[0]))), None)
     if kind is not None:
         contents = [files.read_bytes(os.path.join(folder, name)) for name in _FILES[kind]]
-    elif files.exists(sentencepiece):
-        return _of_unigram(settings, files.read_bytes(sentencepiece), sentencepiece, work_dir)
+    elif models:
+        model = unigram_vocabulary.completed(files.read_bytes(models[0]), models[0])
+        if tokenizer is not None and tokenizer["model"]["type"] == _UNIGRAM:  # Transformers reads that alone
+            _check_same(model, models[0], tokenizer, tokenizer_path)
+        return _of_unigram(settings, model, models[0], work_dir)
     elif tokenizer is None:
-        names = ["vocab.txt", "vocab.json and merges.txt", unigram_vocabulary.FILE, _WHOLE]
+        names = ["vocab.txt", "vocab.json and merges.txt", *unigram_vocabulary.FILES, _WHOLE]
         raise UserError(f"{folder}: holds no vocabulary. Expected {', '.join(names[:-1])} or {names[-1]}.")
     else:
         kind = tokenizer["model"]["type"]
@@ -159,6 +166,17 @@ def _settings(config, tokenizer, path):
     return settings
 
 
+def _check_same(model, path, tokenizer, tokenizer_path):
+    """Raises `UserError` if a `tokenizer.json` has other pieces than the SentencePiece model beside it."""
+    other = unigram_vocabulary.of_tokenizer_json(tokenizer, tokenizer_path)
+    ours, theirs = (parse_sentencepiece(each, path).pieces for each in (model, other))
+    if [piece.piece for piece in ours] != [piece.piece for piece in theirs]:
+        raise UserError(
+            f"{path}: other pieces than in {tokenizer_path}. Expected the same ones: copy the model's files again, or "
+            "remove the file that is not the model's."
+        )
+
+
 def _of_unigram(settings, model, path, work_dir):
     """Writes the model into `work_dir`; returns its Published."""
     pieces = {piece.piece for piece in parse_sentencepiece(model, path).pieces}
@@ -169,7 +187,10 @@ def _of_unigram(settings, model, path, work_dir):
         model, path, settings.get("do_lower_case"), settings.get("keep_accents", False)
     )
     files.write_bytes(os.path.join(work_dir, "vocab.model"), adopted)
-    return published(SentencePieceEncoder(os.path.join(work_dir, "vocab.model")))._replace(ids=ids)
+    vocabulary = published(SentencePieceEncoder(os.path.join(work_dir, "vocab.model")))._replace(ids=ids)
+    if vocabulary.reads_two_ends and not settings.get("add_prefix_space", True):
+        raise UserError(f"{path}: add_prefix_space=False. Expected true: a space is put before texts here.")
+    return vocabulary
 
 
 def _contents(model, path):

@@ -49,6 +49,29 @@ def settings_of(tokenizer, path):
     return {"do_lower_case": bool(lower)}
 
 
+def check_words(tokenizer, rules, path):
+    """Checks that a Unigram `tokenizer.json` splits texts at spaces, and changes them by SentencePiece's rules alone.
+
+    Args:
+        tokenizer: dict, the contents.
+        rules: list of dict, its normalizers.
+        path: str, its name, for errors.
+
+    Raises:
+        UserError: texts are split or changed in another way.
+    """
+    for rule in rules:
+        is_blank = rule["type"] == "Strip" or (rule["type"] == "Replace" and rule.get("pattern") == {"Regex": " {2,}"})
+        if not is_blank:
+            _check(path, "normalizer: type", rule["type"], "Precompiled")
+    whole = tokenizer.get("pre_tokenizer") or {"type": None}
+    for part in whole.get("pretokenizers", [whole]):
+        if part["type"] != "WhitespaceSplit":
+            _check(path, "pre_tokenizer: type", part["type"], "Metaspace")
+            _check(path, "pre_tokenizer: prepend_scheme", part.get("prepend_scheme", "always"), "always")
+            _check(path, "pre_tokenizer: add_prefix_space", part.get("add_prefix_space", True), True)
+
+
 def _check(path, name, value, expected):
     if (value or None) != (expected or None):  # false, 0 and "" are equivalent to None
         actual = f"{name}={shown(value)}" if value is not None else f"no {name}"

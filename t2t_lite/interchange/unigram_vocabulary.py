@@ -1,7 +1,8 @@
-"""The vocabularies of ALBERT and XLNet: a SentencePiece model behind a clean-up of text, as a model with our ids.
+"""The vocabularies of ALBERT, XLNet and XLM-RoBERTa: a SentencePiece model, with our ids.
 
-Transformers replaces quotation marks, strips accents and lowercases letters before SentencePiece. Here all of this is
-part of the model's rules, so that exports have it in the graph, too.
+For the first two, Transformers replaces quotation marks, strips accents and lowercases letters before SentencePiece.
+Here all of this is part of the model's rules, so that exports have it in the graph, too. XLM-RoBERTa's file lacks two
+of the model's tokens, <pad> and <mask>, and has other ids than the model (fairseq's are counted from its own four).
 """
 
 import base64
@@ -13,17 +14,18 @@ from typing import NamedTuple
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
+from t2t_lite.interchange.tokenizer_json import check_words
 from t2t_lite.text.sentencepiece_proto import ModelProto
 from t2t_lite.text.subwords import parse_sentencepiece, train_bpe, with_usual_ids
-from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
+from t2t_lite.text.vocabulary import EOS_ID, SentencePieceEncoder
 
-FILE = "spiece.model"
 _QUOTES = {"``": '"', "''": '"'}
 _SCHEMA = {
     "model": {"vocab": [list], "unk_id": int},
     "added_tokens": [{"id": int, "special": bool}],
-    "normalizer": {"normalizers": [{"type": str}]},
+    "normalizer": {"normalizers?": list},
 }
+_RULES = [{"type": str}]
 _BORDER = "|"
 _CHUNK = 2**14
 
@@ -34,8 +36,13 @@ class Unigram(NamedTuple):
     Attributes:
         name: str, of the family, with its article.
         order: tuple of str, the first pieces as its tokenizer expects them; those of no role need not be there.
+        last: tuple of str, the last pieces likewise.
+        in_file: tuple of str, the first pieces in its file instead, which lacks the others of `order` and `last`; ():
+            they are the same.
+        file: str, the file's name.
         pad, unknown, first, end, mask: str, the special tokens, `first` that of a whole row, `end` of each text.
         lower: bool, whether it lowercases texts unless it says otherwise.
+        is_cleaned: bool, whether texts are cleaned up before SentencePiece.
         tokenizer: {name: value}, what its `tokenizer_config.json` has beside the tokens.
         ends: {role: piece} of the ends that SentencePiece itself knows, "bos" and "eos".
     """
@@ -50,17 +57,26 @@ class Unigram(NamedTuple):
     pad: str = "<pad>"
     unknown: str = "<unk>"
     ends: dict = {}  # noqa: RUF012
+    last: tuple = ()
+    in_file: tuple = ()
+    file: str = "spiece.model"
+    is_cleaned: bool = True
 
     @property
     def special(self):
         """The tokens that it must have, in the tokenizer's order."""
         roles = (self.pad, self.unknown, self.first, self.end, self.mask)
-        return tuple(token for token in self.order if token in roles)
+        return tuple(token for token in (*self.order, *self.last) if token in roles)
 
     @property
     def reserved(self):
         """The pieces of our first ids."""
         return (self.pad, self.end, self.unknown)
+
+    def is_of(self, encoder):
+        """Returns whether a TextEncoder is one of SentencePiece that can be of this family."""
+        is_sentencepiece = isinstance(encoder, SentencePieceEncoder)
+        return is_sentencepiece and family_of(encoder.pieces(range(encoder.vocab_size))) is self
 
 
 _CLEANED = {"do_lower_case": False, "keep_accents": True}  # the rules of the model include the clean-up
@@ -73,11 +89,51 @@ XLNET = Unigram(
     first="<cls>", end="<sep>", mask="<mask>", lower=False,
     tokenizer={"tokenizer_class": "XLNetTokenizer", **_CLEANED}, ends={"bos": "<s>", "eos": "</s>"},
 )  # fmt: skip
+XLM_ROBERTA = Unigram(
+    "an XLM-RoBERTa", ("<s>", "<pad>", "</s>", "<unk>"), first="<s>", end="</s>", mask="<mask>", lower=False,
+    tokenizer={"tokenizer_class": "XLMRobertaTokenizer", "bos_token": "<s>", "eos_token": "</s>"},
+    ends={"bos": "<s>", "eos": "</s>"}, last=("<mask>",), in_file=("<unk>", "<s>", "</s>"),
+    file="sentencepiece.bpe.model", is_cleaned=False,
+)  # fmt: skip
+FILES = tuple(dict.fromkeys(family.file for family in (ALBERT, XLNET, XLM_ROBERTA)))
 
 
 def family_of(pieces):
     """Returns the Unigram whose special tokens are among some pieces; ALBERT's if none's are."""
-    return XLNET if XLNET.first in pieces else ALBERT
+    families = (XLNET, ALBERT, XLM_ROBERTA)  # all may have <s>
+    return next((family for family in families if family.first in pieces), ALBERT)
+
+
+def completed(model, path):
+    """Returns the bytes of a published SentencePiece model with the pieces and ids of its tokenizer.
+
+    Args:
+        model: bytes of the file.
+        path: str, its name, which says the family.
+
+    Raises:
+        UserError: this is no SentencePiece model of the family.
+    """
+    family = XLM_ROBERTA
+    if os.path.basename(path) != family.file:
+        return model
+    proto = parse_sentencepiece(model, path)
+    names = [piece.piece for piece in proto.pieces]
+    count = len(family.in_file)
+    if tuple(names[:count]) != family.in_file or {*family.order, *family.last} & {*names[count:]}:
+        raise UserError(
+            f"{path}: begins with {' '.join(names[:count])}, and has {len(names):,} pieces. Expected "
+            f"{' '.join(family.in_file)} and no further token of {family.name}."
+        )
+    kind, unknown = proto.SentencePiece.Type, family.unknown
+    pieces = [
+        proto.SentencePiece(piece=name, score=0, type=kind.UNKNOWN if name == unknown else kind.CONTROL)
+        for name in (*family.order, *family.last)
+    ]
+    middle = [proto.SentencePiece.FromString(piece.SerializeToString()) for piece in proto.pieces[count:]]
+    del proto.pieces[:]
+    proto.pieces.extend([*pieces[: len(family.order)], *middle, *pieces[len(family.order) :]])
+    return proto.SerializeToString(deterministic=True)
 
 
 def adopted(model, path, lower, keep_accents):
@@ -101,7 +157,10 @@ def adopted(model, path, lower, keep_accents):
         raise UserError(f"{path}: do_lower_case=True with keep_accents=True. Expected one of them.")
     theirs = {piece.piece: i for i, piece in enumerate(proto.pieces)}
     proto.trainer_spec.pad_piece, proto.trainer_spec.eos_piece = family.pad, family.end
-    if not keep_accents:
+    if not family.is_cleaned:
+        for name in ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces"):
+            setattr(proto.normalizer_spec, name, True)  # its tokenizer splits at spaces whatever the file says
+    elif not keep_accents:
         proto.normalizer_spec.precompiled_charsmap = _compiled(_rules(proto, lower))
     rewritten = with_usual_ids(proto.SerializeToString(deterministic=True), path)
     return rewritten, [theirs[piece.piece] for piece in parse_sentencepiece(rewritten, path).pieces]
@@ -134,7 +193,11 @@ def of_tokenizer_json(tokenizer, path):
     spec.model_type, spec.vocab_size, spec.unk_id = spec.UNIGRAM, len(vocab), unknown
     spec.bos_id = spec.eos_id = spec.pad_id = -1
     spec.unk_piece = vocab[unknown][0]
-    rules = [rule for rule in tokenizer["normalizer"]["normalizers"] if rule["type"] == "Precompiled"]
+    rules = tokenizer["normalizer"].get("normalizers", [tokenizer["normalizer"]])
+    check_schema(rules, _RULES, f"{path}: 'normalizer'")
+    if not family_of([piece.piece for piece in proto.pieces if piece.type == kind.CONTROL]).is_cleaned:
+        check_words(tokenizer, rules, path)
+    rules = [rule for rule in rules if rule["type"] == "Precompiled"]
     try:
         charsmap = base64.b64decode(rules[0].get("precompiled_charsmap", ""), validate=True) if rules else b""
     except (ValueError, TypeError):
@@ -161,22 +224,27 @@ def published(encoder):
             f"{encoder.path}: {f'no {missing[0]}' if missing else f'not {family.name} vocabulary'}: SentencePiece in "
             "Transformers is for vocabularies that came from there. Expected one of these, WordPiece or byte-level BPE."
         )
-    order = [pieces.index(token) for token in family.order if token in pieces]
-    order += [i for i in range(len(pieces)) if i not in order]
+    first, last = (
+        [pieces.index(token) for token in tokens if token in pieces] for tokens in (family.order, family.last)
+    )
+    middle = [i for i in range(len(pieces)) if i not in (*first, *last)]
+    order = [*first, *middle, *last]
     ids = [0] * len(order)
     for theirs, ours in enumerate(order):
         ids[ours] = theirs
-    reordered = [proto.SentencePiece.FromString(proto.pieces[i].SerializeToString()) for i in order]
+    in_file = [*map(pieces.index, family.in_file), *middle] if family.in_file else order
+    spec, place = proto.trainer_spec, {pieces[i]: number for number, i in enumerate(in_file)}
+    reordered = [proto.SentencePiece.FromString(proto.pieces[i].SerializeToString()) for i in in_file]
     del proto.pieces[:]
     proto.pieces.extend(reordered)
-    spec = proto.trainer_spec
-    spec.pad_id, spec.unk_id, spec.eos_id, spec.bos_id = ids[PAD_ID], ids[UNK_ID], -1, -1
+    spec.pad_id, spec.unk_id, spec.eos_id, spec.bos_id = place.get(family.pad, -1), place[family.unknown], -1, -1
+    spec.vocab_size = len(in_file)
     for role, piece in family.ends.items():
         if piece in pieces:
             setattr(spec, f"{role}_piece", piece)
-            setattr(spec, f"{role}_id", ids[pieces.index(piece)])
+            setattr(spec, f"{role}_id", place[piece])
     special = {token: pieces.index(token) for token in family.special}
-    return ids, special, {FILE: proto.SerializeToString(deterministic=True)}
+    return ids, special, {family.file: proto.SerializeToString(deterministic=True)}
 
 
 def _rules(proto, lower):

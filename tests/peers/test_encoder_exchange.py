@@ -1,7 +1,7 @@
 """BERT and its relatives against Hugging Face's classes, there and back: ids, hidden states, logits, weights."""
 
 import os
-import re
+import unicodedata
 
 import keras
 import numpy as np
@@ -12,7 +12,7 @@ import transformers
 import t2t_lite
 from t2t_lite.export import export_hugging_face, import_hugging_face
 from t2t_lite.interchange.published_vocabulary import published
-from tests.interchange.encoder_folders import CLASSES, POSITIONS, write_encoder
+from tests.interchange.encoder_folders import CLASSES, FAIRSEQ, POSITIONS, write_encoder
 from tests.text.published_samples import texts
 
 INPUTS = np.array([[7, 8, 9, 1, 10, 11, 1, 0, 0], [12, 13, 1, 14, 1, 0, 0, 0, 0], [20, 21, 22, 23, 24, 25, 26, 27, 1]])
@@ -33,10 +33,11 @@ def both(request, tmp_path_factory):
         torch.nn.init.normal_(weight, mean=float(is_scale), std=0.3)
     folder = str(made / "theirs")
     model.save_pretrained(folder)
-    kind = {"R": "Roberta", "A": "Albert"}.get(request.param[0], "Bert")
+    kind = request.param.partition("For")[0]
+    kind = kind if kind in ("Roberta", "Albert", "DistilBert", "XLMRoberta") else "Bert"
     tokenizer = getattr(transformers, f"{kind}Tokenizer").from_pretrained(ours)
     tokenizer.save_pretrained(folder)
-    assert not {"vocab.txt", "vocab.json", "spiece.model"} & set(os.listdir(folder))  # tokenizer.json holds it
+    assert not {"vocab.txt", "vocab.json", "spiece.model", FAIRSEQ} & set(os.listdir(folder))  # tokenizer.json holds it
     import_hugging_face(folder, str(made / "run"))
     return t2t_lite.load(str(made / "run")), model, tokenizer
 
@@ -49,9 +50,15 @@ def test_ids(both):
     predictor, _, tokenizer = both
     encoder, ids = predictor.encoders["inputs"], published_ids(predictor)
     first = ids[predictor.model.config["first_id"]]
-    for text in texts(300):
+    is_xlm_roberta = tokenizer.vocab_files_names["vocab_file"] == FAIRSEQ
+    for text in (text for text in texts(300) if not is_xlm_roberta or not _differs(text)):
         theirs = tokenizer(text, split_special_tokens=True).input_ids
         assert theirs == [first, *(ids[i] for i in [*encoder.encode(text), 1])], text
+
+
+def _differs(text):
+    """Returns whether Transformers may not read a text as XLM-RoBERTa's SentencePiece does: see docs/encoders.md."""
+    return "<s>" in text or "\x85" in text or any(unicodedata.category(c)[0] == "M" for c in text)
 
 
 def test_hidden_states_and_logits(both):
@@ -103,7 +110,7 @@ def test_it_goes_back(both, tmp_path):
     for name in before:
         start = unused if "position_embeddings" in name and unused else None
         assert torch.equal(before[name][start:], after[name][start:]), name
-    auto = getattr(transformers, re.sub("^[A-Z][a-z]+", "AutoModel", type(model).__name__))
+    auto = getattr(transformers, f"AutoModelFor{type(model).__name__.partition('For')[2]}")
     assert type(auto.from_pretrained(folder)) is type(model)
     assert again.config.id2label == model.config.id2label
     reader = transformers.AutoTokenizer.from_pretrained(folder)

@@ -10,7 +10,15 @@ FAMILIES = {  # by model_type
 }
 
 
-def family_of(model):
-    """Returns the Family of a Keras model, or None."""
+def family_of(model, encoders=None):
+    """Returns the Family of a Keras model, or None.
+
+    Args:
+        model: Keras model.
+        encoders: {"inputs": TextEncoder, "targets": TextEncoder}, which decide between several families, or None.
+    """
     of_class = (family for family in FAMILIES.values() if family.model is type(model))
-    return next((family for family in of_class if family.matches(model.config)), None)
+    families = [family for family in of_class if family.matches(model.config)]
+    if encoders:
+        families.sort(key=lambda family: bool(family.strange_encoders(model, encoders)))
+    return next(iter(families), None)

@@ -1,9 +1,12 @@
 """ALBERT, a BERT with small embeddings whose layers share their weights in groups."""
 
+import numpy as np
+
 from t2t_lite.interchange.families import bert
 from t2t_lite.interchange.family import Field, check, number, only
 
 _ATTENTION, _FFN = "encoder.layers.*.self_attention", "encoder.layers.*.feed_forward"
+_PROJECTION = "albert.encoder.embedding_hidden_mapping_in"
 _LAYER = "albert.encoder.albert_layer_groups.*.albert_layers.0"
 
 
@@ -42,7 +45,7 @@ FAMILY = bert.FAMILY._replace(
     ),
     weights={
         **bert.embeddings("albert"),
-        "projection": "albert.encoder.embedding_hidden_mapping_in",
+        "projection": _PROJECTION,
         **{f"{_ATTENTION}.layer.{role}_projection": f"{_LAYER}.attention.{role}" for role in bert.ROLES},
         f"{_ATTENTION}.layer.output_projection": f"{_LAYER}.attention.dense",
         f"{_ATTENTION}.normalization": f"{_LAYER}.attention.LayerNorm",
@@ -54,4 +57,8 @@ FAMILY = bert.FAMILY._replace(
     prefix="albert.",
     hparams_set="albert_base",
     sentence_problem="sentence_order_own",
+    constants={
+        f"{_PROJECTION}.weight": lambda config: np.eye(config["hidden_size"], dtype="float32"),
+        f"{_PROJECTION}.bias": lambda config: np.zeros(config["hidden_size"], "float32"),
+    },
 )

@@ -1,9 +1,9 @@
 """BERT: post-norm; its dense kernels are [outputs, inputs]."""
 
+from t2t_lite.interchange import unigram_vocabulary
 from t2t_lite.interchange.family import NEEDED, OPTIONAL, Family, Field, choice, epsilon, fact, number, off, only, rate
 from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
-from t2t_lite.text.vocabulary import SentencePieceEncoder
 
 ACTIVATIONS = {
     "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu", "silu": "swish",
@@ -17,6 +17,8 @@ ROLES = ("query", "key", "value")
 
 def class_of(config):
     """Returns the prefix of the names of classes that can represent a `TransformerEncoder` with a config."""
+    if config["pooler_activation"] != "tanh":
+        return {"relu": "DistilBert", "gelu": "Electra"}[config["pooler_activation"]]
     if config["embedding_size"] is not None or config["num_hidden_groups"] is not None:
         return "Albert"
     if config["num_task_types"]:
@@ -102,12 +104,12 @@ def heads(masked_ids, classes, sentences=None):
     Args:
         masked_ids: names of the dense layer, the normalization and the bias of masked ids.
         classes: names of the two dense layers of a class.
-        sentences: likewise for next-sentence prediction, or None.
+        sentences: likewise for next-sentence prediction, or None: there is no class of both.
     """
     ids = dict(zip(("masked_ids_head.dense", "masked_ids_head.norm", "embedding.bias"), masked_ids, strict=True))
     of_sentences = dict(zip(("sentence_head.pooler", "sentence_head.dense"), sentences or (), strict=False))
     return {
-        "ForPreTraining": ("masked_lm", ids | of_sentences),
+        **({"ForPreTraining": ("masked_lm", ids | of_sentences)} if sentences else {}),
         "ForMaskedLM": ("masked_lm", ids),
         "ForSequenceClassification": (
             "class",
@@ -135,7 +137,7 @@ FAMILY = Family(
     options={},
     limits=limits,
     weights=body("bert"),
-    vocabularies=((WordPieceEncoder, SentencePieceEncoder), "WordPiece or ALBERT"),
+    vocabularies=((WordPieceEncoder, unigram_vocabulary.ALBERT), "WordPiece or ALBERT"),
     prefix="bert.",
     unused=(
         # Computed when a model is loaded, also stored under another name, or part of a head that the class lacks.

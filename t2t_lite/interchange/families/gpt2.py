@@ -71,7 +71,7 @@ FAMILY = Family(
         **layers("transformer.h.*"),
         "decoder_norm": "transformer.ln_f",
     },
-    vocabularies=(BPEEncoder, "byte-level or GPT's BPE"),
+    vocabularies=((BPEEncoder,), "byte-level or GPT's BPE"),
     is_transposed=False,
     prefix="transformer.",
     unused=(".attn.bias", ".attn.masked_bias", "lm_head.weight"),

@@ -93,7 +93,7 @@ FAMILY = Family(
     limits=lambda config: {"position_layout": ("interleaved", "marian")},
     weights=_layers("encoder", {"self_attention": "self_attn"})
     | _layers("decoder", {"self_attention": "self_attn", "cross_attention": "encoder_attn"}),
-    vocabularies=(SentencePieceEncoder, "SentencePiece"),
+    vocabularies=((SentencePieceEncoder,), "SentencePiece"),
     complete=complete,
     # Stored under several names, or computed when the model is loaded.
     unused=("embed_tokens.weight", "lm_head.weight", "model.shared.weight", "embed_positions.weight"),

@@ -19,10 +19,9 @@ FAMILY = bert.FAMILY._replace(
     fields=bert.fields(padding=1, ends=bert.ENDS),
     limits=_limits,
     weights=bert.body("roberta"),
-    vocabularies=(ByteLevelBPEEncoder, "byte-level BPE"),
+    vocabularies=((ByteLevelBPEEncoder,), "byte-level BPE"),
     prefix="roberta.",
     hparams_set="roberta_base",
     sentence_problem=None,
     first_position=lambda padding: padding + 1,
-    reads_two_ends=True,
 )

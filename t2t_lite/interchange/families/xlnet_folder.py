@@ -1,5 +1,8 @@
 """XLNet: post-norm, without absolute positions; its attention's kernels are [hidden, heads, size]."""
 
+import numpy as np
+
+from t2t_lite.interchange import unigram_vocabulary
 from t2t_lite.interchange.families import bert
 from t2t_lite.interchange.family import (
     NEEDED,
@@ -17,7 +20,6 @@ from t2t_lite.interchange.family import (
 )
 from t2t_lite.interchange.named_weights import PerHead
 from t2t_lite.models.xlnet import XLNet
-from t2t_lite.text.vocabulary import SentencePieceEncoder
 
 _LAYER = "transformer.layer.*"
 _ATTENTION, _FFN = "encoder.layers.*.self_attention", "encoder.layers.*.feed_forward"
@@ -107,12 +109,12 @@ FAMILY = Family(
         f"{_FFN}.layer.outer": f"{_LAYER}.ff.layer_2",
         f"{_FFN}.normalization": f"{_LAYER}.ff.layer_norm",
     },
-    vocabularies=(SentencePieceEncoder, "XLNet"),
+    vocabularies=((unigram_vocabulary.XLNET,), "XLNet"),
     complete=_complete,
     prefix="transformer.",
     unused=("lm_loss.weight", "mask_emb"),  # tied; and of a head without queries
     hparams_set="xlnet_base",
     text_problem="permutation_lm_own",
     row_id="last_id",
-    zeros={"transformer.mask_emb": lambda config: (1, 1, config["hidden_size"])},
+    constants={"transformer.mask_emb": lambda config: np.zeros((1, 1, config["hidden_size"]), "float32")},
 )
