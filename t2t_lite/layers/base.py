@@ -74,28 +74,43 @@ class Layer(keras.layers.Layer):
             self.trainable = False
 
     def get_build_config(self):
-        """Returns what Keras builds the layer from, with paths of frozen parts, and {path: (rank, alpha)} of LoRA."""
-        frozen, lora = [], {}
+        """Returns what Keras builds the layer from, with paths of frozen parts, and {path: (rank, alpha)} of LoRA.
+
+        Of a part that is not frozen as a whole, the paths of its frozen weights are there.
+        """
+        frozen, lora, weights = [], {}, [path for path, weight in self._own_weights() if not weight.trainable]
         for path, part in self._parts():
             if not part.trainable:
                 frozen.append(path)
             if getattr(part, "lora_enabled", False):
                 lora[path] = part.lora_rank, part.lora_alpha
-        own = {name: value for name, value in (("frozen", frozen), ("lora", lora)) if value}
+        own = {"frozen": frozen, "lora": lora, "frozen_weights": weights}
+        own = {name: value for name, value in own.items() if value}
         return {**(super().get_build_config() or {}), **own} if own else super().get_build_config()
 
     def build_from_config(self, config):
         """Builds the layer, gives its parts LoRA, and freezes them."""
         config = dict(config or {})
         frozen, lora = set(config.pop("frozen", ())), config.pop("lora", {})
+        weights = set(config.pop("frozen_weights", ()))
         super().build_from_config(config)
-        if (frozen or lora) and not self.built:
+        if (frozen or lora or weights) and not self.built:
             self.build()  # a model that was not called before it was saved
         for path, part in self._parts():
             if path in lora and not part.lora_enabled:  # one with a configuration of its own has it already
                 part.enable_lora(*lora[path])
             if path in frozen:
                 part.trainable = False
+        for path, weight in self._own_weights() if weights else ():
+            if path in weights:
+                weight.trainable = False
+
+    def _own_weights(self):
+        """Yields (path, weight) of what the layer and its parts that are not frozen train, unless it is frozen."""
+        start = f"{self.path}/" if self.path else ""
+        for part in self._flatten_layers():
+            for weight in part._trainable_variables if part.trainable else ():
+                yield weight.path.removeprefix(start), weight
 
     def _parts(self):
         """Yields (path, layer) of all parts; paths begin at the layer, whose place may be another once it is loaded."""

@@ -1,6 +1,7 @@
 """Dense layers whose files keep LoRA (Hu et al. 2022, "LoRA: Low-Rank Adaptation of Large Language Models")."""
 
 import keras
+from keras import ops
 
 _WEIGHTS = ("lora_kernel_a", "lora_kernel_b", "_kernel", "kernel_scale", "kernel_zero")  # the last two if quantized
 _PREFIX = "lora."
@@ -12,6 +13,30 @@ class Dense(keras.layers.Dense):
     Keras' own saves only the sum of all, the kernel to compute with, and loads both matrices as zeros, from which no
     training leads away. The sum is in the file, too: a layer without LoRA computes the same with it.
     """
+
+    def call(self, inputs, training=None):
+        """[..., n] -> [..., units].
+
+        Beside LoRA, the inputs are multiplied by its matrices one after the other. Keras' own adds their product to the
+        kernel first, whose gradient then takes as long as that of a kernel in training.
+        """
+        if not self.lora_enabled:
+            return super().call(inputs, training)
+        small = ops.multiply(ops.matmul(inputs, self.lora_kernel_a), self.lora_alpha / self.lora_rank)
+        x = ops.add(ops.matmul(inputs, self._kernel), ops.matmul(small, self.lora_kernel_b))
+        x = x if self.bias is None else ops.add(x, self.bias)
+        return x if self.activation is None else self.activation(x)
+
+    def merge_lora(self):
+        """Adds LoRA to the kernel, W + (alpha / r) A B, and removes it. Raises `ValueError` where it is quantized."""
+        if self.quantization_mode:
+            raise ValueError(f"{self.name}: is quantized, and LoRA can't be added to its kernel. Merge it before.")
+        self._kernel.assign(
+            merged(self._kernel, self.lora_kernel_a, self.lora_kernel_b, self.lora_alpha / self.lora_rank)
+        )
+        del self.lora_kernel_a, self.lora_kernel_b
+        self.lora_enabled, self.lora_rank, self.lora_alpha = False, None, None
+        self._kernel.trainable = self.trainable
 
     def save_own_variables(self, store):
         """Stores the weights."""
@@ -39,3 +64,10 @@ class Dense(keras.layers.Dense):
     def quantize(self, mode=None, type_check=True, config=None):
         """Quantizes the layer as Keras does its own class."""
         super().quantize(mode, type_check=False, config=config)
+
+
+def merged(kernel, a, b, scale):
+    """Returns W + scale A B, of the kernel's dtype, computed in float32 where that is shorter."""
+    dtype = keras.backend.standardize_dtype(kernel.dtype)
+    kernel, a, b = (ops.cast(matrix, keras.backend.result_type(dtype, "float32")) for matrix in (kernel, a, b))
+    return ops.cast(kernel + scale * ops.matmul(a, b), dtype)

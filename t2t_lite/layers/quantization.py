@@ -48,8 +48,8 @@ def check_plain_weights(models, what):
             )
         if any(getattr(part, "lora_enabled", False) for part in model._flatten_layers()):
             raise UserError(
-                f"{type(model).__name__}: has LoRA, and {what} needs one kernel per layer. Save it by "
-                "model.save_weights, which adds LoRA to the kernels, and load that file into such a model without LoRA."
+                f"{type(model).__name__}: has LoRA, and {what} needs one kernel per layer. Call model.merge_lora(), "
+                "which adds it to the kernels, before."
             )
 
 
