@@ -128,13 +128,10 @@ class HParams:
         "several, a/b, take turns over the layers.",
     )  # fmt: skip
     initializer: str = setting(
-        "uniform_unit_scaling",
-        argument="initializer",
+        "uniform_unit_scaling", argument="initializer",
         meaning="Initial values of the layers' matrices, see Initialization below.",
-    )
-    initializer_gain: float = setting(
-        1.0, above=0, most=100, argument="initializer_gain", meaning="Gain of the initializer."
-    )
+    )  # fmt: skip
+    initializer_gain: float = setting(1.0, above=0, most=100, argument="initializer_gain", meaning="Its gain.")
 
     # Regularisation.
     layer_prepostprocess_dropout: float = setting(
@@ -214,6 +211,9 @@ class HParams:
         0, limits=COUNT,
         meaning="Steps after which one more layer is trained, from the top; embeddings are lowest; 0: all at once.",
     )  # fmt: skip
+    frozen: str = setting("", fixed=True, meaning="Parts that are not trained, such as embedding/encoder_0-3.")
+    lora_rank: int = setting(0, 0, 2**12, fixed=True, meaning="r of LoRA, beside which only heads are trained; 0: off.")
+    lora_alpha: float = setting(0.0, 0, 10**6, fixed=True, meaning="LoRA counts lora_alpha / lora_rank times; 0: once.")
     clip_grad_norm: float = setting(0.0, 0, 10**9, meaning="Global norm at which gradients are clipped; 0: off.")
     max_skipped_steps: int = setting(
         10, limits=COUNT, meaning="Steps in a row with a loss or gradient that is not finite, before training stops."

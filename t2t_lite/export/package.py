@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from t2t_lite.files import copy_files, write_bytes
 from t2t_lite.runs.exported import FACTS, FOLDER, facts_json, model_names
+from t2t_lite.runs.lora import merged_config
 from t2t_lite.runs.run_config import write_run_config
 
 
@@ -24,7 +25,7 @@ def write_package(export, answerer, **facts):
     for name, run in zip(model_names(len(runs)), runs, strict=True):
         of_model = folder if run is runs[0] else os.path.join(folder, name)
         tf.io.gfile.makedirs(of_model)
-        write_run_config(of_model, run.config)
+        write_run_config(of_model, merged_config(run.config))
     copy_files(runs[0].encoder_files, folder)
     steps = [run.step for run in runs]
     write_bytes(os.path.join(folder, FACTS), facts_json(models=len(runs), steps=steps, **facts))

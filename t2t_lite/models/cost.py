@@ -6,6 +6,7 @@ import math
 import keras
 
 from t2t_lite.layers import Dropout, LayerNormalization, MultiHeadAttention, Residual
+from t2t_lite.models.fine_tuning import parameters, parts_of
 
 SENTENCE = 25  # tokens per side, where a length has to be assumed; attention is then a hundredth of the operations
 # Attributes of Keras' layers that each position is multiplied by: of dense ones, convolutions and recurrent cells.
@@ -20,16 +21,18 @@ class Flops:
     Attributes:
         per_token: {feature: float}, per token of a feature. Of an encoder and a decoder "inputs" are the encoder, and
             the decoder's keys and values of the memory; "targets" are the decoder and the softmax.
+        saved: {feature: float}, per token, what the backward pass leaves out where weights are frozen; {}: nothing.
     """
 
     per_token: dict
+    saved: dict = dataclasses.field(default_factory=dict)
 
     def training(self, tokens):
         """Returns the operations of training on so many tokens of each feature.
 
-        They are those of three forward passes: the backward pass is two.
+        They are those of three forward passes: the backward pass is two, less what it leaves out.
         """
-        return 3 * tokens * sum(self.per_token.values())
+        return tokens * (3 * sum(self.per_token.values()) - sum(self.saved.values()))
 
 
 def assumed_lengths(model, hparams):
@@ -50,16 +53,16 @@ def forward_flops(model, lengths, rows=1):
     Returns:
         Flops.
     """
-    return Flops(model.flops(lengths, rows))
+    return Flops(model.flops(lengths, rows), _saved_flops(model, lengths, rows) if _has_frozen(model) else {})
 
 
 def counted_flops(model, lengths, rows=1):
     """Counts the matrix products of a forward pass, those of each layer inside.
 
     Layers that stand in a stack several times count each time; the softmax counts for the model's `predicted_share`.
-    Every matrix weight costs 2 operations for each element and position of its own side: of dense layers, convolutions,
-    recurrent cells. A layer with a method `flops(length)` says itself what it computes of one position in a row of
-    `length` positions, besides the layers in it. Attention has 2 · h · d_k · n for a position's scores and
+    Every matrix weight costs 2 operations for each element and position of its own side: of dense layers (with LoRA),
+    convolutions, recurrent cells. A layer with a method `flops(length)` says itself what it computes of one position in
+    a row of `length` positions, besides the layers in it. Attention has 2 · h · d_k · n for a position's scores and
     2 · h · d_v · n for its weighted sums over n positions. Masked positions count, as they are computed; of patterns as
     many as `Pattern.seen` has. Relative attention counts its products with the 2k + 1 vectors, not their spreading over
     positions. The positions of a memory, `context_length`, are among those that are attended to, and their keys and
@@ -98,8 +101,11 @@ def counted_flops(model, lengths, rows=1):
     return flops
 
 
-def _block_flops(layer, length, memory_length, context, rows):
-    """Returns the operations (a position of its own side, a position of the encoder's output)."""
+def _block_flops(layer, length, memory_length, context, rows, only_frozen=False):
+    """Returns the operations (a position of its own side, a position of the encoder's output).
+
+    With `only_frozen` they are those of products with frozen kernels.
+    """
     cross, own, memory = _cross_attention(layer), 0, 0
     times = {}  # a position of its own side, where not once
     for part in layer._flatten_layers():
@@ -109,7 +115,11 @@ def _block_flops(layer, length, memory_length, context, rows):
             if hasattr(part, "position_projection"):
                 times[part.position_projection] = (2 * length + context) / (length * rows)
     for part in layer._flatten_layers():
-        flops = _own_flops(part, memory_length if part is cross else length, **_before(part, cross, context))
+        if only_frozen:
+            kernel = getattr(part, "_kernel", None)
+            flops = 0 if kernel is None or kernel.trainable else 2 * math.prod(kernel.shape)
+        else:
+            flops = _own_flops(part, memory_length if part is cross else length, **_before(part, cross, context))
         if cross is not None and part in (cross.key_projection, cross.value_projection):
             memory += flops
         else:
@@ -124,7 +134,48 @@ def _own_flops(layer, length, **context):
     if not isinstance(layer, keras.layers.Dense) and not type(layer).__module__.startswith("keras."):
         return 0
     matrices = [getattr(layer, name, None) for name in _MATRICES]
+    if getattr(layer, "lora_enabled", False):
+        matrices += [layer.lora_kernel_a, layer.lora_kernel_b]
     return sum(2 * math.prod(matrix.shape) for matrix in matrices if matrix is not None)
+
+
+def _has_frozen(model):
+    return not all(weight.trainable for weight in parameters(model))
+
+
+def _passed(model):
+    """Returns {feature: [whether gradients pass through a layer of its stack]}: not below all that is trained."""
+    passed, embedding = {}, parts_of(model).get("embedding", {})
+    for feature, stack in model.stacks().items():
+        now = any(weight.trainable for weights in embedding.values() for weight in weights)
+        now = now or any(_cross_attention(layer) is not None and passed.get("inputs", [False])[-1:] == [True]
+                         for layer in stack.layers)  # fmt: skip
+        passed[feature] = []
+        for layer in stack.layers:
+            now = now or bool(layer.trainable_weights)
+            passed[feature].append(now)
+    return passed
+
+
+def _saved_flops(model, lengths, rows):
+    """Returns {feature: operations per token} of a backward pass that frozen weights save, less at the lowest layer.
+
+    A product with a frozen kernel has no gradient of the kernel, and a layer below all that is trained has none at all.
+    """
+    saved, stacks, passed = dict.fromkeys(lengths, 0), model.stacks(), _passed(model)
+    to_memory = any(passed.get("inputs", ()))
+    for feature, stack in stacks.items():
+        for layer, is_passed in zip(stack.layers, passed[feature], strict=True):
+            own, memory = _block_flops(
+                layer, lengths[feature], lengths.get("inputs", 0), model.context_length, rows, only_frozen=is_passed
+            )
+            saved[feature] += own if is_passed else 2 * own
+            if memory:
+                saved["inputs"] += memory if is_passed and to_memory else 2 * memory
+    if model.softmax is not None:
+        matrices = [w for w in model.softmax.weights if len(w.shape) > 1 and not w.trainable]
+        saved[[*saved][-1]] += 2 * model.predicted_share * sum(math.prod(w.shape) for w in matrices)
+    return saved
 
 
 def training_memory(model, hparams, lengths):
@@ -136,8 +187,9 @@ def training_memory(model, hparams, lengths):
     Accumulated batches are reckoned one after the other; where TensorFlow computes several at once it takes more.
 
     weights     4 bytes per parameter; in mixed precision 2 more, for the copies in half precision
-    gradients   4 bytes per parameter, 8 with accumulation; a tied embedding's twice, for look-up and softmax
-    optimizer   8 bytes per parameter with Adam, 0 with SGD, rows and columns with Adafactor; 4 more with ema_decay
+    gradients   4 bytes per trained parameter, 8 with accumulation; a tied embedding's twice, for look-up and softmax
+    optimizer   8 bytes per trained parameter with Adam, 0 with SGD, rows and columns with Adafactor; 4 more with
+                ema_decay
     activations what the backward pass needs (a: 4 bytes in float32, 2 in half precision; a mask of dropout: 1 byte):
                   attention, per query: a · 2 h (d_k + d_v) with the keys' and values' own positions, and for each head
                     and visible position 4 for the softmax, a for the weights after dropout or in half precision, the
@@ -147,6 +199,7 @@ def training_memory(model, hparams, lengths):
                   residual connection, per position: (4 + a) d for its normalization, and the mask
                   a final normalization: (4 + a) d; a sum of embedding and position: a · d, and the mask
                 with recompute_grad: a · d per layer, for what goes into it, and one whole layer
+                nothing of a layer below all that is trained
     logits      12 bytes for each predicted token and id: the logits, their softmax, their gradient
 
     Args:
@@ -157,15 +210,18 @@ def training_memory(model, hparams, lengths):
     Returns:
         dict of "weights", "gradients", "optimizer", "activations" and "logits": int, bytes.
     """
-    weights, share = sum(math.prod(w.shape) for w in model.trainable_weights), model.predicted_share
+    weights = sum(math.prod(w.shape) for w in parameters(model))
+    trained, share = sum(math.prod(w.shape) for w in model.trainable_weights), model.predicted_share
     tied = any(layer is model.softmax for layer in model.token_embeddings().values())
-    embedding = math.prod(model.softmax.embeddings.shape) if tied else 0
+    embedding = math.prod(model.softmax.embeddings.shape) if tied and model.softmax.embeddings.trainable else 0
+    passed = _passed(model)
     compute, hidden_size = 4 if model.compute_dtype == "float32" else 2, hparams.hidden_size
     layers = [
         _layer_memory(layer, hidden_size, lengths[feature], lengths.get("inputs", 0), model.context_length, compute)
         for feature, stack in model.stacks().items()
-        for layer in stack.layers
-    ]
+        for layer, is_passed in zip(stack.layers, passed[feature], strict=True)
+        if is_passed
+    ] or [0]
     kept = max(layers) + len(layers) * compute * hidden_size if hparams.recompute_grad else sum(layers)
     for layer in model.layers:  # outside of the stacks
         if isinstance(layer, Dropout):  # of embeddings and positions
@@ -174,7 +230,7 @@ def training_memory(model, hparams, lengths):
             kept += (4 + compute) * hidden_size
     return {
         "weights": weights * (4 if compute == 4 else 6),
-        "gradients": 4 * (weights * (2 if hparams.gradient_accumulation_steps > 1 else 1) + embedding),
+        "gradients": 4 * (trained * (2 if hparams.gradient_accumulation_steps > 1 else 1) + embedding),
         "optimizer": _optimizer_memory(model, hparams),
         "activations": round(hparams.batch_size * kept),
         "logits": 0 if model.softmax is None else round(hparams.batch_size * share * 12 * model.softmax.vocab_size),

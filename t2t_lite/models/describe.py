@@ -22,6 +22,7 @@ from t2t_lite.models.cost import (
     sent_bytes,
     training_memory,
 )
+from t2t_lite.models.fine_tuning import fine_tune, parameters
 from t2t_lite.models.sequence_model import SequenceModel, call_on_ones
 from t2t_lite.ranges import settings_of
 
@@ -54,7 +55,8 @@ class Description:
 
     Attributes:
         parts: list of ModelPart, in the order of the model.
-        parameters: int, all trainable weights.
+        parameters: int, all weights, those that are frozen included.
+        trained_parameters: int, those that are not.
         embedding_parameters: int, those of token embeddings and softmax.
         lengths: {feature: tokens of a row} that cost is counted for; {} for a model that is no `SequenceModel`.
         flops: Flops of a forward pass; None for such a model.
@@ -68,6 +70,7 @@ class Description:
 
     parts: list
     parameters: int
+    trained_parameters: int
     embedding_parameters: int
     lengths: dict
     flops: Flops | None
@@ -113,6 +116,7 @@ def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None, featur
         model = model_class.from_hparams(hparams, vocab_size, target_vocab_size)
         if not model.built or not model.weights:
             call_on_ones(model, features)
+        fine_tune(model, hparams)
         return model
 
     def make_shapes():
@@ -155,7 +159,8 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
     rows = max(1, hparams.batch_size // max(lengths.values(), default=1))
     return Description(
         parts=_parts(model),
-        parameters=sum(math.prod(w.shape) for w in model.trainable_weights),
+        parameters=sum(math.prod(w.shape) for w in parameters(model)),
+        trained_parameters=sum(math.prod(w.shape) for w in model.trainable_weights),
         embedding_parameters=sum(math.prod(matrix.shape) for matrix in matrices.values()),
         lengths=lengths,
         flops=forward_flops(model, lengths, rows) if lengths else None,
@@ -171,12 +176,12 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
 def _parts(model):
     """Returns the model's layers with weights; neighbours of the same class and shapes in one ModelPart."""
     outer = [_layers_of(layer) if isinstance(layer, TransformerStack) else [layer] for layer in model.layers]
-    calls = collections.Counter(layer for parts in outer for layer in parts if layer.trainable_weights)
-    found, inside = [], {id(w) for layer in calls for w in layer.trainable_weights}
+    calls = collections.Counter(layer for parts in outer for layer in parts if parameters(layer))
+    found, inside = [], {id(w) for layer in calls for w in parameters(layer)}
     for _, alike in itertools.groupby(calls, key=lambda layer: (type(layer), _weights(layer), calls[layer])):
         alike = list(alike)
         found.append(ModelPart(tuple(layer.name for layer in alike), _weights(alike[0]), calls[alike[0]]))
-    own = tuple((w.name, tuple(w.shape)) for w in model.trainable_weights if id(w) not in inside)
+    own = tuple((w.name, tuple(w.shape)) for w in parameters(model) if id(w) not in inside)
     return found + ([ModelPart((model.name,), own)] if own else [])
 
 
@@ -186,7 +191,7 @@ def _layers_of(stack):
 
 
 def _weights(layer):
-    return tuple((w.path.removeprefix(f"{layer.path}/"), tuple(w.shape)) for w in layer.trainable_weights)
+    return tuple((w.path.removeprefix(f"{layer.path}/"), tuple(w.shape)) for w in parameters(layer))
 
 
 def _settings_text(hparams):
@@ -210,6 +215,9 @@ def _parts_text(d):
     if d.embedding_parameters:
         rows.append(("  embeddings", "", f"{d.embedding_parameters:,}"))
         rows.append(("  all others", "", f"{d.parameters - d.embedding_parameters:,}"))
+    if frozen := d.parameters - d.trained_parameters:
+        rows.append(("  trained", "", f"{d.trained_parameters:,}"))
+        rows.append(("  frozen", "", f"{frozen:,}"))
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     return [f"{a:{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}".rstrip() for a, b, c in rows]
 
@@ -292,7 +300,7 @@ def _all_reduce_pairs(d):
     """What several replicas exchange at each step."""
     if d.replicas == 1:
         return []
-    size = all_reduced_bytes(d.parameters)
+    size = all_reduced_bytes(d.trained_parameters)
     return [
         ("", ""),
         (f"all-reduce of one step, {d.replicas:,} replicas, float32", ""),

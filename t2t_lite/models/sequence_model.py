@@ -22,6 +22,7 @@ from t2t_lite.models.arguments import (
     settings_without_effect,
 )
 from t2t_lite.models.cost import counted_flops
+from t2t_lite.models.fine_tuning import enable_lora, fine_tune, merge_lora
 from t2t_lite.models.litert import select_operations
 from t2t_lite.reserved_names import COSTS, RESERVED
 
@@ -275,6 +276,14 @@ class SequenceModel(Layer, keras.Model):
             raise ValueError(f"{type(self).__name__}: can't be quantized to {wanted}. Expected int8, int4 or float8.")
         keras.Model.quantize(self, mode, config=config, filters=filters, **kwargs)
 
+    def enable_lora(self, rank: int, lora_alpha: float | None = None) -> None:
+        """Gives a built model LoRA, and freezes all else but heads: see `t2t_lite.models.fine_tuning.enable_lora`."""
+        enable_lora(self, rank, lora_alpha)
+
+    def merge_lora(self) -> None:
+        """Adds LoRA to the kernels: see `t2t_lite.models.fine_tuning.merge_lora`."""
+        merge_lora(self)
+
     @classmethod
     def from_hparams(cls, hparams: HParams, vocab_size: int, target_vocab_size: int | None = None, **kwargs) -> Self:
         """Makes a built model of a hyperparameter set: see `t2t_lite.models.arguments.constructor_arguments`.
@@ -294,6 +303,7 @@ class SequenceModel(Layer, keras.Model):
                 sizes = {}
             model = cls(vocab_size, **sizes, **{**constructor_arguments(hparams, cls), **kwargs})
             model.build()
+            fine_tune(model, hparams)
         except ValueError as error:
             raise UserError(f"hparams: {in_hparams_words(error, cls, **hparams.kinds())}") from error
         return model

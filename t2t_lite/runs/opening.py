@@ -17,9 +17,10 @@ from t2t_lite.errors import UserError, first_line, located
 from t2t_lite.files import list_files
 from t2t_lite.runs import exported
 from t2t_lite.runs.checkpoint_files import checkpoint_step, newest_checkpoint, parts_of_checkpoints
+from t2t_lite.runs.lora import lora_facts, lora_names, merged_config
 from t2t_lite.runs.run_config import FILE_NAME, build_model, hparams_of, import_usr_dir, read_run_config
 from t2t_lite.runs.size_check import check_size
-from t2t_lite.runs.weights import assign_saved, check_fits, named_weights
+from t2t_lite.runs.weights import assign_saved, check_fits, named_weights, saved_shapes
 
 # Files in the folder of a run or of an export's weights; vocabularies beside them may have any name.
 _RUN_FILES = (
@@ -117,7 +118,7 @@ def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
     def run(config, step, name="model"):
         check_size(checkpoint, config, name)
         with located(os.path.join(folder, FILE_NAME)):
-            model = build_model(config, dtype_policy)
+            model = build_model(merged_config(config), dtype_policy)
         if dtype_policy and model.compute_dtype != dtype_policy:
             raise UserError(
                 f"model={config['model']}: computes in {model.compute_dtype}, whatever dtype_policy={dtype_policy} "
@@ -226,7 +227,7 @@ def _encoders_and_folder(problem, config, folder, data_dir):
 
 
 def restore_weights(checkpoint, model, name="model"):
-    """Loads weights from a checkpoint into a model.
+    """Loads weights from a checkpoint into a model. LoRA that the model lacks is added to the kernels.
 
     Args:
         checkpoint: str, without suffix.
@@ -237,10 +238,11 @@ def restore_weights(checkpoint, model, name="model"):
         UserError: the checkpoint is damaged or of another model.
     """
     try:
+        weights = named_weights(model) if isinstance(model, keras.Model) else model
+        lora = lora_names(saved_shapes(checkpoint, name)) - weights.keys()
         if isinstance(model, keras.Model):
-            check_fits(checkpoint, model, name=name)
-            model = named_weights(model)
-        assign_saved(checkpoint, model, name)
+            check_fits(checkpoint, model, apart=lora, name=name)
+        assign_saved(checkpoint, weights, name, _added(checkpoint, lora) if lora else None)
     except UserError:
         raise
     except Exception as error:  # the readers raise anything for untrusted bytes
@@ -248,3 +250,12 @@ def restore_weights(checkpoint, model, name="model"):
             f"{checkpoint}: damaged, or a part of it is missing: {first_line(error)}. "
             "Copy it again, or name an earlier one by --checkpoint_path."
         ) from error
+
+
+def _added(checkpoint, names):
+    """Returns the `added` of `assign_saved` for the matrices of LoRA with these names."""
+    rank, factor = lora_facts(read_config_of(checkpoint))
+    if not rank:
+        raise UserError(f"{checkpoint}: has {min(names)}, but its {FILE_NAME} says lora_rank=0. Copy both again.")
+    layers = {name.rpartition("/")[0] for name in names}
+    return {f"{layer}/kernel": (f"{layer}/lora_kernel_a", f"{layer}/lora_kernel_b", factor) for layer in layers}

@@ -12,6 +12,7 @@ from t2t_lite.errors import UserError, located, shown
 from t2t_lite.files import read_bytes, write_bytes
 from t2t_lite.files.safe_json import MOST_BYTES, parse_json
 from t2t_lite.layers import number_seeds
+from t2t_lite.models.fine_tuning import fine_tune
 from t2t_lite.models.sequence_model import call_on_ones
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
@@ -169,5 +170,6 @@ def build_model(config, dtype_policy=None):
     model = model_class.from_hparams(hparams, config["vocab_size"], config["target_vocab_size"])
     if not model.built or not model.weights:
         call_on_ones(model, registry.problem(config["problem"]).features)
+    fine_tune(model, hparams)
     number_seeds(model)
     return model

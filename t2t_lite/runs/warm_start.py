@@ -10,6 +10,7 @@ from t2t_lite.errors import UserError, first_line
 from t2t_lite.models.describe import shapes_only
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.runs import exported
+from t2t_lite.runs.lora import lora_facts, lora_names
 from t2t_lite.runs.opening import encoders_of, find_checkpoint, read_config_of, restore_weights
 from t2t_lite.runs.run_config import hparams_of
 from t2t_lite.runs.weights import check_fits, named_weights, open_checkpoint, saved_shapes, saved_value, shape_text
@@ -20,19 +21,21 @@ _LOGGER = logging.getLogger("t2t_lite")
 _OF_IDS = ("embeddings", "bias")  # the weights of a TokenEmbedding with a row, or a number, per id
 
 
-def warm_start(path, model, encoders):
+def warm_start(path, model, encoders, hparams=None):
     """Gives a new model the weights of a trained one, without the optimizer's state.
 
     If the vocabulary differs, rows of embeddings and softmax are matched by piece. Bytes, special ids and pieces that
     both vocabularies have keep their rows; the others keep the new model's initial values. A shared vocabulary can be
     combined with separate ones: each side's pieces are found in the vocabulary that serves it. A new shared vocabulary
     prefers the rows of the targets. The model's `token_embeddings` and `softmax` determine which weights have such
-    rows. If the head (`SequenceModel.head_weights`) differs, too, it keeps its initial values.
+    rows. If the head (`SequenceModel.head_weights`) differs, too, it keeps its initial values. LoRA continues with the
+    same rank and factor; otherwise that of the trained model is added to its kernels, and the new one's is new.
 
     Args:
         path: str, as for `open_run`.
         model: a built keras.Model; its weights other than those rows have the same names and shapes.
         encoders: {feature: TextEncoder} of the new model's ids.
+        hparams: HParams of the new model; None: it has no LoRA.
 
     Returns:
         dict for the log: "warm_start_from", the checkpoint without suffix; with another vocabulary also
@@ -41,7 +44,7 @@ def warm_start(path, model, encoders):
 
     Raises:
         UserError: the checkpoint is missing, damaged or of an ensemble's export, has no vocabulary beside it, or has a
-            weight of another shape, which is named.
+            weight of another shape, which is named; or a head that is new is frozen.
     """
     checkpoint = find_checkpoint(path)
     exported.check_is_one(checkpoint, path)
@@ -51,9 +54,12 @@ def warm_start(path, model, encoders):
     facts = {"warm_start_from": checkpoint}
     if new_heads:
         facts["warm_start_new"] = sorted(new_heads & weights.keys())
+        _check_trained(new_heads, weights)
+    lora = _changed_lora(config, hparams, weights, saved)
     if config["vocabulary_sha256"] == {feature: encoder.fingerprint for feature, encoder in encoders.items()}:
-        check_fits(checkpoint, model, apart=new_heads)
-        restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in new_heads})
+        apart = new_heads | lora
+        check_fits(checkpoint, model, apart=apart)
+        restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in apart})
         _tell(facts)
         return facts
     folder = exported.folder_of(checkpoint)
@@ -70,7 +76,8 @@ def warm_start(path, model, encoders):
         for name, features in matrices.items()
     }
     source_names = {source for names in sources.values() for source in names}
-    check_fits(checkpoint, model, apart={*(name for name in matrices if sources[name]), *source_names, *new_heads})
+    of_rows = {name for name in matrices if sources[name]} | source_names
+    check_fits(checkpoint, model, apart=of_rows | new_heads | lora)
     old_encoders = encoders_of(registry.problem(config["problem"]), config, folder)
     transferred = {}
     for name, features in matrices.items():
@@ -85,11 +92,13 @@ def warm_start(path, model, encoders):
             rows[new[piece]] = old[piece]
         transferred[name] = [len(both), len(rows)]
         weights[name].assign(rows)
-    apart = {*matrices, *new_heads}
+    apart = {*matrices, *new_heads, *lora}
     restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in apart})
     _tell(facts)
     for name, (count, of) in transferred.items():
         _LOGGER.info(f"another vocabulary: {name}: {count:,} of {of:,} rows are of pieces that both have")
+        if count < of and not weights[name].trainable:
+            _LOGGER.warning(f"{name} is frozen: its {of - count:,} new rows stay as they were initialized")
     return {**facts, "warm_start_rows": transferred}
 
 
@@ -104,6 +113,25 @@ def _changed_heads(model, config, saved):
     shapes = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
     names = _names_of_heads(model) | _names_of_heads(_shapes_of(config))
     return {name for name in names if saved.get(name) != shapes.get(name)}
+
+
+def _check_trained(names, weights):
+    """Raises `UserError` if a weight that begins with initial values is frozen."""
+    if frozen := [name for name in sorted(names & weights.keys()) if not weights[name].trainable]:
+        raise UserError(
+            f"frozen: {frozen[0]} is of a new head, and would stay as it was initialized. Expected a head that is "
+            "trained: leave it out of frozen."
+        )
+
+
+def _changed_lora(config, hparams, weights, saved):
+    """Returns the names of either model's matrices of LoRA, unless the new model goes on with the old one's."""
+    new, old = lora_names(weights), lora_names(saved)
+    if new == old and (not new or lora_facts(config) == lora_facts({**config, "hparams": hparams.values()})):
+        return set()
+    if old:
+        _LOGGER.info("the LoRA of that model is added to its kernels")
+    return new | old
 
 
 def _names_of_heads(model):

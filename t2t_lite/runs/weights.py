@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError, first_line
 from t2t_lite.files import plain_path
+from t2t_lite.layers.dense import merged
 
 _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 
@@ -102,12 +103,23 @@ def weight_name(key, name="model"):
     return key.removeprefix(f"{name}/").removesuffix(_SUFFIX)
 
 
-def assign_saved(path, weights, name="model"):
-    """Sets weights, {name: variable}, to their values in a checkpoint, of any dtype."""
+def assign_saved(path, weights, name="model", added=None):
+    """Sets weights, {name: variable}, to their values in a checkpoint, of any dtype.
+
+    Args:
+        path: a checkpoint, without suffix.
+        weights: {name: variable}.
+        name: the name of the model in the checkpoint.
+        added: {name of a kernel: (name of A, name of B, factor)}, of LoRA that is added to it.
+    """
     reader = open_checkpoint(path)
     reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")  # it follows the weights, so this raises for a truncated file
     for key, weight in weights.items():
-        weight.assign(tf.cast(saved_value(reader, path, key, name), weight.dtype))
+        value = saved_value(reader, path, key, name)
+        if added and key in added:
+            *pair, factor = added[key]
+            value = merged(value, *(saved_value(reader, path, matrix, name) for matrix in pair), factor)
+        weight.assign(tf.cast(value, weight.dtype))
 
 
 def saved_value(reader, path, key, name="model"):

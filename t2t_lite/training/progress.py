@@ -13,6 +13,7 @@ import tensorflow as tf
 from t2t_lite.console import clock
 from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import counted
+from t2t_lite.models.fine_tuning import parameters
 from t2t_lite.reserved_names import BEFORE
 from t2t_lite.tasks.sequence_to_sequence import SequenceToSequenceTask
 from t2t_lite.training.generators import layers_that_draw
@@ -33,7 +34,10 @@ def announce(config, data, train_step, output_dir, gives_up=()):
     """
     model, replicas, carried = train_step.model, train_step.replicas, train_step.carried
     hparams, replicas_count, accumulation = config["hparams"], replicas.count, train_step.accumulation
-    weights = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
+    weights, trained = (
+        sum(math.prod(v.shape) for v in each) for each in (parameters(model), model.trainable_variables)
+    )
+    trained = f", of which {trained:,} are trained" if trained < weights else ""
     left_out = f" ({data.dropped:,} {data.source.left_out} are left out)" if data.dropped else ""
     if any(data.cut.values()):
         cut = ", ".join(f"{count:,} {FILE_TAGS[split]}" for split, count in data.cut.items())
@@ -53,7 +57,7 @@ def announce(config, data, train_step, output_dir, gives_up=()):
     for line in (
         replicas.description,
         f"problem {config['problem']}: {data.examples:,} training examples{left_out}",
-        f"model {config['model']}, set {config['hparams_set'] or '(own)'}: {weights:,} parameters, "
+        f"model {config['model']}, set {config['hparams_set'] or '(own)'}: {weights:,} parameters{trained}, "
         f"{hparams['dtype_policy']}",
         f"batches: up to {hparams['batch_size']:,} tokens per replica, "
         f"{hparams['batch_size'] * replicas_count * accumulation:,} tokens per step (all replicas): "

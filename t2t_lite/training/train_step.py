@@ -290,7 +290,9 @@ class TrainStep:
         variables = [v.value for v in self.model.trainable_variables]
         # This includes the gradient, because recompute_grad samples masks again.
         with dropout_seed(index, self.hparams.random_seed, in_xla=self.xla_compile):
-            with tf.GradientTape() as tape:
+            # Nothing is kept for the gradients of frozen weights, nor of what lies below all that is trained.
+            with tf.GradientTape(watch_accessed_variables=False) as tape:
+                tape.watch(variables)
                 outputs = self.model(with_state(self.model, batch, state, training=True), training=True)
                 sums = objective_sums(outputs, batch, self.hparams.label_smoothing, not self.xla_compile)
                 sums = sums._replace(added=layer_losses(self.model, self.batches_a_step))

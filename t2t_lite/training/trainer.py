@@ -18,6 +18,7 @@ from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.files import copy_files, is_remote, write_bytes
+from t2t_lite.models.fine_tuning import parameters
 from t2t_lite.runs import directory as run_directory
 from t2t_lite.runs.checkpoints import RunCheckpoints, holds
 from t2t_lite.runs.ema import averaged_weights, start_averages
@@ -184,9 +185,8 @@ class Trainer:
         for name, settings in UNTOLD.items():
             if getattr(self, name) is settings:
                 setattr(self, name, self._told[name])
-        compiles = self.devices.xla_compile
-        if compiles is None:
-            compiles = (before or {}).get("xla_compile", False)
+        compiles, was_compiled = self.devices.xla_compile, (before or {}).get("xla_compile", False)
+        compiles = was_compiled if compiles is None else compiles
         shapes = self.devices.xla_shapes or (before or {}).get("xla_shapes", MOST_SHAPES)
         if compiles:
             set_xla_flags()
@@ -234,7 +234,7 @@ class Trainer:
         length = train_steps if self.remembers else max(train_steps, self._plan_before.get("train_steps", 0))
         with self._replicas.scope():
             self.trained = build_model(self._config)
-            self._optimizer = make_optimizer(self.hparams, length)
+            self._optimizer = make_optimizer(self.hparams, length, self.trained)
             self._optimizer.build(self.trained.trainable_variables)
         check_reads(self.trained, self._data.problem)
         check_lengths(self.trained, self._data.max_length, self._data.problem.features)
@@ -289,20 +289,20 @@ class Trainer:
                 gives_up.append(f"{what}: its state is not saved, as that of keras.random.SeedGenerator is")
         announce(self._config, self._data, self._train_step, self.output_dir, gives_up)
         if steps := self.hparams.unfreeze_steps:
-            paths = [weight.path for weight in self.trained.trainable_variables]
-            _LOGGER.info(describe_unfreezing(paths, steps, train_steps))
+            _LOGGER.info(describe_unfreezing([w.path for w in parameters(self.trained)], steps, train_steps))
 
     def _warm_start(self):
         """Loads the weights of another run into a new one; returns facts for the log."""
         if self._checkpoints.latest:
             if self.warm_start_from:
-                where = f"--warm_start_from={self.warm_start_from}"
-                _LOGGER.info(f"{where}: not used, since {self.output_dir} has checkpoints")
+                _LOGGER.info(f"--warm_start_from={self.warm_start_from}: not used, {self.output_dir} has checkpoints")
             return {}
         # A run that was ended before its first checkpoint begins once more with the same weights.
         if not (source := self.warm_start_from or self._plan_before.get("warm_start_from")):
+            if self.hparams.frozen or self.hparams.lora_rank:
+                _LOGGER.warning("What is frozen stays as it was initialized: there is no --warm_start_from.")
             return {}
-        facts = warm_start(source, self.trained, self._data.encoders)
+        facts = warm_start(source, self.trained, self._data.encoders, self.hparams)
         source = facts["warm_start_from"]
         self._plan["warm_start_from"] = source if is_remote(source) else os.path.abspath(source)
         return facts

@@ -42,11 +42,12 @@ def trace(hparams, source_length, target_length, model_class=Transformer):
     model, forward = model_class.from_hparams(hparams, VOCAB), []
 
     def step(inputs, targets):
-        with tf.GradientTape() as tape:
+        variables = [v.value for v in model.trainable_variables]
+        with tf.GradientTape(watch_accessed_variables=False) as tape:  # as the trainer's
+            tape.watch(variables)
             logits = model({"inputs": inputs, "targets": targets}, training=True)
             loss, _ = cross_entropy(logits, targets, hparams.label_smoothing)
         forward.append(len(tf.compat.v1.get_default_graph().get_operations()))
-        variables = [v.value for v in model.trainable_variables]
         return tape.gradient(loss, variables, unconnected_gradients="zero")
 
     signature = [tf.TensorSpec([ROWS, length], tf.int32) for length in (source_length, target_length)]
@@ -81,6 +82,24 @@ def test_operations_are_those_of_the_traced_step(traced):
     assert ROWS * LENGTH * sum(counted.per_token.values()) == pytest.approx(expected, rel=spread)
     training = counted.training(ROWS * LENGTH)
     assert training == pytest.approx(matrix_product_flops(operations), rel=spread or 1e-9)
+
+
+@pytest.mark.parametrize("changes", ["frozen=embedding/encoder", "lora_rank=4"])
+def test_what_frozen_weights_save_is_counted_but_for_the_lowest_layer(changes):
+    hparams = SMALL.parse(f"num_hidden_layers=2,{changes}")
+    model, operations, forward = trace(hparams, LENGTH, LENGTH)
+    counted, tokens = forward_flops(model, {"inputs": LENGTH, "targets": LENGTH}), ROWS * LENGTH
+    assert tokens * sum(counted.per_token.values()) == matrix_product_flops(operations[:forward])
+    assert 1 < counted.training(tokens) / matrix_product_flops(operations) < 1.1
+    described, memory = describe(model, hparams), training_memory(model, hparams, SENTENCES)
+    trained = sum(math.prod(weight.shape) for weight in model.trainable_weights)
+    assert described.parameters - described.trained_parameters == sum(
+        math.prod(weight.shape) for weight in model.non_trainable_weights
+    )
+    assert f"trained {trained:,}" in " ".join(described.text().split())
+    assert (memory["weights"], memory["gradients"]) == (4 * described.parameters, 4 * trained)
+    assert memory["optimizer"] == 8 * trained
+    assert_memory(kept_for_gradients(operations, forward), model, hparams)
 
 
 def test_either_side_counts_its_own_tokens():

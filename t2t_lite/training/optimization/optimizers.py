@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import keras
 from keras import ops
 
+from t2t_lite.models.fine_tuning import is_embedding, parameters
 from t2t_lite.training.optimization.adafactor import Adafactor
 from t2t_lite.training.optimization.lamb import Lamb
 from t2t_lite.training.optimization.schedules import ProductSchedule
 
 _LAYER = re.compile(r"(?:^|/)(\w+)/\1_(\d+)/")  # such as transformer/encoder/encoder_3/…
-_EMBEDDING = re.compile(r"^(?!.*softmax).*(embedding|position|(^|/)projection/)")  # the last brings them to hidden_size
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -90,12 +90,13 @@ OPTIMIZERS = {
 }
 
 
-def make_optimizer(hparams, train_steps):
+def make_optimizer(hparams, train_steps, model=None):
     """Returns the Keras optimizer of a hyperparameter set; the paper's is Adam (section 5.3).
 
     Args:
         hparams: HParams, as `without_multistep` returns them.
         train_steps: int, the end of schedules with a fixed length.
+        model: the built keras.Model that it trains, of which layers may be frozen; None: none is.
 
     Raises:
         UserError: the schedule is invalid.
@@ -105,7 +106,8 @@ def make_optimizer(hparams, train_steps):
     optimizer = OPTIMIZERS[hparams.optimizer](hparams, learning_rate=rate, **average)
     decay = 0.0 if hparams.optimizer == "lamb" else hparams.weight_decay  # LAMB's is a part of its update
     if decay or hparams.learning_rate_layer_decay != 1 or hparams.unfreeze_steps:
-        set_rates(optimizer, hparams.learning_rate_layer_decay, decay, hparams.unfreeze_steps)
+        paths = model and [weight.path for weight in parameters(model)]
+        set_rates(optimizer, hparams.learning_rate_layer_decay, decay, hparams.unfreeze_steps, paths)
     return optimizer
 
 
@@ -129,7 +131,7 @@ def layer_depths(paths):
     def depth(path, match):
         if match:
             return layers[path[: match.end(1)]] - int(match[2])
-        return lowest if _EMBEDDING.search(path) else 0
+        return lowest if is_embedding(path) else 0
 
     return [depth(path, match) for path, match in zip(paths, found, strict=True)]
 
@@ -150,7 +152,7 @@ def describe_unfreezing(paths, unfreeze_steps, train_steps):
     )
 
 
-def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0, unfreeze_steps=0):
+def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0, unfreeze_steps=0, paths=None):
     """Changes how an optimizer updates: each weight has its layer's rate, and decays by `weight_decay` times the rate.
 
     A layer's rate falls with its `layer_depths` (Howard and Ruder, 2018, section 3.2; Clark et al., 2020), and is 0
@@ -164,12 +166,15 @@ def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0, unfreeze_steps=0):
         layer_decay: float in (0, 1], the factor of the rate from a layer to the one below.
         weight_decay: float.
         unfreeze_steps: int, updates after which one more layer is trained, from the top; 0: all from the beginning.
+        paths: list of str, of all weights among which layers are counted; None: of those that it trains.
     """
     update_step, depths = optimizer.update_step, []
 
     def update(gradient, variable, learning_rate):
         if not depths:
-            depths.extend(layer_depths([v.path for v in optimizer._trainable_variables]))
+            trained = [variable.path for variable in optimizer._trainable_variables]
+            by_path = dict(zip(paths or trained, layer_depths(paths or trained), strict=True))
+            depths.extend(by_path[path] for path in trained)
         depth = depths[optimizer._get_variable_index(variable)]
         rate = ops.cast(learning_rate * layer_decay**depth, variable.dtype)
         if depth and unfreeze_steps:

@@ -1,0 +1,196 @@
+"""Which weights of a model are trained: parts that are frozen, and LoRA (Hu et al. 2022, arXiv 2106.09685)."""
+
+import re
+
+from t2t_lite.errors import UserError
+from t2t_lite.layers.dense import Dense
+
+HEAD, EMBEDDING, SOFTMAX = "head", "embedding", "softmax"  # parts beside the stacks, which have their own names
+_EMBEDDING = re.compile(r"^(?!.*softmax).*(embedding|position|(^|/)projection/)")  # the last brings them to hidden_size
+_RANGE = re.compile(r"(.+_)(\d+)-(\d+)")
+_LORA = re.compile(r"/lora_\w+_[ab]$")
+
+
+def is_embedding(path):
+    """Returns whether a weight is of a model's embeddings, given its path without the model's own name."""
+    return bool(_EMBEDDING.search(path))
+
+
+def parameters(layer):
+    """Returns the weights of a layer or model that are trained unless they are frozen: not its counters and seeds."""
+    own = {id(weight) for part in layer._flatten_layers() for weight in part._trainable_variables}
+    return [weight for weight in layer.weights if id(weight) in own]
+
+
+def parts_of(model):
+    """Returns the parts of a model that `frozen` can name, {part: {name of a layer in it: its weights}}.
+
+    They are "embedding" (all that comes before the layers: of ids, positions and segments, with their normalization),
+    the stacks "encoder" and "decoder" with their final normalizations, "softmax" where it is a matrix of its own, and
+    "head" (`SequenceModel.head_weights`); what is none of these goes by the name of its layer. Each weight is of one
+    part.
+
+    Args:
+        model: a built keras.Model, with or without values.
+    """
+    parts, left = {}, {id(weight) for weight in parameters(model)}
+
+    def add(part, name, weights):
+        own = [weight for weight in weights if id(weight) in left]
+        left.difference_update(map(id, own))
+        if own:
+            parts.setdefault(part, {}).setdefault(name, []).extend(own)
+
+    stacks = getattr(model, "stacks", dict)()
+    heads = getattr(model, "head_weights", list)()
+    looked_up, softmax = [*getattr(model, "token_embeddings", dict)().values()], getattr(model, "softmax", None)
+    for weight in heads:
+        add(HEAD, HEAD, [weight])
+    for layer in looked_up:
+        add(EMBEDDING, layer.name, layer.weights)
+    if softmax is not None:
+        add(SOFTMAX, softmax.name, softmax.weights)
+    for stack in stacks.values():
+        for layer in stack.layers:
+            add(stack.name, layer.name, layer.weights)
+        add(stack.name, stack.name, stack.weights)
+    names = [stack.name for stack in stacks.values()]
+    for layer in model.layers:
+        of_stack = next((name for name in names if layer.name.startswith(f"{name}_")), layer.name)
+        add(EMBEDDING if is_embedding(f"{layer.name}/") else of_stack, layer.name, layer.weights)
+    for weight in model.weights:  # the model's own
+        add(EMBEDDING if stacks else weight.name, weight.name, [weight])
+    order = [EMBEDDING, *names, SOFTMAX, HEAD]
+    return dict(sorted(parts.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
+
+
+def fine_tune(model, hparams):
+    """Gives a built model LoRA, and freezes what hyperparameters say; once more it changes nothing.
+
+    Of a frozen weight there is no gradient. With LoRA all other weights than those of heads are frozen, or, where
+    `frozen` names parts, these and the kernels beside which LoRA is.
+
+    Args:
+        model: keras.Model, with or without values. One that has no weights before it is called is left as it is.
+        hparams: HParams: frozen, lora_rank, lora_alpha.
+
+    Raises:
+        UserError: the model has no such part, nothing is left to train, or there are no layers for LoRA.
+    """
+    if not model.weights:
+        return
+    if hparams.lora_rank:
+        _add_lora(model, hparams.lora_rank, hparams.lora_alpha or None)
+    if hparams.frozen:
+        freeze(model, _named(model, hparams.frozen))
+    elif hparams.lora_rank:
+        _freeze_all_but_heads(model)
+
+
+def enable_lora(model, rank, lora_alpha=None):
+    """Gives a built model LoRA: see `keras.layers.Dense.enable_lora`.
+
+    Beside each kernel W of attention and feed-forward networks are two small matrices, W + (lora_alpha / rank) A B; B
+    begins with zeros, which changes nothing yet. They and the weights of heads are trained, and all others are frozen.
+
+    Args:
+        model: a built keras.Model.
+        rank: int, r, the columns of A and rows of B.
+        lora_alpha: float; None: rank.
+
+    Raises:
+        UserError: the model has no such layers.
+    """
+    _add_lora(model, rank, lora_alpha)
+    _freeze_all_but_heads(model)
+
+
+def merge_lora(model):
+    """Adds LoRA to a model's kernels, which compute the same without it, and makes all weights trainable again.
+
+    Where there is none it changes nothing.
+
+    Raises:
+        ValueError: the model is quantized.
+    """
+    layers = [part for part in model._flatten_layers() if isinstance(part, Dense) and part.lora_enabled]
+    for layer in layers:
+        layer.merge_lora()
+    if layers:
+        model.trainable = False  # with TensorFlow, an attribute that is set to what it is stays untouched
+        model.trainable = True
+
+
+def freeze(model, weights):
+    """Freezes weights of a model; layers of which all are frozen become `trainable=False`, as Keras freezes layers."""
+    frozen = {id(weight) for weight in weights}
+    trained = [weight for weight in model.trainable_weights if id(weight) not in frozen]
+    if not trained:
+        raise UserError(f"frozen: leaves nothing of the model {type(model).__name__} to train.")
+    for layer in model._flatten_layers(include_self=False):
+        own = parameters(layer)
+        if own and all(id(weight) in frozen for weight in own):
+            layer.trainable = False
+    for weight in weights:
+        weight.trainable = False
+
+
+def _freeze_all_but_heads(model):
+    kept = {id(weight) for weight in getattr(model, "head_weights", list)()}
+    freeze(model, [w for w in parameters(model) if id(w) not in kept and not _LORA.search(w.path)])
+
+
+def _add_lora(model, rank, alpha):
+    layers = _lora_layers(model)
+    if not layers:
+        raise UserError(
+            f"lora_rank={rank}: the model {type(model).__name__} has no layers of attention and feed-forward networks, "
+            "beside which LoRA is. Expected lora_rank=0; frozen=… freezes parts of any model."
+        )
+    for layer in layers:
+        if not layer.lora_enabled:
+            layer.enable_lora(rank, lora_alpha=alpha)
+
+
+def _lora_layers(model):
+    """Returns the dense layers inside the layers of a model's stacks."""
+    found = (part for stack in getattr(model, "stacks", dict)().values() for layer in stack.layers
+             for part in layer._flatten_layers())  # fmt: skip
+    return [part for part in dict.fromkeys(found) if isinstance(part, Dense)]
+
+
+def _named(model, text):
+    """Returns the weights of the parts and layers that `frozen` names."""
+    parts, found = parts_of(model), []
+    by_name = {name: weights for layers in parts.values() for name, weights in layers.items()}
+    for word in filter(None, map(str.strip, text.split("/"))):
+        for name in _each(word):
+            if name not in parts and name not in by_name:
+                raise UserError(
+                    f"frozen={text}: the model {type(model).__name__} has no part {name}. Expected, with / between "
+                    f"them, {_shown_parts(parts)}."
+                )
+            found += by_name[name] if name not in parts else [w for own in parts[name].values() for w in own]
+    return [weight for weight in found if not _LORA.search(weight.path)]
+
+
+def _each(word):
+    """Yields the names that a word stands for: `encoder_0-2` is three."""
+    numbers = _RANGE.fullmatch(word)
+    if numbers and int(numbers[2]) <= int(numbers[3]):
+        yield from (f"{numbers[1]}{i}" for i in range(int(numbers[2]), int(numbers[3]) + 1))
+    else:
+        yield word
+
+
+def _shown_parts(parts):
+    """Returns "embedding, encoder (encoder_0-5)": the parts, with what they consist of where that has other names."""
+
+    def shown(part, names):
+        numbered = [name for name in names if re.fullmatch(rf"{re.escape(part)}_\d+", name)]
+        if len(numbered) > 1:
+            return f"{part} ({part}_0-{len(numbered) - 1})"
+        others = [name for name in names if part == EMBEDDING and name != part]
+        return f"{part} ({', '.join(others)})" if others else part
+
+    return ", ".join(shown(part, layers) for part, layers in parts.items())

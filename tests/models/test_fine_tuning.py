@@ -1,0 +1,171 @@
+"""What `frozen` and `lora_rank` mean for a model: its parts, LoRA's equation, and files that keep both."""
+
+import keras
+import numpy as np
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.errors import UserError
+from t2t_lite.layers.dense import Dense
+from t2t_lite.models.fine_tuning import fine_tune, parameters, parts_of
+from tests.layers.equations import array
+
+SIZES = "num_hidden_layers=2,hidden_size=8,filter_size=16,num_heads=2,layer_prepostprocess_dropout=0,relu_dropout=0"
+IDS = np.array([[3, 4, 5, 1], [6, 7, 1, 0]], "int32")
+HEADS = ("class_head/dense/kernel", "class_head/pooler/bias")
+
+
+def made(name="transformer", more="", sizes=(20,), hparams_set=None):
+    model_class = registry.model(name)
+    sets = {"transformer_encoder": "bert_tiny", "transformer_lm": "transformer_lm_tiny"}
+    hparams = registry.hparams(hparams_set or sets.get(name, "transformer_tiny")).of_model(model_class)
+    return model_class.from_hparams(hparams.parse(SIZES + more), *sizes)
+
+
+def randomized(model):
+    """Gives weights that begin with zeros other values."""
+    rng = np.random.default_rng(0)
+    for weight in model.trainable_weights:
+        weight.assign(array(weight) + rng.normal(size=weight.shape, scale=0.1))
+    return model
+
+
+def trained(model):
+    """The names of what is trained, without the model's own."""
+    return {weight.path.partition("/")[2] for weight in model.trainable_weights}
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "more", "expected"),
+    [
+        ("transformer", (20,), ",use_target_space_embedding=1", {"embedding": {"embedding", "target_space"}}),
+        ("transformer", (20, 30), ",shared_embedding_and_softmax_weights=0,pos=emb", {
+            "embedding": {"input_embedding", "target_embedding", "encoder_position", "decoder_position"},
+            "encoder": {"encoder_0", "encoder_1", "encoder_norm"}, "softmax": {"softmax_embedding"},
+        }),
+        ("transformer_encoder", (20, 4), ",head=class,embedding_size=4", {
+            "embedding": {"embedding", "segment_embedding", "position", "embedding_norm", "projection"},
+            "encoder": {"encoder_0", "encoder_1"}, "head": {"head"},
+        }),
+        ("universal_transformer", (20,), ",recurrence_type=act,pos=none", {
+            "encoder": {"encoder_0", "encoder", "encoder_norm"},
+        }),
+    ],
+)  # fmt: skip
+def test_each_weight_is_of_one_part(name, sizes, more, expected):
+    model = made(name, more, sizes)
+    parts = parts_of(model)
+    found = [id(weight) for layers in parts.values() for weights in layers.values() for weight in weights]
+    assert sorted(found) == sorted(map(id, model.weights))
+    assert {part: set(parts[part]) for part in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("frozen", "kept"),
+    [
+        ("embedding/encoder", "decoder"),
+        ("encoder_0-1/ decoder_1 /embedding", ("encoder_norm", "decoder/decoder_0", "decoder_norm")),
+        ("decoder_0-1/decoder/encoder", "embedding"),
+    ],
+)
+def test_frozen_names_parts_layers_and_ranges(frozen, kept):
+    model = made(more=f",frozen={frozen}")
+    assert trained(model) == {path for path in trained(made()) if path.startswith(kept)} != set()
+    assert parameters(model) == model.weights
+    assert not model.encoder.trainable and model.decoder.layers[0].trainable == ("decoder_0-1" not in frozen)
+
+
+def test_what_a_model_has_not_is_refused_in_one_line():
+    parts = r"embedding, encoder \(encoder_0-1\), decoder \(decoder_0-1\)\.$"
+    for word in ("softmax", "encoder_2", "encoder_1-2", "encoder_1-0", "encoder_0-99999999999", "Encoder"):
+        with pytest.raises(UserError, match=rf"^hparams: frozen={word}: the model Transformer has no part .*, {parts}"):
+            made(more=f",frozen={word}")
+    with pytest.raises(UserError, match="frozen: leaves nothing of the model Transformer to train"):
+        made(more=",frozen=embedding/encoder/decoder")
+
+    class Plain(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.outer = keras.layers.Dense(3, name="inner"), keras.layers.Dense(2, name="outer")
+
+        def call(self, x):
+            return self.outer(self.inner(x))
+
+    model, hparams = Plain(), registry.hparams("transformer_tiny")
+    model(np.ones((1, 2)))
+    fine_tune(model, hparams.parse("frozen=inner"))
+    assert [weight.path.split("/")[-2] for weight in model.trainable_weights] == ["outer", "outer"]
+    with pytest.raises(UserError, match=r"frozen=embedding: the model Plain has no part embedding.* inner, outer"):
+        fine_tune(model, hparams.parse("frozen=embedding"))
+    with pytest.raises(UserError, match="lora_rank=2: the model Plain has no layers of attention and feed-forward"):
+        fine_tune(model, hparams.parse("lora_rank=2"))
+
+
+def test_lora_adds_a_product_of_two_small_matrices_to_a_kernel():
+    layer = Dense(5, activation="tanh")
+    layer.build((None, 4))
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype("float32")
+    before = array(layer(x))
+    layer.enable_lora(2, lora_alpha=6)
+    np.testing.assert_array_equal(array(layer(x)), before)  # B begins with zeros
+    assert np.abs(array(layer.lora_kernel_a)).min() > 0
+    layer.lora_kernel_b.assign(np.random.default_rng(1).normal(size=(2, 5)))
+    kernel = array(layer._kernel) + 6 / 2 * array(layer.lora_kernel_a) @ array(layer.lora_kernel_b)
+    expected = np.tanh(x @ kernel + array(layer.bias))
+    np.testing.assert_allclose(array(layer(x)), expected, atol=1e-5)
+    layer.merge_lora()
+    np.testing.assert_allclose(array(layer._kernel), kernel, atol=1e-6)
+    np.testing.assert_allclose(array(layer(x)), expected, atol=1e-5)
+    assert [weight.name for weight in layer.trainable_weights] == ["kernel", "bias"] == [w.name for w in layer.weights]
+    layer.enable_lora(1)
+    layer.quantize("int8")
+    with pytest.raises(ValueError, match="is quantized"):
+        layer.merge_lora()
+
+
+@pytest.mark.parametrize("name", ["transformer", "transformer_lm", "transformer_moe"])
+def test_with_lora_steps_of_decoding_are_the_pass_over_all_and_so_is_the_merged_model(name):
+    more = ",ffn_layer=local_moe,moe_num_experts=2,moe_k=1" if name == "transformer_moe" else ""
+    model = randomized(made(name, f"{more},lora_rank=2,lora_alpha=4"))
+    assert all("/lora_kernel_" in path for path in trained(model))
+    batch = {"inputs": IDS, "targets": np.array([[5, 6, 7], [8, 9, 4]], "int32")}
+
+    def logits():
+        found = model(batch)
+        return array(found["targets"] if isinstance(found, dict) else found)
+
+    expected, cache = logits(), model.init_cache(model.encode(IDS), 3)
+    for position in range(3):
+        ids = keras.ops.convert_to_tensor(batch["targets"][:, max(position - 1, 0)])
+        step, cache = model.decode_step(ids, keras.ops.convert_to_tensor(position, "int32"), cache)
+        np.testing.assert_allclose(array(step), expected[:, position], atol=1e-5)
+    model.merge_lora()
+    np.testing.assert_allclose(logits(), expected, atol=1e-5)
+    assert trained(model) == trained(made(name, more))
+
+
+def test_heads_are_trained_beside_lora_and_files_keep_what_is_frozen(tmp_path):
+    model = made("transformer_encoder", ",head=class,attention_dropout=0", (20, 4))
+    model.enable_lora(2, lora_alpha=4)
+    others = {path for path in trained(model) if "/lora_kernel_" not in path}
+    assert others == {
+        path for path in trained(made("transformer_encoder", ",head=class", (20, 4))) if "class_head" in path
+    }
+    batch, labels = {"inputs": IDS, "targets": np.array([1, 2], "int32")}, np.array([1, 2])
+    model.compile(keras.optimizers.Adam(0.01), keras.losses.SparseCategoricalCrossentropy(True), run_eagerly=True)
+    model.train_on_batch(batch, labels)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    for one in (model, loaded):
+        one.train_on_batch(batch, labels)
+    assert trained(loaded) == trained(model)
+    for one, two in zip(model.weights, loaded.weights, strict=True):
+        np.testing.assert_array_equal(array(one), array(two), err_msg=one.path)
+    before = array(loaded(batch))
+    loaded.merge_lora()
+    np.testing.assert_allclose(array(loaded(batch)), before, atol=1e-5)
+    loaded.compile("sgd", "mse")  # Keras: another set of weights is trained
+    loaded.save(tmp_path / "merged.keras")
+    again = keras.saving.load_model(tmp_path / "merged.keras")
+    assert len(again.trainable_weights) == len(again.weights) == len(loaded.weights)
+    np.testing.assert_array_equal(array(again(batch)), array(loaded(batch)))
