@@ -75,8 +75,11 @@ def fine_tune(model, hparams):
         hparams: HParams: frozen, lora_rank, lora_alpha.
 
     Raises:
-        UserError: the model has no such part, nothing is left to train, or there are no layers for LoRA.
+        UserError: the model has no such part, nothing is left to train, there are no layers for LoRA, or there is
+            `lora_alpha` alone.
     """
+    if hparams.lora_alpha and not hparams.lora_rank:
+        raise UserError(f"lora_alpha={hparams.lora_alpha:g}: means nothing without lora_rank, such as lora_rank=8.")
     if not model.weights:
         return
     if hparams.lora_rank:

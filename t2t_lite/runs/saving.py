@@ -13,6 +13,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.files import copy_files, folders, plain_folder
 from t2t_lite.models.arguments import differing_settings, model_hparams
 from t2t_lite.ranges import COUNT, typed_value
+from t2t_lite.runs.lora import merged_config
 from t2t_lite.runs.run_config import build_model, run_config, write_run_config
 from t2t_lite.runs.weights import trackable_weights
 from t2t_lite.text.vocabulary import vocabulary_sizes
@@ -69,6 +70,7 @@ def save_run(
         step = int(model.optimizer.iterations) if getattr(model, "optimizer", None) else 0
     step = typed_value("step", step, int, COUNT)
     config = run_config(problem.full_name, name, hparams, encoders, hparams_set=hparams_set, usr_dir=usr_dir)
+    config = merged_config(config)  # the model is: see `check_plain_weights`
     model_config = getattr(model, "config", None) or {}
     config["target_vocab_size"] = model_config.get("target_vocab_size", target_vocab_size)
 

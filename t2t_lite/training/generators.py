@@ -4,6 +4,7 @@ import contextlib
 import re
 
 from t2t_lite.layers.seeds import ScopedSeed, has_own_generator
+from t2t_lite.models.fine_tuning import parameters
 
 # Operations whose numbers follow from a state that no checkpoint of a run holds.
 _DRAWS = re.compile(r"(?!Stateless)(\w*Random\w*|\w*TruncatedNormal|Multinomial|Stateful\w*(Normal|Uniform)\w*|Rng\w+|"
@@ -47,8 +48,9 @@ def unsaved_state(train_step):
 
 @contextlib.contextmanager
 def kept_states(model):
-    """Context manager after which the variables that are not trained, such as states of generators, are as before."""
-    before = [(variable, variable.numpy()) for variable in model.non_trainable_variables]
+    """Context manager after which counters of layers, and states of generators, are as before."""
+    weights = {id(weight) for weight in parameters(model)}  # frozen ones among them, which nothing changes
+    before = [(variable, variable.numpy()) for variable in model.non_trainable_variables if id(variable) not in weights]
     try:
         yield
     finally:

@@ -246,11 +246,15 @@ class TrainStep:
         """Returns (gradients, metrics) of one replica, from its copy of the global sums and their scale."""
         if self.loss_scale is not None:
             gradients = [gradient / scale for gradient in gradients]
-        norm = tf.linalg.global_norm(gradients)
+        # Beside weights in half precision, LoRA is in float32.
+        is_mixed = len({gradient.dtype for gradient in gradients}) > 1
+        summed = [tf.cast(gradient, tf.float32) for gradient in gradients] if is_mixed else gradients
+        norm = tf.linalg.global_norm(summed)
         parts = tf.nest.flatten([sums.objective, sums.cost, sums.added])
         finite = tf.math.is_finite(norm) & tf.math.is_finite(tf.add_n(parts))
         if self.hparams.clip_grad_norm > 0:
-            gradients, _ = tf.clip_by_global_norm(gradients, self.hparams.clip_grad_norm, use_norm=norm)
+            clipped, _ = tf.clip_by_global_norm(summed, self.hparams.clip_grad_norm, use_norm=norm)
+            gradients = [tf.cast(value, old.dtype) for value, old in zip(clipped, gradients, strict=True)]
         skipped = 1.0 - tf.cast(finite, tf.float32)
         norm = tf.cast(norm, tf.float32)  # of the weights' dtype until here; `fetch` stacks all metrics
         return gradients, {**sums._asdict(), "gradient_norm": norm, "skipped": skipped, "stops": stops}

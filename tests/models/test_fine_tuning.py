@@ -80,6 +80,8 @@ def test_what_a_model_has_not_is_refused_in_one_line():
     for word in ("softmax", "encoder_2", "encoder_1-2", "encoder_1-0", "encoder_0-99999999999", "Encoder"):
         with pytest.raises(UserError, match=rf"^hparams: frozen={word}: the model Transformer has no part .*, {parts}"):
             made(more=f",frozen={word}")
+    with pytest.raises(UserError, match=r"^hparams: lora_alpha=2: means nothing without lora_rank"):
+        made(more=",lora_alpha=2")
     with pytest.raises(UserError, match="frozen: leaves nothing of the model Transformer to train"):
         made(more=",frozen=embedding/encoder/decoder")
 
