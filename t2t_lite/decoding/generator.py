@@ -3,12 +3,14 @@
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from t2t_lite.decoding.hypothesis import Hypotheses, Hypothesis
+from t2t_lite.decoding.generation_stream import GenerationStream
+from t2t_lite.decoding.hypothesis import Hypotheses
 from t2t_lite.decoding.ids import check_ids
+from t2t_lite.decoding.prompts import Prompt
 from t2t_lite.decoding.scoring import GivenTargets, TargetScore, log_probs_of_targets, token_log_probs
 from t2t_lite.decoding.text_model import TextModel
 from t2t_lite.decoding.texts import check_list, check_text, valid_unicode
@@ -113,7 +115,7 @@ class Generator(TextModel):
         max_new_tokens: int = SearchOptions.extra_length,
         max_prompt_length: int | None = None,
         **options,
-    ) -> Iterator[str]:
+    ) -> GenerationStream:
         """Continues one text; its continuation comes part by part, as soon as each is known.
 
         Args:
@@ -121,7 +123,8 @@ class Generator(TextModel):
             max_new_tokens, max_prompt_length, **options: as of `generate`; with sampling or beam_size=1.
 
         Returns:
-            Iterator of str. Together they are the text that `generate` returns.
+            `GenerationStream`, an iterator of str. Together they are the text that `generate` returns. At its end, its
+            attributes say why the text ended.
 
         Raises:
             UserError: as `generate`, or there is more than one beam or sample.
@@ -130,7 +133,7 @@ class Generator(TextModel):
         if options.n_best != 1 or not (options.sampling or options.beam_size == 1):
             raise UserError("stream: expected sampling or beam_size=1, and n_best=1. Others are only known at the end.")
         (prompt,) = self._prompts([text], max_prompt_length)
-        return self._parts(prompt, options)
+        return GenerationStream(self, prompt, options)
 
     def encode(self, text: str) -> list[int]:
         """Returns the ids of a prompt or a text. Raises `UserError` for a text outside the vocabulary."""
@@ -169,21 +172,6 @@ class Generator(TextModel):
             on_progress(len(every) - len(some))
         return [TargetScore(float(each.sum()), each.tolist()) for each in log_probs]
 
-    def _parts(self, prompt, options):
-        """Yields the parts of `stream`."""
-        # The end of what is known so far may be half a character, or the beginning of a stop string.
-        unsure = max(map(len, options.stop), default=1) - 1
-        ids, told = [], 0
-        for i in self.searcher.stream(prompt.ids, options):
-            ids.append(i)
-            found = self.hypothesis(prompt.text, Hypothesis(ids=ids, ended=False), options.stop, prompt.ids)
-            sure = len(found.text) if found.ended else len(found.text.rstrip("\ufffd")) - unsure
-            if sure > told:
-                yield found.text[told:sure]
-                told = sure
-        if ids:
-            yield found.text[told:]
-
     def _options(self, given, max_new_tokens):
         """Returns the SearchOptions."""
         if "extra_length" in given:
@@ -198,7 +186,7 @@ class Generator(TextModel):
         return max(0, longest if self.max_length is None else min(longest, self.max_length - length))
 
     def _prompts(self, texts, max_prompt_length):
-        """Returns a list of `_Prompt`."""
+        """Returns a list of `Prompt`."""
         longest = None if self.max_length is None else self.max_length - 1
         if max_prompt_length is not None:
             longest = typed_value("max_prompt_length", max_prompt_length, int, Range(1, longest))
@@ -212,7 +200,7 @@ class Generator(TextModel):
                 )
             if not isinstance(text, str):
                 text = self.encoders["targets"].decode(ids)
-            prompts.append(_Prompt(text, kept, len(ids) > len(kept)))
+            prompts.append(Prompt(text, kept, len(ids) > len(kept)))
         return prompts
 
     def _read(self, texts, what):
@@ -245,10 +233,3 @@ class Generator(TextModel):
     @functools.cached_property
     def _of_continuations(self):
         return token_log_probs(self.model, self.max_length)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Prompt:
-    text: str
-    ids: list
-    truncated: bool

@@ -81,6 +81,10 @@ class SubwordTextEncoder(TextEncoder):
         unused = (i not in (PAD_ID, EOS_ID) and self._ids.get(piece) != i for i, piece in zip(ids, names, strict=True))
         return [f"<unused_{i}>" if is_unused else piece for i, piece, is_unused in zip(ids, names, unused, strict=True)]
 
+    def num_settled(self, ids):
+        """See `TextEncoder`: the pieces of a token that has not ended may be half an escape."""
+        return max((count for count, i in enumerate(ids, 1) if self._pieces[i].endswith("_")), default=0)
+
     def tf_encode(self, strings):
         """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; the same ids as `encode`."""
         return self._graph.encode(strings)

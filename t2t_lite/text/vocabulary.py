@@ -105,6 +105,10 @@ class TextEncoder:
         """
         return None
 
+    def num_settled(self, ids):
+        """Returns how many of the first ids have a text that ids after them do not change, half characters apart."""
+        return len(ids)
+
     def _visible(self, ids):
         """Returns the ids before the first EOS, without padding, after checking them against the vocabulary's size."""
         visible = []
