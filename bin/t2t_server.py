@@ -4,6 +4,8 @@
     t2t-server --export_dir=export --port=8501
     t2t-query-server --server=http://localhost:8501 --servable_name=translate --inputs_once="The red house."
     curl -d '{"inputs": ["The red house."]}' http://localhost:8501/v1/models/translate:predict
+    t2t-server --export_dir=stories --max_streams=16           # a language model, which answers part by part
+    curl -N -d '{"prompt": "Once upon", "stream": true}' http://localhost:8501/v1/completions
 
 The newest version is served; a newer one is loaded as soon as it is there. SIGTERM or Ctrl-C stops the server once it
 has answered pending requests. docs/serving.md has the paths and what differs from TensorFlow Serving.
@@ -54,6 +56,14 @@ def define_flags(flags):
         1,
         10**6,
     )
+    flags.DEFINE_integer(
+        "max_streams",
+        0,
+        "Texts of a language model generated at the same time, piece by piece, for POST /v1/completions; what comes "
+        "beyond is answered with 503. 0: none. Streams need the model a second time in memory.",
+        0,
+        256,
+    )
     flags.DEFINE_integer("max_body_bytes", 2**24, "The longest request, also when decompressed.", 2**10, 2**30)
     flags.DEFINE_list(
         "allow_origin",
@@ -93,7 +103,10 @@ def run(flags):
         from t2t_lite.serving.server_metrics import ServerMetrics
 
         name, metrics = flags.servable_name, ServerMetrics()
-        versions = ModelVersions(name, flags.export_dir)
+        load = None
+        if flags.max_streams:
+            from t2t_lite.serving.served_generator import load_with_generator as load
+        versions = ModelVersions(name, flags.export_dir, load)
         versions.refresh()
         batcher = Batcher(
             flags.max_execution_batch_size,
@@ -103,10 +116,12 @@ def run(flags):
         )
         batcher = SentenceBatcher(batcher, flags.split_sentences, flags.max_batch_size)
         origins = [origin.lower() for origin in flags.allow_origin]
-        server = RestServer(versions, batcher, metrics, flags.max_batch_size, flags.max_body_bytes, origins)
+        limits = flags.max_batch_size, flags.max_body_bytes
+        server = RestServer(versions, batcher, metrics, *limits, origins, flags.max_streams)
         _LOGGER.info(f"Serving {versions}, at {address_of(listener)}/v1/models/{name}")
         with watching(versions, flags.poll_secs):
-            serve(server, listener, flags.max_body_bytes, drain_seconds=flags.drain_secs, on_stop=server.stop)
+            hooks = {"on_stop": server.stop, "on_last": server.end_streams}
+            serve(server, listener, flags.max_body_bytes, drain_seconds=flags.drain_secs, **hooks)
 
 
 main = _app.command("t2t-server", define_flags, run, check)

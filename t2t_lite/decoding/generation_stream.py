@@ -53,17 +53,14 @@ class GenerationStream(Iterator[str]):
 
     def __next__(self) -> str:
         while not (part := self.step()):
-            pass
+            if part is None:
+                raise StopIteration
         return part
 
-    def step(self) -> str:
-        """Generates one more id; returns what it adds to the text that is certain, perhaps "".
-
-        Raises:
-            StopIteration: the continuation has ended.
-        """
+    def step(self) -> str | None:
+        """Generates one more id; returns what it adds to the text that is certain, perhaps "". None: it has ended."""
         if self._ids is None:
-            raise StopIteration
+            return None
         if (i := next(self._ids, None)) is None:
             self._ids = None
             return self._add(self._end())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 from typing import TYPE_CHECKING, Self
 
@@ -45,7 +46,13 @@ class TextModel(Answerer):
     ):
         super().__init__(model, encoders, problem)
         self.hparams = hparams
-        self.searcher = Searcher(model, encoder=encoders["targets"], **of_search)
+        self._make_searcher = functools.partial(Searcher, model, encoder=encoders["targets"], **of_search)
+        self.searcher = self._make_searcher()
+
+    def renew_searcher(self):
+        """Forgets all traced and compiled functions, which else are kept for every combination of settings."""
+        history, self.searcher = self.search_history, self._make_searcher()
+        self.search_history = history
 
     @classmethod
     def of_runs(cls, runs: list) -> Self:

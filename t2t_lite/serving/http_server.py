@@ -46,7 +46,15 @@ def address_of(listener):
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def serve(application, listener, longest_body, most_connections=512, drain_seconds=0.0, on_stop=lambda: None):
+def serve(
+    application,
+    listener,
+    longest_body,
+    most_connections=512,
+    drain_seconds=0.0,
+    on_stop=lambda: None,
+    on_last=lambda: None,
+):
     """Serves until the process gets a signal, see `stop_on_signal`. Must be called in the main thread.
 
     After the signal, connections are accepted for another `drain_seconds`; then only requests that have begun to arrive
@@ -61,6 +69,7 @@ def serve(application, listener, longest_body, most_connections=512, drain_secon
             if all are being answered, it gets a 503.
         drain_seconds: float, time for load balancers to notice that this server stops.
         on_stop: function called at the signal.
+        on_last: function called when no further requests are accepted.
     """
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # waiting requests are normal
     sockets = {}
@@ -92,6 +101,7 @@ def serve(application, listener, longest_body, most_connections=512, drain_secon
             f"Stopping; requests in progress: {sum(connection.is_busy for connection in connections.values())}."
         )
         wasyncore.dispatcher.close(server)  # the listener alone: `server.close` would end the wake-up calls of threads
+        on_last()
         end = time.monotonic() + _LONGEST_DRAIN
 
         def is_done():

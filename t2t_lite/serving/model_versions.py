@@ -33,12 +33,12 @@ class ModelVersions:
     Args:
         name: str, the model's name in messages.
         folder: str, the export_dir.
-        load: function of a path that returns a ServedExport, ready for requests.
+        load: function of a path that returns a ServedExport, ready for requests. A `UserError` of it says what to do.
     """
 
     def __init__(self, name, folder, load=None):
         self.name, self.folder = name, folder
-        self._load = load or _load
+        self._load = load or load_export
         self._served = None  # (version, ServedExport)
         self._states = {}  # {version: (state, gRPC's code, message)}
         self._freed = []
@@ -121,6 +121,9 @@ class ModelVersions:
         self._states[number] = ("LOADING", "OK", "")
         try:
             return self._load(path)
+        except UserError as error:
+            self._states[number] = ("END", "INTERNAL", str(error))
+            raise
         except Exception as error:  # damaged files raise many kinds of errors
             message = f"{path}: cannot be loaded: {first_line(error)}. Export it again, or remove this folder."
             self._states[number] = ("END", "INTERNAL", message)
@@ -136,7 +139,8 @@ class ModelVersions:
             return None
 
 
-def _load(path):
+def load_export(path):
+    """Returns the ServedExport of a path, ready for requests."""
     export = ServedExport(path)
     export.warm_up()
     return export

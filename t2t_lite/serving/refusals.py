@@ -17,6 +17,7 @@ _STATUSES = {
     "UNSUPPORTED_MEDIA_TYPE": 415,
 }
 RETRY_AFTER = 1  # seconds, of answers with status 503
+FAILED = "the server failed; its log has the details"
 
 
 class Refusal(Exception):

@@ -4,6 +4,7 @@ Paths, JSON and error messages are those of TensorFlow Serving's http_rest_api_h
 difference.
 """
 
+import contextlib
 import gzip
 import logging
 import re
@@ -12,10 +13,11 @@ import time
 import urllib.parse
 import zlib
 
-import tensorflow as tf
-
+from t2t_lite.serving import completions
+from t2t_lite.serving.completion_requests import CompletionRequest
 from t2t_lite.serving.json_tensors import body_of, parse_body, rows_of, tensors_of, to_json
-from t2t_lite.serving.refusals import RETRY_AFTER, Refusal, http_status
+from t2t_lite.serving.model_errors import model_errors
+from t2t_lite.serving.refusals import FAILED, RETRY_AFTER, Refusal, http_status
 from t2t_lite.serving.request_batching import PATIENCE
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -40,10 +42,12 @@ class RestServer:
         most_rows: int, maximum number of rows of a request.
         longest_body: int, maximum number of bytes of a request, as sent and decompressed.
         origins: list of str, such as https://example.org, whose pages may read answers in a browser; "*": all.
+        most_streams: int, maximum number of completions at a time; 0: none are served.
     """
 
-    def __init__(self, versions, batcher, metrics, most_rows, longest_body, origins=()):
+    def __init__(self, versions, batcher, metrics, most_rows, longest_body, origins=(), most_streams=0):
         self._versions, self._batcher, self._metrics = versions, batcher, metrics
+        self._completions = completions.Completions(most_streams) if most_streams else None
         self._most_rows, self._longest_body, self._origins = most_rows, longest_body, origins
         self._is_stopping = False
         # One request is parsed at a time: the objects of a hostile one take many times the memory of its text.
@@ -63,15 +67,20 @@ class RestServer:
                 answer, kind = self._metrics.page().encode(), "text/plain; version=0.0.4"
             elif (method, path) == ("GET", HEALTH_PATH):
                 answer = self._health()
+            elif (method, path) == ("POST", completions.PATH):
+                answer = self._complete(environ, start)
+                if isinstance(answer, completions.EventStream):
+                    start_response("200 OK", [*completions.HEADERS, *headers])
+                    return answer
             else:
                 answer = self._model_call(method, path, environ, start)
         except Refusal as refusal:
             answer, code = to_json({"error": refusal.message}), refusal.code
         except Exception:
             _LOGGER.exception(f"{method} {path[:200]!r} failed:")
-            answer, code = to_json({"error": "the server failed; its log has the details"}), "INTERNAL"
+            answer, code = to_json({"error": FAILED}), "INTERNAL"
         if path.startswith("/v1/"):
-            self._metrics.requests.labels(self._versions.name, code).inc()
+            self._metrics.add_request(self._versions.name, code)
         status = http_status(code)
         if status.startswith("503"):
             headers.append(("Retry-After", str(RETRY_AFTER)))
@@ -83,6 +92,11 @@ class RestServer:
     def stop(self):
         """Makes /health report that the server is stopping; requests are still answered."""
         self._is_stopping = True
+
+    def end_streams(self):
+        """Ends completions that do not come to their end soon; called when no further requests are accepted."""
+        if self._completions:
+            self._completions.end()
 
     def _sharing(self, environ):
         """Returns the headers that allow pages of other origins to read the answer in a browser (CORS)."""
@@ -116,8 +130,7 @@ class RestServer:
             return (self._metadata if parts["call"] else self._status)(name, version)
         call = parts["call"].lower()
         answer = self._predict(environ, start, call, name, version)
-        latency = 1e6 * (time.perf_counter() - start)
-        self._metrics.latency.labels(self._versions.name, call, "REST").observe(latency)
+        self._metrics.add_latency(self._versions.name, call, time.perf_counter() - start)
         return answer
 
     def _status(self, name, version):
@@ -139,12 +152,8 @@ class RestServer:
         return to_json({"model_spec": spec, "metadata": {"signature_def": {"signature_def": export.signature_def}}})
 
     def _predict(self, environ, start, call, name, version):
-        is_abandoned = environ.get("waitress.client_disconnected", lambda: False)
         with self._parsing:
-            if time.perf_counter() > start + PATIENCE and is_abandoned():
-                raise Refusal("the client has gone", "CANCELLED")
-            body = self._body(environ)
-            request = parse_body(body)
+            request = self._request(environ, start)
             _, export = self._find(name, version)
             if call != "predict":
                 raise Refusal(
@@ -159,14 +168,41 @@ class RestServer:
             if rows > self._most_rows:  # before converting them to arrays, which takes far longer than parsing the JSON
                 raise Refusal(f"Task size {rows} is larger than maximum input batch size {self._most_rows}")
             inputs, is_row = tensors_of(request, signature.inputs)
-            del body, request
-        try:
-            outputs = self._batcher.run(signature, inputs, is_abandoned=is_abandoned)
-        except tf.errors.InvalidArgumentError as error:
-            raise Refusal(_reason(error)) from None
-        except tf.errors.ResourceExhaustedError:
-            raise Refusal("out of memory; send fewer or shorter texts at a time", "RESOURCE_EXHAUSTED") from None
+            del request
+        with model_errors():
+            outputs = self._batcher.run(signature, inputs, is_abandoned=_abandonment(environ))
         return body_of(outputs, is_row)
+
+    def _complete(self, environ, start):
+        """Returns the body of a completion, bytes or an EventStream."""
+        if not self._completions:
+            raise Refusal(f"{completions.PATH}: not served. Start the server with --max_streams=16.", "NOT_FOUND")
+        with self._parsing:
+            body = self._request(environ, start)
+        name = self._versions.name
+        if not isinstance(model := body.get("model", name), str):
+            raise Refusal(f"model: expected {name}.")
+        _, export = self._find(model, None)
+        request = CompletionRequest.parse(body, export.generator.options, export.generator.most_tokens)
+        completion = self._completions.open(export.generator, request, name)
+
+        def add(code):
+            self._metrics.add_request(name, code)
+            if code == "OK":
+                self._metrics.add_latency(name, "completions", time.perf_counter() - start)
+
+        if request.is_streamed:
+            return completions.EventStream(completion, _abandonment(environ), add)
+        with contextlib.closing(completion):
+            answer = to_json(completion.whole(_abandonment(environ)))
+        self._metrics.add_latency(name, "completions", time.perf_counter() - start)
+        return answer
+
+    def _request(self, environ, start):
+        """Returns the object in a request's body."""
+        if time.perf_counter() > start + PATIENCE and _abandonment(environ)():
+            raise Refusal("the client has gone", "CANCELLED")
+        return parse_body(self._body(environ))
 
     def _body(self, environ):
         length = int(environ.get("CONTENT_LENGTH") or 0)
@@ -200,9 +236,14 @@ class RestServer:
 
 def _methods(path):
     """Returns the methods of a path, or None if there is no such path."""
-    if _PATHS["POST"].fullmatch(path):
+    if path == completions.PATH or _PATHS["POST"].fullmatch(path):
         return "POST, OPTIONS"
     return "GET, HEAD, OPTIONS" if path in (METRICS_PATH, HEALTH_PATH) or _PATHS["GET"].fullmatch(path) else None
+
+
+def _abandonment(environ):
+    """Returns the function that returns whether nobody waits for the answer any more."""
+    return environ.get("waitress.client_disconnected", lambda: False)
 
 
 def _version(digits):
@@ -211,10 +252,3 @@ def _version(digits):
     if len(digits) > 18:
         raise Refusal(f"Failed to convert version: {digits[:200]} to numeric.")
     return int(digits)
-
-
-def _reason(error):
-    """Returns the line of TensorFlow's message that describes the error, without its location in the graph."""
-    heads = ("Graph execution error", "Detected at", "<stack traces", "\t")
-    lines = [line for line in error.message.splitlines() if line and not line.startswith(heads)]
-    return lines[0] if lines else "the model refused the inputs"

@@ -23,7 +23,10 @@ class ServedExport:
     Attributes:
         signatures: {name: Signature}.
         signature_def: dict, the signatures in the JSON of TensorFlow Serving's metadata call.
+        generator: ServedGenerator, if the server streams, or None.
     """
+
+    generator = None
 
     def __init__(self, path):
         with tf.io.gfile.GFile(os.path.join(path, "saved_model.pb"), "rb") as file:

@@ -15,19 +15,14 @@ prometheus_client.disable_created_metrics()  # TensorFlow Serving has no creatio
 
 
 class ServerMetrics:
-    """Counters and histograms of a server. Times are in microseconds, as in TensorFlow Serving.
-
-    Attributes:
-        requests: prometheus_client.Counter, by model and status.
-        latency: prometheus_client.Histogram of requests, by model, API and entry point.
-    """
+    """Counters and histograms of a server. Times are in microseconds, as in TensorFlow Serving."""
 
     def __init__(self):
         self._registry = prometheus_client.CollectorRegistry()
-        self.requests = prometheus_client.Counter(
+        self._requests = prometheus_client.Counter(
             f"{_PREFIX}request_count", "Requests.", ["model_name", "status"], registry=self._registry
         )
-        self.latency = self._histogram("request_latency", "Time of a request.", ["model_name", "API", "entrypoint"])
+        self._latency = self._histogram("request_latency", "Time of a request.", ["model_name", "API", "entrypoint"])
         self._runtime = self._histogram("runtime_latency", "Time of a batch.", ["model_name", "API", "runtime"])
         self._queuing = self._histogram(
             "batching_session:queuing_latency", "Time that a request waited.", ["thread_pool_name"]
@@ -35,6 +30,14 @@ class ServerMetrics:
         self._batch_size = self._histogram(
             "batching_session:processed_batch_size", "Rows of a batch.", ["model_name"], _ROWS
         )
+
+    def add_request(self, name, code):
+        """Counts a request to the model `name`, and how it ended: a gRPC code."""
+        self._requests.labels(name, code).inc()
+
+    def add_latency(self, name, call, seconds):
+        """Counts the time of a request to the model `name`."""
+        self._latency.labels(name, call, "REST").observe(1e6 * seconds)
 
     def add_batch(self, name, rows, waits, seconds):
         """Counts a call for the model `name`: its rows, the seconds that its requests waited, and its own."""

@@ -1,5 +1,6 @@
 """Counters and histograms as Prometheus reads them."""
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from t2t_lite.serving.server_metrics import ServerMetrics
@@ -17,7 +18,7 @@ def samples(metrics):
 
 def test_names_and_types_are_tensorflow_serving_s():
     metrics = ServerMetrics()
-    metrics.requests.labels("m", "OK").inc()
+    metrics.add_request("m", "OK")
     lines = metrics.page().splitlines()
     assert [line.removeprefix("# TYPE :tensorflow:serving:") for line in lines if line.startswith("# TYPE")] == [
         "request_count counter",
@@ -50,8 +51,10 @@ def test_times_are_in_microseconds_and_a_batch_counts_its_rows():
 
 def test_limits_of_times_have_six_digits_and_sums_have_all():
     metrics = ServerMetrics()
-    for microseconds in (123_456_789.25, 0.5, 188.957):  # 10 * 1.8^5 is 188.9568
-        metrics.latency.labels("m", "predict", "REST").observe(microseconds)
+    for microseconds in (123_456_789.25, 0.5, 188.9569):  # 10 * 1.8^5 is 188.9568
+        metrics.add_latency("m", "predict", microseconds / 1e6)
     numbers, labels = samples(metrics), {"m", "predict", "REST"}
-    assert numbers["request_latency_sum", frozenset(labels)] == 123_456_789.25 + 0.5 + 188.957
+    assert numbers["request_latency_sum", frozenset(labels)] == pytest.approx(
+        123_456_789.25 + 0.5 + 188.9569, rel=1e-14
+    )
     assert numbers["request_latency_bucket", frozenset(labels | {"188.957"})] == 2

@@ -1,0 +1,173 @@
+"""Completions of prompts, whole or as server-sent events, as OpenAI's API has them: docs/serving.md."""
+
+import json
+import logging
+import threading
+import time
+import uuid
+
+from t2t_lite.serving.model_errors import model_errors
+from t2t_lite.serving.refusals import FAILED, Refusal
+
+_LOGGER = logging.getLogger("t2t_lite")
+PATH = "/v1/completions"
+HEADERS = [
+    ("Content-Type", "text/event-stream; charset=utf-8"),
+    ("Cache-Control", "no-store"),
+    ("X-Accel-Buffering", "no"),  # else nginx holds parts back
+]
+_LAST_SECONDS = 20.0  # in which a server that stops lets streams come to their end
+_DONE = b"data: [DONE]\n\n"
+_LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+
+
+class Completions:
+    """The places of a server for texts that are generated part by part.
+
+    Args:
+        most: int, the number of places.
+    """
+
+    def __init__(self, most):
+        self._most, self._open, self._lock = most, 0, threading.Lock()
+        self._end = float("inf")  # time.monotonic() at which the open ones are ended
+
+    @property
+    def num_open(self):
+        """The number of places that are taken."""
+        return self._open
+
+    def open(self, generator, request, name):
+        """Returns a Completion, which has to be closed; `request` is a CompletionRequest. Raises `Refusal`."""
+        with self._lock:
+            if self._open >= self._most:
+                raise Refusal(f"all {self._most} streams of the server are in use", "UNAVAILABLE")
+            self._open += 1
+        try:
+            stream = generator.stream(request.prompt, request.max_tokens, request.options)
+        except BaseException:
+            self._release()
+            raise
+        return Completion(stream, name, self._release, lambda: time.monotonic() > self._end)
+
+    def end(self):
+        """Ends the open ones, unless they come to their end soon."""
+        self._end = time.monotonic() + _LAST_SECONDS
+
+    def _release(self):
+        with self._lock:
+            self._open -= 1
+
+
+class Completion:
+    """A text that is being generated.
+
+    Args:
+        stream: GenerationStream.
+        name: str, the model's name.
+        on_close: function that is called once.
+        must_end: function that returns whether the server stops.
+    """
+
+    def __init__(self, stream, name, on_close, must_end):
+        self._stream, self._on_close, self._must_end = stream, on_close, must_end
+        self._head = {"id": f"cmpl-{uuid.uuid4().hex}", "object": "text_completion", "created": int(time.time())}
+        self._head["model"] = name
+        self._is_aborted = False
+
+    def whole(self, is_abandoned):
+        """Returns the answer, a dict, when all is generated. Raises `Refusal` if there is nobody to read it."""
+        for _ in self._parts(is_abandoned):
+            pass
+        if self._is_aborted:
+            raise Refusal("the server is stopping", "UNAVAILABLE")
+        return self._answer(self._stream.text)
+
+    def events(self, is_abandoned):
+        """Yields the events, bytes, as their texts become known. Raises `Refusal` if there is nobody to read them."""
+        for part in self._parts(is_abandoned):
+            yield _event(self._head | {"choices": [_choice(part)]})
+        yield _event(self._answer("") | {"generated_text": self._stream.text})
+        yield _DONE
+
+    def close(self):
+        """Frees the place, and what the model keeps of the text."""
+        self._stream.close()
+        on_close, self._on_close = self._on_close, lambda: None
+        on_close()
+
+    def _parts(self, is_abandoned):
+        while not self._must_end():
+            if is_abandoned():
+                raise Refusal("the client has gone", "CANCELLED")
+            with model_errors():
+                part = self._stream.step()
+            if part is None:
+                return
+            if part:
+                yield part
+        self._is_aborted = True
+
+    def _answer(self, text):
+        """Returns the answer, or the last event, which says why the text ended."""
+        reason = "abort" if self._is_aborted else "stop" if self._stream.ended else "length"
+        counts = len(self._stream.prompt_ids), len(self._stream.ids)
+        usage = dict(zip(("prompt_tokens", "completion_tokens", "total_tokens"), (*counts, sum(counts)), strict=True))
+        choice = _choice(text, reason) | {"stop_reason": self._stream.stop}
+        return self._head | {"choices": [choice], "usage": usage, "truncated": self._stream.truncated}
+
+
+class EventStream:
+    """The body of an answer (PEP 3333): an iterator of bytes, which the server closes at its end, or before.
+
+    Args:
+        completion: Completion, which is closed with it.
+        is_abandoned: function that returns whether nobody reads the events any more.
+        on_end: function that is called once, with the name of a gRPC code.
+
+    Raises:
+        Exception: the first event could not be made; then it is closed.
+    """
+
+    def __init__(self, completion, is_abandoned, on_end):
+        self._completion, self._on_end, self._code = completion, on_end, "CANCELLED"
+        self._events = completion.events(is_abandoned)
+        try:
+            self._first = [next(self._events)]  # so that an error may still have a status
+        except BaseException:
+            completion.close()
+            raise
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        try:
+            event = self._first.pop() if self._first else next(self._events, None)
+        except Refusal as refusal:
+            self._code, self._events = refusal.code, iter(())
+            return _event({"error": refusal.message})
+        except Exception:
+            _LOGGER.exception("A stream failed:")
+            self._code, self._events = "INTERNAL", iter(())
+            return _event({"error": FAILED})
+        if event is None:
+            raise StopIteration
+        if event is _DONE:
+            self._code = "OK"
+        return event
+
+    def close(self):
+        """Ends the stream."""
+        self._completion.close()
+        on_end, self._on_end = self._on_end, lambda code: None
+        on_end(self._code)
+
+
+def _choice(text, reason=None):
+    return {"index": 0, "text": text, "logprobs": None, "finish_reason": reason}
+
+
+def _event(value):
+    """Returns a server-sent event, bytes. Characters that some clients take for ends of lines are escaped."""
+    return f"data: {json.dumps(value, ensure_ascii=False).translate(_LINE_ENDS)}\n\n".encode()

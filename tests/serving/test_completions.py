@@ -1,0 +1,358 @@
+"""Completions, whole and as events, with a list of ids in place of the model; over sockets, too."""
+
+import contextlib
+import dataclasses
+import http.client
+import io
+import json
+import os
+import re
+import signal
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import tensorflow as tf
+
+from t2t_lite.decoding.generation_stream import GenerationStream
+from t2t_lite.decoding.prompts import Prompt
+from t2t_lite.search_options import SearchOptions
+from t2t_lite.serving import completions
+from t2t_lite.serving.http_server import open_listener, serve
+from t2t_lite.serving.request_batching import Batcher
+from t2t_lite.serving.rest_server import RestServer
+from t2t_lite.serving.server_metrics import ServerMetrics
+from t2t_lite.text.vocabulary import ByteTextEncoder
+from tests.decoding.test_generation_stream import Replay
+from tests.processes import wait_for
+from tests.serving.test_rest_server import Versions, asker
+
+TEXT = "Grün\u2028\u0085\n wäre .. \u20ac\U0001f600 gut"
+
+
+class Echo:
+    """Continues a prompt by itself, and is its own search. Each id waits for `permits`; some prompts end in an error.
+
+    Attributes:
+        asked: what has been asked for, a list.
+        computed: int, the number of ids of all streams.
+    """
+
+    options, most_tokens = SearchOptions(beam_size=1, extra_length=400), 500
+
+    def __init__(self):
+        self.permits, self.computed, self.lock, self.asked = None, 0, threading.Lock(), []
+        self.generator = Replay(ByteTextEncoder())
+        self.generator.searcher = EchoSearch(self)
+
+    def stream(self, prompt, max_tokens, options):
+        self.asked.append((prompt, max_tokens, options))
+        ids = ByteTextEncoder().encode(prompt)
+        options = dataclasses.replace(options, extra_length=max_tokens)
+        return GenerationStream(self.generator, Prompt(prompt, ids, False), options)
+
+    def longest_output(self, length, options):
+        return options.extra_length
+
+    def search(self, ids, options):
+        for i in ids:
+            if self.permits:
+                assert self.permits.acquire(timeout=20)
+            with self.lock:
+                self.computed += 1
+            yield i
+        if ids == ByteTextEncoder().encode("fails"):
+            raise RuntimeError("secret")
+        if ids == ByteTextEncoder().encode("full"):
+            raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
+
+
+class EchoSearch:
+    def __init__(self, echo):
+        self.longest_output, self.stream = echo.longest_output, echo.search
+
+
+@pytest.fixture
+def generator(monkeypatch):
+    """The model's, in place of those of `Versions`."""
+    made = Echo()
+    export = type("Export", (), {"generator": made})
+    monkeypatch.setattr(Versions, "find", lambda self, version=None: (2, export))
+    return made
+
+
+def rest_server(most=2):
+    metrics = ServerMetrics()
+    server = RestServer(Versions(), Batcher(4, 1), metrics, 4, 2000, most_streams=most)
+    server.page = metrics.page
+    return server
+
+
+def events_of(body):
+    """Returns the JSON of the events in a body, bytes."""
+    assert body.endswith(b"\n\n") and b"\r" not in body
+    lines = body.decode().removesuffix("\n\n").split("\n\n")
+    assert all(line.startswith("data: ") and len(line.splitlines()) == 1 for line in lines)
+    assert lines.pop() == "data: [DONE]"
+    return [json.loads(line.removeprefix("data: ")) for line in lines]
+
+
+def opened(server, **request):
+    """Returns the body of a streamed request, an iterator."""
+    heads = []
+    body = json.dumps({"stream": True, **request}).encode()
+    environ = {"REQUEST_METHOD": "POST", "REQUEST_URI": completions.PATH, "CONTENT_LENGTH": str(len(body))}
+    environ["wsgi.input"] = io.BytesIO(body)
+    environ["waitress.client_disconnected"] = lambda: opened.has_gone
+    stream = server(environ, lambda *head: heads.append(head))
+    assert heads[0][0] == "200 OK" and ("Content-Type", "text/event-stream; charset=utf-8") in heads[0][1]
+    return stream
+
+
+opened.has_gone = False
+
+
+def test_the_events_are_together_the_whole_answer(generator):
+    server = rest_server()
+    ask = asker(server)
+    for request in ({}, {"stop": ["..", "?"]}, {"max_tokens": 5}, {"max_tokens": 8, "stop": "zz"}):
+        status, answer = ask("POST", completions.PATH, json.dumps({"prompt": TEXT, **request}).encode())
+        whole = json.loads(answer)
+        with contextlib.closing(opened(server, prompt=[TEXT], **request)) as stream:
+            events = events_of(b"".join(stream))
+        parts = [event["choices"][0]["text"] for event in events]
+        (choice,), last = whole["choices"], events[-1]
+        assert status == "200 OK" and "".join(parts) == choice["text"] == last["generated_text"] != ""
+        assert len(parts) > 4 and all(parts[:-1]) and parts[-1] == "" and "\ufffd" not in choice["text"]
+        assert {event["choices"][0]["finish_reason"] for event in events[:-1]} == {None}
+        assert [last[name] for name in ("usage", "truncated")] == [whole[name] for name in ("usage", "truncated")]
+        assert last["choices"][0] | {"text": choice["text"]} == choice
+        expected = "length" if "max_tokens" in request else "stop"
+        assert choice["finish_reason"] == expected and choice["stop_reason"] == (
+            ".." if "?" in request.get("stop", "") else None
+        )
+        assert {event["id"] for event in events} == {last["id"]} != {whole["id"]}
+    assert whole["usage"] == {
+        "prompt_tokens": len(TEXT.encode()),
+        "completion_tokens": 8,
+        "total_tokens": len(TEXT.encode()) + 8,
+    }
+
+
+OPTIONS = {
+    "nothing": ({}, {"sampling": False}),
+    "nulls and what changes nothing": (
+        {"n": 1, "best_of": 1, "echo": False, "suffix": "", "logit_bias": {}, "presence_penalty": 0.0, "user": "me",
+         "frequency_penalty": 0, "temperature": None, "logprobs": None, "stream_options": {"include_usage": True}},
+        {"sampling": False}),
+    "temperature": ({"temperature": 1}, {"sampling": True, "temperature": 1.0, "top_k": 0}),
+    "all of sampling": ({"temperature": 0.5, "top_p": 0.9, "top_k": 5, "seed": 7},
+                        {"sampling": True, "temperature": 0.5, "top_p": 0.9, "top_k": 5, "seed": 7}),
+    "all candidates": ({"top_k": -1}, {"sampling": True, "top_k": 0}),
+    "greedy": ({"temperature": 0, "top_p": 0.9, "seed": 7}, {"sampling": False}),
+    "a seed that has no effect": ({"seed": 7}, {"sampling": False}),
+    "rules": ({"no_repeat_ngram_size": 2, "repetition_penalty": 1.2},
+              {"sampling": False, "no_repeat_ngram_size": 2, "repetition_penalty": 1.2}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("request_", "expected"), OPTIONS.values(), ids=OPTIONS)
+def test_options(generator, request_, expected):
+    body = json.dumps({"prompt": "a", "max_tokens": 5, **request_}).encode()
+    assert asker(rest_server())("POST", completions.PATH, body)[0] == "200 OK"
+    ((prompt, longest, options),) = generator.asked
+    assert (prompt, longest) == ("a", 5)
+    assert {name: getattr(options, name) for name in expected} == expected
+
+
+def test_an_export_that_samples_has_its_own_defaults(generator):
+    generator.options = SearchOptions(sampling=True, temperature=0.7, top_k=9, seed=3, stop="x", extra_length=8)
+    ask = asker(rest_server())
+    for request in ({}, {"seed": 4, "stop": []}, {"temperature": 0}):
+        ask("POST", completions.PATH, json.dumps({"prompt": "a", **request}).encode())
+    (_, longest, usual), (_, _, seeded), (_, _, greedy) = generator.asked
+    assert (longest, usual) == (8, generator.options)
+    assert (seeded.seed, seeded.stop, seeded.temperature, seeded.sampling) == (4, (), 0.7, True)
+    assert not greedy.sampling
+
+
+REFUSED = {
+    "no prompt": ({"prompt": None}, 400, "prompt: expected a text"),
+    "two": ({"prompt": ["a", "b"]}, 400, "Several are sent one by one"),
+    "ids": ({"prompt": [1]}, 400, "prompt: expected a text"),
+    "another model": ({"model": "x"}, 404, r"Servable not found for request: Latest\(x\)"),
+    "no name": ({"model": 3}, 400, "model: expected my model"),
+    "several": ({"n": 2}, 400, "^n: only 1 is served. Leave it out.$"),
+    "probabilities": ({"logprobs": 1}, 400, "^logprobs: not served. Leave it out.$"),
+    "a misprint": ({"max_token": 1}, 400, "max_token: unknown. Nearest: max_tokens"),
+    "too many": ({"max_tokens": 501}, 400, "max_tokens=501: expected a whole number from 1 to 500"),
+    "none": ({"max_tokens": 0}, 400, "max_tokens=0: expected a whole number from 1"),
+    "half a token": ({"max_tokens": 1.5}, 400, "max_tokens=1.5: expected a whole number"),
+    "text": ({"temperature": "1"}, 400, "^temperature: expected a number.$"),
+    "true": ({"top_k": True}, 400, "^top_k: expected a number.$"),
+    "too hot": ({"temperature": -1}, 400, "temperature=-1: expected a number from 0"),
+    "what greedy search does not use": ({"temperature": 0, "top_p": 2}, 400, "top_p=2: expected"),
+    "a stop": ({"stop": ""}, 400, "stop=.*expected at most 16 texts"),
+    "stream": ({"stream": "yes"}, 400, "stream=yes: expected true or false"),
+    "an error at once": ({"prompt": "fails", "max_tokens": 9, "stop": "q", "stream": False}, 500, "the server failed"),
+    "memory": ({"prompt": "full", "stream": False}, 429, "out of memory"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("request_", "code", "message"), REFUSED.values(), ids=REFUSED)
+def test_refusals(generator, request_, code, message):
+    server = rest_server(most=1)
+    ask = asker(server)
+    for _ in range(2):  # the place is free again
+        status, answer = ask("POST", completions.PATH, json.dumps({"prompt": "a", "stream": True, **request_}).encode())
+        assert int(status.split()[0]) == code and re.search(message, json.loads(answer)["error"])
+    assert ask("POST", completions.PATH, b'{"prompt": "a"}')[0] == "200 OK"
+
+
+def test_it_is_off_unless_asked_for(generator):
+    status, answer = asker(rest_server(most=0))("POST", completions.PATH, b'{"prompt": "a"}')
+    assert status.startswith("404") and "--max_streams" in answer
+    status, answer = asker(rest_server())("GET", completions.PATH)
+    assert status.startswith("400") and "Malformed request" in answer
+
+
+def test_a_place_is_free_however_a_stream_ends(generator):
+    server = rest_server(most=1)
+    ask = asker(server)
+
+    def is_free():
+        return ask("POST", completions.PATH, b'{"prompt": "a"}')[0] == "200 OK"
+
+    stream = opened(server, prompt=TEXT)
+    status, answer = ask("POST", completions.PATH, b'{"prompt": "a", "stream": true}')
+    assert status.startswith("503") and "all 1 streams" in answer and ask.headers["Retry-After"] == "1"
+    stream.close()  # before anything has been read
+    stream.close()
+    assert is_free()
+    stream = opened(server, prompt=TEXT)
+    next(stream), next(stream), stream.close()
+    assert is_free() and generator.computed < len(TEXT.encode())
+    for word, message in {"fails": "the server failed", "full": "out of memory"}.items():
+        stream = opened(server, prompt=word)
+        *_, last = stream
+        assert json.loads(last.removeprefix(b"data: "))["error"].startswith(message)
+        stream.close()
+        assert is_free()
+    stream = opened(server, prompt=TEXT)
+    opened.has_gone = True
+    try:
+        assert len(list(stream)) == 2, "the one that was there, and an error"
+    finally:
+        opened.has_gone = False
+    stream.close()
+    assert is_free()
+    counts = dict(re.findall(r'request_count{model_name="my model",status="([A-Z_]+)"} ([0-9.]+)', server.page()))
+    assert counts == {
+        "OK": "5.0",
+        "UNAVAILABLE": "1.0",
+        "CANCELLED": "3.0",
+        "INTERNAL": "1.0",
+        "RESOURCE_EXHAUSTED": "1.0",
+    }
+
+
+def test_a_server_that_stops_lets_streams_end_or_ends_them(generator, monkeypatch):
+    server = rest_server()
+    stream, other = opened(server, prompt="abc"), opened(server, prompt="abc")
+    server.end_streams()
+    assert events_of(b"".join(other))[-1]["choices"][0]["finish_reason"] == "stop"
+    monkeypatch.setattr(completions, "_LAST_SECONDS", -1.0)
+    server.end_streams()
+    last = events_of(b"".join(stream))[-1]
+    assert last["choices"][0]["finish_reason"] == "abort" and last["generated_text"] == "a"
+    stream.close(), other.close()
+    status, answer = asker(server)("POST", completions.PATH, b'{"prompt": "abc"}')
+    assert status.startswith("503") and "the server is stopping" in answer
+
+
+def served(server, story):
+    """Serves while `story`, a function of a port, runs in another thread; returns its result."""
+    with open_listener("127.0.0.1", 0) as listener, ThreadPoolExecutor(1) as thread:
+
+        def run():
+            try:
+                return story(listener.getsockname()[1])
+            finally:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        result = thread.submit(run)
+        serve(server, listener, 2000, on_last=server.end_streams)
+    return result.result(20)
+
+
+def asked(port, **request):
+    """Returns a connection that has asked for a stream."""
+    body = json.dumps({"stream": True, **request}).encode()
+    head = f"POST {completions.PATH} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    connection = socket.create_connection(("127.0.0.1", port), 20)
+    connection.sendall(head + body)
+    return connection
+
+
+def read_until(connection, words):
+    """Returns what a connection says up to and with some bytes."""
+    data = b""
+    while words not in data:
+        part = connection.recv(1)
+        assert part, data
+        data += part
+    return data
+
+
+def test_clients_at_once_over_sockets_and_one_that_goes(generator):
+    """One that closes its connection half-way frees its place, and no more is computed for it."""
+    server, generator.permits = rest_server(most=3), threading.Semaphore(0)
+    places = server._completions
+
+    def story(port):
+        with contextlib.ExitStack() as stack:
+            gone = asked(port, prompt="x" * 400)
+            generator.permits.release(5)
+            read_until(gone, b'"text": "x"')
+            gone.close()
+            begin = time.monotonic()
+            while places.num_open:  # it computes one more id before it looks
+                assert time.monotonic() < begin + 20
+                generator.permits.release()
+                time.sleep(0.02)
+            assert generator.computed < 300
+            generator.permits.release(10_000)
+            texts = [f"{number} {TEXT}" for number in range(3)]
+            clients = [stack.enter_context(asked(port, prompt=text)) for text in texts]
+            answers = []
+            for client in clients:
+                answer = http.client.HTTPResponse(client)
+                answer.begin()
+                assert answer.getheader("Transfer-Encoding") == "chunked"
+                answers.append(events_of(answer.read())[-1]["generated_text"])
+            assert answers == texts
+            wait_for(lambda: places.num_open == 0, 20)
+            return True
+
+    assert served(server, story)
+
+
+def test_each_event_is_sent_when_it_is_made_and_the_end_of_the_server_ends_a_stream(generator, monkeypatch):
+    monkeypatch.setattr(completions, "_LAST_SECONDS", -1.0)
+    server, generator.permits = rest_server(), threading.Semaphore(0)
+    connections = []
+
+    def story(port):
+        connections.append(asked(port, prompt="abcdef"))
+        for letter in b"abc":
+            generator.permits.release()
+            read_until(connections[0], b'"text": "%c"' % letter)
+
+    end = server.end_streams
+    server.end_streams = lambda: (end(), generator.permits.release(9))
+    served(server, story)
+    with connections[0] as connection:
+        rest = b"".join(iter(lambda: connection.recv(2**16), b""))
+    assert b'"finish_reason": "abort"' in rest and b"[DONE]" in rest and rest.endswith(b"0\r\n\r\n")
