@@ -5,6 +5,9 @@
     t2t-query-server --server=localhost:8500 --servable_name=translate < test.en > test.de
     t2t-query-server --server=https://translate.example.org --servable_name=translate --version_label=canary \\
         --inputs_file=test.en --outputs_file=test.de
+    t2t-query-server --server=localhost:8500 --servable_name=translate --n_best_format=json \\
+        --decode_hparams=return_beams=true --inputs_file=test.en --outputs_file=test.jsonl
+    t2t-query-server --server=localhost:8500 --servable_name=encoder --signature_name=features < texts > features.jsonl
     t2t-query-server --server=localhost:8500 --servable_name=translate --status
 
 Every line of a file or of standard input gives one line of output, in order; an empty line stays empty. docs/serving.md
@@ -21,13 +24,14 @@ from t2t_lite.ranges import DECODE_BATCH, MODEL_VERSION, REQUEST_TIMEOUT, RETRIE
 
 _TEXT = "text goes to the server as it is, and the vocabulary is in the export"
 _CLOUD = "there is no client for Google Cloud ML Engine"
-
+_ANSWERS = ("batch_size", "split_sentences", "n_best_format", "signature_name")
 
 _MODES = {
-    "status": Mode("--status", ("status",)),
-    "inputs_once": Mode("--inputs_once", ("inputs_once",)),
-    "inputs_file": Mode("--inputs_file", ("inputs_file", "outputs_file")),
-    "stream": Mode("standard input", ("outputs_file",)),
+    "status": Mode("--status", ("status", *_ANSWERS)),
+    "stream": Mode("--stream", ("stream", "inputs_once")),
+    "inputs_once": Mode("--inputs_once", ("inputs_once", *_ANSWERS)),
+    "inputs_file": Mode("--inputs_file", ("inputs_file", "outputs_file", *_ANSWERS)),
+    "lines": Mode("standard input", ("outputs_file", *_ANSWERS)),
 }
 
 
@@ -45,6 +49,9 @@ def define_flags(flags):
     flags.DEFINE_string("inputs_once", None, "Translate this, and stop.")
     flags.DEFINE_path("inputs_file", None, "Translate the lines of this file.")
     flags.DEFINE_path("outputs_file", None, "Write here, when all is translated. Default: standard output.")
+    flags.DEFINE_bool(
+        "stream", False, "Continue a text by t2t-server's language model, over REST, and print each part as it comes."
+    )
     flags.DEFINE_bool("status", False, "Print the model's versions and their states; exit status 0 if one can be used.")
     flags.DEFINE_integer("batch_size", 32, "Sentences per request.", limits=DECODE_BATCH)
     flags.DEFINE_enum(
@@ -57,8 +64,16 @@ def define_flags(flags):
         "decode_hparams",
         "",
         "alpha=0.6,extra_length=50, or sampling_seed=1,extra_length=50 where the export samples: instead of its own, "
-        "and only together. write_beam_scores=true: a tab and the score after each output. All else is fixed in the "
-        "export.",
+        "and only together. n_best=4, or return_beams=true for all: the best outputs of a line. "
+        "write_beam_scores=true: a tab and the score after each output. All else is fixed in the export.",
+    )
+    formats = "text: outputs of a line are separated by tabs; json: one JSON object per line, as of t2t-decoder."
+    flags.DEFINE_enum("n_best_format", "text", ["text", "json"], formats)
+    flags.DEFINE_string(
+        "signature_name",
+        None,
+        "Call this signature, such as features, tokens or score, and write its outputs as JSON. Several texts of a "
+        "line have tabs between them. Default: translations, or an encoder's answers.",
     )
     flags.DEFINE_float(
         "timeout_secs",
@@ -88,7 +103,7 @@ def check(flags):
     require(flags, "server", "servable_name")
     _app.refuse_packed(flags, "outputs_file")
     modes = [name for name in _MODES if name in flags and flags[name].value not in (None, False)]
-    check_mode(flags, _MODES[modes[0] if modes else "stream"], _MODES)
+    check_mode(flags, _MODES[modes[0] if modes else "lines"], _MODES)
     _app.require_files(flags, "inputs_file")
 
 
@@ -96,7 +111,8 @@ def run(flags):
     """Translates, or prints the model's state."""
     from t2t_lite import files
     from t2t_lite.serving import client as query
-    from t2t_lite.serving.line_queries import LineQueries
+    from t2t_lite.serving.line_queries import LineQueries, interact
+    from t2t_lite.serving.streamed_queries import StreamedQueries
 
     pem_files = [flags.tls_ca_file, flags.tls_cert_file, flags.tls_key_file]
     files.check_outputs(
@@ -111,7 +127,10 @@ def run(flags):
         retries=flags.retries,
     )
     with contextlib.closing(client):
-        queries = LineQueries(client, flags.decode_hparams, flags.batch_size, flags.split_sentences)
+        if flags.stream:
+            return StreamedQueries(client, flags.decode_hparams).run(flags.inputs_once)
+        output = {"as_json": flags.n_best_format == "json", "signature": flags.signature_name}
+        queries = LineQueries(client, flags.decode_hparams, flags.batch_size, flags.split_sentences, **output)
         if flags.status:
             return _print_status(client)
         if flags.inputs_once is not None:
@@ -119,7 +138,7 @@ def run(flags):
         if flags.inputs_file:
             return queries.translate_file(flags.inputs_file, flags.outputs_file or "-")
         if streams.is_terminal() and not flags.outputs_file:
-            return queries.interact()
+            return interact(queries.show)
         return queries.translate_stdin(flags.outputs_file or "-")
 
 

@@ -64,6 +64,7 @@ def define_flags(flags):
         0,
         256,
     )
+    flags.DEFINE_path("t2t_usr_dir", None, "Your own folder, if what is streamed is of your own problem or model.")
     flags.DEFINE_integer("max_body_bytes", 2**24, "The longest request, also when decompressed.", 2**10, 2**30)
     flags.DEFINE_list(
         "allow_origin",

@@ -8,26 +8,25 @@ grpc_requests.py and rest_requests.py implement the protocols.
 
 import dataclasses
 import functools
-import ipaddress
 import logging
 import math
-import os
 import random
-import re
-import ssl
 import time
-import urllib.parse
 
 from t2t_lite.corpora.sentences import SENTENCES
 from t2t_lite.decoding.texts import check_options, check_texts, valid_unicode
-from t2t_lite.errors import Failure, UserError, counted, shown
+from t2t_lite.errors import Failure, UserError, counted
 from t2t_lite.files.safe_json import check_schema
-from t2t_lite.ranges import DECODE_BATCH, MODEL_VERSION, REQUEST_TIMEOUT, RETRIES, settings_of, typed_value
+from t2t_lite.ranges import DECODE_BATCH, REQUEST_TIMEOUT, RETRIES, settings_of, typed_value
 from t2t_lite.search_options import SearchOptions
 from t2t_lite.serving import sentence_answers
+from t2t_lite.serving.addresses import Address, Servable, Tls
+from t2t_lite.serving.sentence_answers import ServedAnswer
 from t2t_lite.serving.server_errors import ServerError
 
 _LOGGER = logging.getLogger("t2t_lite")
+
+__all__ = ["PROTOCOLS", "Address", "Client", "NoTranslations", "Servable", "ServedAnswer", "Tls", "open_client"]
 
 PROTOCOLS = ("grpc", "rest")
 # Errors that may be temporary; translating has no side effects, so repeating a request is safe.
@@ -36,173 +35,21 @@ _REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # of a mis
 _LONGEST_WAIT = 10.0  # seconds
 _OPTIONS = settings_of(SearchOptions)
 _COLUMNS = {"outputs": [str], "scores": [float], "truncated": [bool]}
-_ADDRESS = re.compile(
-    r"(?:(?P<scheme>https?)://)?(?P<host>\[[0-9a-f:.]+\]|[^\s:/?#@\[\]\\]+)(?::(?P<port>[0-9]{1,5}))?"
-    r"(?P<path>/[^\s?#\\]*)?",
-    re.IGNORECASE,
-)
-# The path that requests add to a server's address.
-_MODEL_PATH = re.compile(r"/v1/models(?:/(?P<name>[^/:]+).*)?$|:(?:predict|classify|regress)$", re.IGNORECASE)
+_ROW = {"outputs": [str], "scores": [float], "truncated": bool}  # of the signature n_best
+_LOWEST = -3e38  # scores below mean that there is no hypothesis
 
 
 class NoTranslations(Failure):
     """The model answers with something other than translations, such as an encoder's classes."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Servable:
-    """A model on the server.
-
-    Attributes:
-        name: str, its name on the server.
-        version: int, or None for the newest loaded one.
-        label: str, a version's label in the server's model config, or None. Version and label exclude each other.
-    """
-
-    name: str
-    version: int | None = None
-    label: str | None = None
-
-    def __post_init__(self):
-        for what, name in (("name", self.name), ("label", "-" if self.label is None else self.label)):
-            if not isinstance(name, str) or not name.strip() or name != valid_unicode(name):
-                raise UserError(f"a model's {what} {shown(name)}: expected a text such as translate.")
-        if self.version is not None:
-            object.__setattr__(self, "version", typed_value("version", self.version, int, MODEL_VERSION))
-        if self.version is not None and self.label is not None:
-            raise UserError(
-                f"version {self.version} and label {self.label!r}: expected at most one. A label stands for a version."
-            )
-
-    def __str__(self):
-        if self.version is not None:
-            return f"model {self.name!r}, version {self.version}"
-        return f"model {self.name!r}" + (f", label {self.label!r}" if self.label is not None else "")
-
-
-@dataclasses.dataclass(frozen=True)
-class ServedAnswer:
-    """The translation of one text.
-
-    Attributes:
-        text: str.
-        score: float, log-probability in nats / length penalty.
-        truncated: bool, whether the export truncated the text because it was too long.
-        is_short: bool, whether it is so much shorter than the text that part of the text is probably not translated.
-    """
-
-    text: str
-    score: float
-    truncated: bool
-    is_short: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class Tls:
-    """Files (PEM) for an encrypted connection.
-
-    Attributes:
-        ca_file: str, certificate authorities that must have signed the server's certificate; None: the system's.
-        cert_file: str, the client's certificate, if the server requires one; key_file is its private key.
-    """
-
-    ca_file: str | None = None
-    cert_file: str | None = None
-    key_file: str | None = None
-
-    def context(self):
-        """Returns an `ssl.SSLContext`. Raises `UserError` for missing or invalid files."""
-        for path in (self.ca_file, self.cert_file, self.key_file):
-            if path is not None and not os.path.isfile(path):
-                raise UserError(f"{path}: no such file. Expected a PEM file.")
-        if (self.cert_file is None) != (self.key_file is None):
-            raise UserError("TLS: a client's certificate and its private key are given together, or neither of them.")
-        try:
-            context = ssl.create_default_context(cafile=self.ca_file)
-        except ssl.SSLError:
-            raise UserError(f"{self.ca_file}: not a certificate. Expected a PEM file of authorities.") from None
-        if self.cert_file is not None:
-            try:
-                context.load_cert_chain(
-                    self.cert_file, self.key_file, password=lambda: ""
-                )  # never prompts on a terminal
-            except ssl.SSLError:
-                raise UserError(
-                    f"{self.cert_file}, {self.key_file}: not a certificate and its private key. Expected PEM files "
-                    "that belong together; the key without a password."
-                ) from None
-        return context
-
-
-@dataclasses.dataclass(frozen=True)
-class Address:
-    """The address of a server; `path` precedes /v1 in REST addresses."""
-
-    protocol: str
-    host: str
-    port: int
-    path: str = ""
-    encrypted: bool = False
-
-    @classmethod
-    def parse(cls, server, protocol=None, encrypted=False):
-        """Parses host:port, or, for REST, http://host:port/path and https://….
-
-        Args:
-            server: str.
-            protocol: one of PROTOCOLS; None: REST for an http address, otherwise gRPC.
-            encrypted: bool, whether to use TLS.
-
-        Raises:
-            UserError: the address is invalid, or contradicts another argument.
-        """
-        if at := _MODEL_PATH.search(server):
-            base = server[: at.start()]
-            model = f" and --servable_name={at['name']}" if at["name"] else ""
-            raise UserError(
-                f"server {shown(server)}: that is where a request goes. Expected the server alone, "
-                f"{base if '://' in base else f'http://{base}'}{model}."
-            )
-        match = _ADDRESS.fullmatch(server)
-        scheme = (match["scheme"] or "").lower() if match else ""
-        port = int(match["port"] or {"http": 80, "https": 443}.get(scheme, 0)) if match else 0
-        host = _host(match["host"]) if match else None
-        if not host or not 0 < port < 2**16:
-            raise UserError(
-                f"server {shown(server)}: expected host:port, such as localhost:8500 (gRPC) or localhost:8501 (REST), "
-                "or an http:// or https:// address (REST); ports are 1 to 65535."
-            )
-        path = urllib.parse.quote(valid_unicode(match["path"] or ""), safe="/%:@!$&'()*+,;=~").rstrip("/")
-        if not scheme and path:
-            raise UserError(f"server {shown(server)}: a path needs http:// or https:// before the host.")
-        if scheme and protocol == "grpc":
-            raise UserError(f"server {shown(server)}: that is a REST address. Expected host:port for gRPC.")
-        if scheme == "http" and encrypted:
-            raise UserError(f"server {shown(server)}: http is not encrypted. Expected https:// with TLS.")
-        protocol = protocol or ("rest" if scheme else "grpc")
-        return cls(protocol, host, port, path, encrypted or scheme == "https")
-
-    def __str__(self):
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-def _host(text):
-    """Returns a host's name or address in the form for name resolution, or None if it is invalid."""
-    try:
-        if text.startswith("["):
-            return str(ipaddress.IPv6Address(text[1:-1]))
-        name = text.encode("idna").decode().lower()
-    except ValueError:  # UnicodeError too: a part of the name is empty, or too long
-        return None
-    return name if re.fullmatch(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?", name) else None
-
-
 class Client:
     """Translates through a server; thread-safe. `open_client` creates it.
 
     Attributes:
-        transport: has `predict(signature, inputs) -> {output: list}`, of inputs {name: list of str, float or int}, and
-            `status() -> [(version, state, message)]`; they raise ServerError.
+        transport: has `predict(signature, inputs) -> {output: list}`, of inputs {name: list of str, float or int},
+            `status() -> [(version, state, message)]` and `signatures() -> {name: {input: type}}`; they raise
+            ServerError.
         retries: int, number of times that a failed request is repeated.
         first_wait: float, seconds before the first retry. The wait doubles each time and varies randomly, so that
             clients that failed together do not retry together.
@@ -262,12 +109,58 @@ class Client:
             inputs = {"inputs": [texts[i] for i in places]}
             # One value per text, because a server that batches requests does not accept scalars.
             inputs |= {name: [value] * len(places) for name, value in options.items()}
-            outputs = self._retrying(lambda inputs=inputs: self.transport.predict(signature, inputs))
+            outputs = self._called(signature, inputs)
             for i, answer in zip(places, self._checked(outputs, len(places)), strict=True):
-                answers[i] = dataclasses.replace(answer, is_short=sentence_answers.is_short(texts[i], answer.text))
+                answers[i] = answer.checked(texts[i])
             if on_progress:
                 on_progress(len(places))
         return answers
+
+    def n_best(self, texts, *, count=None, split_sentences=None, batch_size=32, on_progress=None):
+        """Returns a list of ServedAnswer with at most `count` hypotheses, in the order of texts.
+
+        Args:
+            texts, split_sentences, batch_size, on_progress: as for `translate`. The k-th hypothesis of a text that is
+                split joins the k-th ones of its sentences.
+            count: int, at most the beam size of the export; None: as many.
+
+        Raises:
+            ServerError, Failure, UserError, TypeError: as `translate`; Failure also if the export has no signature
+                `n_best`, and UserError if it has fewer hypotheses.
+        """
+        texts = check_texts(texts)
+        if parts := sentence_answers.parts_of(texts, split_sentences, self._has_sentences):
+            each = functools.partial(self.n_best, count=count, split_sentences="never", batch_size=batch_size)
+            return sentence_answers.joined(each, parts, on_progress)
+        options = {"signature": "n_best", "batch_size": batch_size, "on_progress": on_progress}
+        rows = self.predict({"inputs": texts}, **options)
+        return [self._hypotheses(row, count).checked(text) for row, text in zip(rows, texts, strict=True)]
+
+    def stream(self, prompt, **options):
+        """Continues a text by the language model of a t2t-server, over REST; it is not repeated if it fails.
+
+        Args:
+            prompt: str.
+            **options: of the request, see docs/serving.md: max_tokens, temperature, stop and so on.
+
+        Yields:
+            str, the parts of the continuation, as they come.
+
+        Raises:
+            ServerError: it was refused, or is not complete.
+            UserError: over gRPC, or of a version.
+        """
+        if not hasattr(self.transport, "stream"):
+            raise UserError(
+                f"{self.transport.address}: streams come over REST. Expected http://host:port of a t2t-server."
+            )
+        (prompt,) = check_texts([prompt])
+        for event in self.transport.stream({"prompt": prompt, **options}):
+            yield event["choices"][0]["text"]
+
+    def signatures(self):
+        """Returns {name of a signature of the export: {name of an input: its type, such as "string"}}."""
+        return self._retrying(self.transport.signatures)
 
     def predict(self, inputs, *, signature="serving_default", batch_size=32, on_progress=None):
         """Calls a signature of an export that does not translate, such as an encoder's: see docs/serving.md.
@@ -293,7 +186,7 @@ class Client:
         answers = [None] * len(joined)
         for places in _batches(joined, batch_size):
             part = {name: [texts[i] for i in places] for name, texts in inputs.items()}
-            outputs = self._retrying(lambda part=part: self.transport.predict(signature, part))
+            outputs = self._called(signature, part)
             if wrong := [
                 name for name, rows in outputs.items() if not isinstance(rows, list) or len(rows) != len(places)
             ]:
@@ -327,6 +220,34 @@ class Client:
                 self._wants_sentences = False
         return self._wants_sentences
 
+    def _called(self, signature, inputs):
+        try:
+            return self._retrying(lambda: self.transport.predict(signature, inputs))
+        except ServerError as error:
+            if error.code in _REFUSALS and signature != "serving_default":
+                self.check_signature(signature, error)
+            raise
+
+    def check_signature(self, signature, error=None):
+        """Returns the inputs of a signature, as of `signatures`. Raises `Failure` if the export does not have it.
+
+        Args:
+            signature: str.
+            error: ServerError of a call, which is raised if the server does not say what the export has.
+        """
+        try:
+            known = self.signatures()
+        except Failure:
+            if error is None:
+                raise
+            raise error from None
+        if signature not in known or signature.startswith("__"):  # that one initializes the model
+            raise Failure(
+                f"{self.transport.address}: {self.transport.servable}: no signature {signature}. The export has "
+                f"{', '.join(sorted(name for name in known if not name.startswith('__')))}."
+            ) from None
+        return known[signature]
+
     def _retrying(self, call):
         for attempt in range(self.retries + 1):
             try:
@@ -354,10 +275,39 @@ class Client:
             raise Failure(f"{error} {expected}, as exports of t2t-exporter have.") from None
         if sizes := [f"{len(outputs[name])} {name}" for name in _COLUMNS if len(outputs[name]) != count]:
             raise Failure(f"{where}: answers {', '.join(sizes)} for {counted(count, 'text')}. Expected one for each.")
-        if not all(map(math.isfinite, outputs["scores"])):
-            raise Failure(f"{where}: a score is not finite: the model is damaged. Export it from another checkpoint.")
+        self._check_finite(outputs["scores"])
         texts = map(valid_unicode, outputs["outputs"])
         return [ServedAnswer(*row) for row in zip(texts, outputs["scores"], outputs["truncated"], strict=True)]
+
+    def _check_finite(self, scores):
+        if not all(map(math.isfinite, scores)):
+            raise Failure(
+                f"{self.transport.address}: {self.transport.servable}: a score is not finite: the model is damaged. "
+                "Export it from another checkpoint."
+            )
+
+    def _hypotheses(self, row, count):
+        """Checks the outputs of `n_best` for one text, and returns a ServedAnswer."""
+        where = f"{self.transport.address}: {self.transport.servable}"
+        try:
+            check_schema(row, _ROW, where)
+        except UserError as error:
+            raise Failure(f"{error} Expected outputs, scores and truncated, as exports of t2t-exporter have.") from None
+        texts, scores = row["outputs"], row["scores"]
+        if not 0 < len(texts) == len(scores):
+            raise Failure(f"{where}: {len(texts)} outputs and {len(scores)} scores for a text. Expected one for each.")
+        if count is not None and count > len(texts):
+            raise UserError(
+                f"n_best={count}: the export has the {len(texts)} best, its beam_size. Expected at most so many."
+            )
+        self._check_finite(scores)
+        pairs = zip(map(valid_unicode, texts[:count]), scores, strict=False)
+        first, *others = [
+            ServedAnswer(text, score, row["truncated"])
+            for rank, (text, score) in enumerate(pairs)
+            if score > _LOWEST or rank == 0
+        ]
+        return dataclasses.replace(first, others=tuple(others))
 
 
 def _batches(texts, batch_size):

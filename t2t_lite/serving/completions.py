@@ -146,11 +146,11 @@ class EventStream:
             event = self._first.pop() if self._first else next(self._events, None)
         except Refusal as refusal:
             self._code, self._events = refusal.code, iter(())
-            return _event({"error": refusal.message})
+            return _event(error_of(refusal.message, refusal.code))
         except Exception:
             _LOGGER.exception("A stream failed:")
             self._code, self._events = "INTERNAL", iter(())
-            return _event({"error": FAILED})
+            return _event(error_of(FAILED, "INTERNAL"))
         if event is None:
             raise StopIteration
         if event is _DONE:
@@ -162,6 +162,11 @@ class EventStream:
         self._completion.close()
         on_end, self._on_end = self._on_end, lambda code: None
         on_end(self._code)
+
+
+def error_of(message, code):
+    """Returns the JSON object of an error, in which OpenAI's clients look for its message."""
+    return {"error": {"message": message, "code": code}}
 
 
 def _choice(text, reason=None):

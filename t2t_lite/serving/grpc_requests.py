@@ -13,8 +13,11 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 try:
     import_tensorflow()
     import grpc
+    import numpy as np
     import tensorflow as tf
+    from tensorflow.core.framework import types_pb2
     from tensorflow_serving.apis import (
+        get_model_metadata_pb2,
         get_model_status_pb2,
         model_service_pb2_grpc,
         predict_pb2,
@@ -74,6 +77,17 @@ class GrpcTransport:
         states = get_model_status_pb2.ModelVersionStatus.State
         return [(version.version, states.Name(version.state), version.status.error_message) for version in statuses]
 
+    def signatures(self):
+        """Returns {name: {input: type}}."""
+        request, found = get_model_metadata_pb2.GetModelMetadataRequest(), get_model_metadata_pb2.SignatureDefMap()
+        self._fill(request.model_spec)
+        request.metadata_field.append("signature_def")
+        self._call(self._predictions.GetModelMetadata, request).metadata["signature_def"].Unpack(found)
+        return {
+            name: {key: _type_name(tensor.dtype) for key, tensor in signature.inputs.items()}
+            for name, signature in found.signature_def.items()
+        }
+
     def close(self):
         """Closes the channel."""
         self._channel.close()
@@ -95,8 +109,15 @@ class GrpcTransport:
             raise server_error(code, details, self.address, self.servable, self._timeout) from None
 
 
+def _type_name(dtype):
+    return types_pb2.DataType.Name(dtype).removeprefix("DT_").lower()
+
+
 def _as_list(tensor):
-    return _as_texts(tf.make_ndarray(tensor).tolist())
+    array = tf.make_ndarray(tensor)
+    if array.dtype == np.float32:  # with the digits that REST has: those that distinguish it from its neighbors
+        array = array.astype(str).astype(float)
+    return _as_texts(array.tolist())
 
 
 def _as_texts(values):

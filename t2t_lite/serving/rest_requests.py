@@ -25,6 +25,7 @@ _CODES = {
     504: "DEADLINE_EXCEEDED",
 }
 
+_JSON = {"Content-Type": "application/json"}
 _STATUS = {"model_version_status": [{"version": str | int, "state": str, "status?": {"error_message?": str}}]}
 
 
@@ -61,17 +62,60 @@ class RestTransport:
         states = [version["state"] for version in answer["model_version_status"]]
         return list(zip(versions, states, messages, strict=True))
 
+    def stream(self, request):
+        """Yields the events of a completion, dicts; the time limit is that of the wait for the next one.
+
+        Args:
+            request: dict, without "model" and "stream".
+
+        Raises:
+            ServerError: it was refused, or failed before its end.
+            UserError: a version or label was chosen.
+        """
+        if self.servable.version is not None or self.servable.label is not None:
+            raise UserError(f"{self.servable}: streams are of the newest version. Leave the version or the label out.")
+        body = json.dumps({"model": self.servable.name, "stream": True, **request})
+        with contextlib.closing(self._connection()) as connection, self._errors():
+            connection.request("POST", f"{self.address.path}/v1/completions", body, _JSON)
+            with contextlib.closing(connection.getresponse()) as answer:
+                if answer.status != 200:
+                    self._content(*self._read(answer))
+                while (line := answer.readline(LONGEST_ANSWER)) != b"data: [DONE]\n":
+                    if not line:
+                        raise self._error("UNAVAILABLE", "the stream ends too early")
+                    if line.startswith(b"data: "):
+                        yield self._event(line.removeprefix(b"data: "))
+
+    def _event(self, line):
+        """Returns the dict of an event. Raises ServerError if it is an error."""
+        where = f"{self.address}: not a t2t-server, its event"
+        try:
+            event = parse_json(line, where, LONGEST_ANSWER, {"choices?": [{"text": str}]})
+        except UserError as error:
+            raise Failure(str(error)) from None
+        if not event.get("choices"):
+            raise self._error("INTERNAL", _message(event.get("error")) or "an event without a text")
+        return event
+
+    def signatures(self):
+        """Returns {name: {input: type}}."""
+        answer = self._ask("GET", f"{self._path}/metadata")
+        try:
+            every = answer["metadata"]["signature_def"]["signature_def"]
+            inputs = {name: one.get("inputs", {}) for name, one in every.items()}
+            return {
+                name: {key: spec["dtype"].removeprefix("DT_").lower() for key, spec in specs.items()}
+                for name, specs in inputs.items()
+            }
+        except (KeyError, TypeError, AttributeError):
+            raise Failure(f"{self.address}: {self.servable}: no signatures in the answer about the model.") from None
+
     def close(self):
         """Does nothing, since no connection is kept open."""
 
     def _ask(self, method, path, body=None):
         """Sends a request and returns the JSON object of the answer, within the time limit of a request."""
-        place, options = (self.address.host, self.address.port), {"timeout": self._timeout}
-        if self._context is None:
-            connection = http.client.HTTPConnection(*place, **options)
-        else:
-            connection = http.client.HTTPSConnection(*place, context=self._context, **options)
-        sockets, outcome = [], []
+        connection, sockets, outcome = self._connection(), [], []
 
         def exchange():
             try:
@@ -95,12 +139,24 @@ class RestTransport:
     def _exchange(self, connection, sockets, method, path, body):
         """Returns (status, reason, content, Retry-After) of an answer. Raises ServerError if there is none."""
         # The connection's socket is added to `sockets`, since the connection drops it once the answer has started.
-        try:
+        with self._errors():
             connection.connect()
             sockets.append(connection.sock)
-            connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
+            connection.request(method, path, body, _JSON if body else {})
             with contextlib.closing(connection.getresponse()) as answer:  # otherwise it would keep the connection open
                 return self._read(answer)
+
+    def _connection(self):
+        place, options = (self.address.host, self.address.port), {"timeout": self._timeout}
+        if self._context is None:
+            return http.client.HTTPConnection(*place, **options)
+        return http.client.HTTPSConnection(*place, context=self._context, **options)
+
+    @contextlib.contextmanager
+    def _errors(self):
+        """Context manager in which errors of a connection become ServerError."""
+        try:
+            yield
         except TimeoutError:
             raise self._error("DEADLINE_EXCEEDED", "") from None
         except ssl.SSLError as error:
@@ -132,7 +188,7 @@ class RestTransport:
                 raise Failure(str(error)) from None
             content = {}
         if status != 200:
-            code, details = _CODES.get(status, f"HTTP {status}"), content.get("error")
+            code, details = _CODES.get(status, f"HTTP {status}"), _message(content.get("error"))
             error = self._error(code, details if isinstance(details, str) and details else f"HTTP {status} {reason}")
             error.retry_after = int(retry_after[:6]) if re.fullmatch("[0-9]+", retry_after) else 0  # or it is a date
             raise error
@@ -140,6 +196,11 @@ class RestTransport:
 
     def _error(self, code, details):
         return server_error(code, details, self.address, self.servable, self._timeout)
+
+
+def _message(error):
+    """Returns the message of an error, as TensorFlow Serving or as OpenAI's API has it, or None."""
+    return error.get("message") if isinstance(error, dict) else error
 
 
 def _break_off(sockets):

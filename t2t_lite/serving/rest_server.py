@@ -75,10 +75,10 @@ class RestServer:
             else:
                 answer = self._model_call(method, path, environ, start)
         except Refusal as refusal:
-            answer, code = to_json({"error": refusal.message}), refusal.code
+            answer, code = _error(path, refusal.message, refusal.code), refusal.code
         except Exception:
             _LOGGER.exception(f"{method} {path[:200]!r} failed:")
-            answer, code = to_json({"error": FAILED}), "INTERNAL"
+            answer, code = _error(path, FAILED, "INTERNAL"), "INTERNAL"
         if path.startswith("/v1/"):
             self._metrics.add_request(self._versions.name, code)
         status = http_status(code)
@@ -232,6 +232,11 @@ class RestServer:
             kind = f"Latest({name})" if version is None else f"Specific({name}, {version})"
             raise Refusal(f"Servable not found for request: {kind}", "NOT_FOUND")
         return self._versions.find(version)
+
+
+def _error(path, message, code):
+    """Returns the body of an error, bytes."""
+    return to_json(completions.error_of(message, code) if path == completions.PATH else {"error": message})
 
 
 def _methods(path):

@@ -1,4 +1,4 @@
-"""Texts of several sentences, which a client sends one by one, and their answers."""
+"""Answers of a server; and texts of several sentences, which a client sends one by one, and their answers."""
 
 import dataclasses
 
@@ -8,6 +8,34 @@ _SHORT, _LEAST_BYTES = (
     6,
     200,
 )  # an answer of less than a sixth of the bytes of a text of at least 200 is short, in any two scripts
+
+
+@dataclasses.dataclass(frozen=True)
+class ServedAnswer:
+    """The translation of one text.
+
+    Attributes:
+        text: str.
+        score: float, log-probability in nats / length penalty.
+        truncated: bool, whether the export truncated the text because it was too long.
+        is_short: bool, whether it is so much shorter than the text that part of the text is probably not translated.
+        parts: int, the number of parts that were translated; 0: the text is blank.
+        hypotheses: tuple of one or more, best first, each with `text` and `score`.
+    """
+
+    text: str
+    score: float
+    truncated: bool
+    is_short: bool = False
+    parts: int = dataclasses.field(default=1, compare=False)
+    others: tuple = dataclasses.field(default=(), repr=False)  # the hypotheses after the best one
+
+    hypotheses = property(lambda self: (self, *self.others))
+
+    def checked(self, text):
+        """Returns the answer to a text, after looking at how long both are."""
+        parts = 1 if text.strip() or self.text else 0
+        return dataclasses.replace(self, is_short=is_short(text, self.text), parts=parts)
 
 
 def parts_of(texts, split_sentences, wants_sentences):
@@ -31,7 +59,10 @@ def parts_of(texts, split_sentences, wants_sentences):
 
 
 def joined(translate, parts, on_progress=None):
-    """Translates the parts of texts, and returns the Answers of the texts, whose scores are the sums of the parts'.
+    """Translates the parts of texts, and returns the ServedAnswer of each text.
+
+    A text's k-th hypothesis joins the k-th ones of its parts, or the last one of a part that has fewer; its score is
+    the sum of theirs.
 
     Args:
         translate: function of a list of str and `on_progress`: see `Client.translate`.
@@ -42,15 +73,21 @@ def joined(translate, parts, on_progress=None):
     translations = iter(
         translate(flat, on_progress=on_progress and progress_in_wholes(on_progress, len(parts), len(flat)))
     )
-    answers = []
-    for of_text in parts:
-        of_parts = [next(translations) for _ in of_text]
-        flags = {name: any(getattr(answer, name) for answer in of_parts) for name in ("truncated", "is_short")}
-        text, _ = join_texts([answer.text for answer in of_parts])
-        answers.append(
-            dataclasses.replace(of_parts[0], text=text, score=sum(answer.score for answer in of_parts), **flags)
-        )
-    return answers
+    return [_joined([next(translations) for _ in of_text]) for of_text in parts]
+
+
+def _joined(answers):
+    if len(answers) == 1:
+        return answers[0]
+    flags = {name: any(getattr(answer, name) for answer in answers) for name in ("truncated", "is_short")}
+    hypotheses = [answer.hypotheses for answer in answers]
+    ranks = [
+        [of_part[min(rank, len(of_part) - 1)] for of_part in hypotheses] for rank in range(max(map(len, hypotheses)))
+    ]
+    texts = [join_texts([one.text for one in of_rank])[0] for of_rank in ranks]
+    pairs = zip(texts, (sum(one.score for one in of_rank) for of_rank in ranks), strict=True)
+    first, *others = [ServedAnswer(text, score, **flags, parts=len(answers)) for text, score in pairs]
+    return dataclasses.replace(first, others=tuple(others))
 
 
 def is_short(text, answer):

@@ -17,6 +17,7 @@ REASONS = {
     "cluster": "needs the machines of a cluster",
     "hours": "takes long, and nothing shorter says the same",
     "server": "runs until it is stopped",
+    "served": "asks for a model that the pages' stand-in for a server does not have",
     "fragment": "goes into code that the page does not show",
 }
 RUN = ("bash", "python", "console")

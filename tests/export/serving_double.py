@@ -1,9 +1,9 @@
 """A stand-in for TensorFlow Serving, for tests of the client where there is no tensorflow_model_server.
 
-It answers PredictionService.Predict and ModelService.GetModelStatus over gRPC, by tensorflow-serving-api's own protos,
-and REST by t2t-server's application; it can encrypt both, be slow, and fail. It proves that the client says what those
-protos mean and reads what they answer. It does not prove that TensorFlow Serving can run an export: this is Python with
-all of TensorFlow, and nothing of the server's own loading, batching or limits.
+It answers PredictionService.Predict and GetModelMetadata, and ModelService.GetModelStatus over gRPC, by
+tensorflow-serving-api's own protos, and REST by t2t-server's application; it can encrypt both, be slow, and fail. It
+proves that the client says what those protos mean and reads what they answer. It does not prove that TensorFlow Serving
+can run an export: this is Python with all of TensorFlow, and nothing of the server's own loading, batching or limits.
 """
 
 import functools
@@ -19,7 +19,10 @@ from wsgiref import simple_server
 
 import grpc
 import tensorflow as tf
+from google.protobuf import json_format
+from tensorflow.core.framework import types_pb2
 from tensorflow_serving.apis import (
+    get_model_metadata_pb2,
     get_model_status_pb2,
     model_service_pb2_grpc,
     predict_pb2,
@@ -138,6 +141,14 @@ class _Export:
         else:
             model = {name: (signature.inputs, signature) for name, signature in model.signatures.items()}
         self.signatures = {name: _Signature(name, *parts, requests) for name, parts in model.items()}
+        self.signature_def = {name: {"inputs": _inputs(specs)} for name, (specs, _) in model.items()}
+
+
+def _inputs(specs):
+    return {
+        name: {"name": name, "dtype": types_pb2.DataType.Name(spec.dtype.as_datatype_enum)}
+        for name, spec in specs.items()
+    }
 
 
 class _Signature:
@@ -160,8 +171,22 @@ class _Grpc(prediction_service_pb2_grpc.PredictionServiceServicer, model_service
         inputs = {name: tf.make_ndarray(tensor) for name, tensor in request.inputs.items()}
         try:
             _, export = self._double.versions(spec.name).find(*_which(spec))
-            for name, value in export.signatures[spec.signature_name or "serving_default"](inputs).items():
+            signature = spec.signature_name or "serving_default"
+            if signature not in export.signatures:
+                raise Refusal(f'Serving signature key "{signature}" not found.', "FAILED_PRECONDITION")
+            for name, value in export.signatures[signature](inputs).items():
                 answer.outputs[name].CopyFrom(tf.make_tensor_proto(value))
+        except Refusal as refusal:
+            context.abort(grpc.StatusCode[refusal.code], refusal.message)
+        return answer
+
+    def GetModelMetadata(self, request, context):
+        answer, every = get_model_metadata_pb2.GetModelMetadataResponse(), get_model_metadata_pb2.SignatureDefMap()
+        assert list(request.metadata_field) == ["signature_def"]
+        try:
+            _, export = self._double.versions(request.model_spec.name).find(*_which(request.model_spec))
+            json_format.ParseDict({"signature_def": export.signature_def}, every)
+            answer.metadata["signature_def"].Pack(every)
         except Refusal as refusal:
             context.abort(grpc.StatusCode[refusal.code], refusal.message)
         return answer

@@ -16,6 +16,7 @@ from t2t_lite.export import export_saved_model
 from t2t_lite.export.encoder_signatures import EncoderSignatures
 from t2t_lite.models import TransformerEncoder
 from t2t_lite.serving.client import Servable, open_client
+from t2t_lite.serving.line_queries import LineQueries
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
@@ -258,10 +259,12 @@ def test_of_stock_operations(exported):
 
 
 @pytest.mark.few("spans")
-def test_through_a_server(kind, call, exported):
+def test_through_a_server(kind, call, exported, tmp_path):
     # Without "is is is …": the same windows have equally probable answers, but for rounding in other batches.
     columns = {name: rows[:4] for name, rows in kind.columns.items()}
     texts = {name: read(rows) for name, rows in columns.items()}
+    (tmp_path / "in").write_text("".join("\t".join(row) + "\n" for row in zip(*texts.values(), strict=True)))
+    lines = {"serving_default": [], "features": []}
     with ServingDouble({"model": {1: exported}}) as double:
         for address in (double.grpc, f"http://{double.rest}"):
             client = open_client(address, Servable("model"))
@@ -270,7 +273,12 @@ def test_through_a_server(kind, call, exported):
                 for name, rows in call(signature, columns).items():
                     for answer, row in zip(found, rows, strict=True):
                         check(row, answer[name])
+                chosen = {} if signature == "serving_default" else {"signature": signature}
+                LineQueries(client, batch_size=2, **chosen).translate_file(str(tmp_path / "in"), str(tmp_path / "out"))
+                lines[signature].append((tmp_path / "out").read_text())
             client.close()
+    for over_grpc, over_rest in lines.values():
+        assert over_grpc == over_rest and over_grpc.count("\n") == 4
 
 
 def test_its_card(kind, exported):

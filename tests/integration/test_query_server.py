@@ -5,6 +5,7 @@ REST is t2t-server's own application; test_server.py shows what else is t2t-serv
 """
 
 import io
+import json
 import os
 import shutil
 import socket
@@ -127,6 +128,49 @@ def test_a_file_is_translated_line_by_line(ask, served, expected, tmp_path, prot
     assert [translation.text for translation in expected[1]] != [translation.text for translation in expected[2]]
     assert result.stdout == "" and "written: out" in result.stderr
     assert f"line {LINES.index('is ' * 40) + 1}: longer than the export takes" in result.stderr
+
+
+@pytest.mark.slow
+@both
+def test_the_best_outputs_are_those_of_translator(ask, served, translators, tmp_path, protocol):
+    """In the JSON of t2t-decoder. A line of several sentences is sent in parts."""
+    lines = [line for line in LINES if "\u2028" not in line]
+    (tmp_path / "in").write_bytes("".join(f"{line}\n" for line in lines).encode())
+    flags = ["--inputs_file=in", "--decode_hparams=return_beams=true", "--n_best_format=json", "--batch_size=3"]
+    result = ask(served[protocol], protocol, *flags)
+    assert result.status == 0, result.stderr
+    expected = translators[2].translate(lines, n_best=EXPORTED["beam_size"], **EXPORTED)
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [one["input"] for one in found] == lines and [one["line"] for one in found] == [*range(1, 1 + len(lines))]
+    assert [one.get("skipped") for one in found] == [None if line.strip() else True for line in lines]
+    for one, translation in zip(found, expected, strict=True):
+        assert one.get("truncated", False) == translation.truncated
+        assert [pair["text"] for pair in one["hypotheses"]] == [h.text for h in translation.hypotheses]
+        scores = [h.score for h in translation.hypotheses]
+        assert [pair["score"] for pair in one["hypotheses"]] == pytest.approx(scores, abs=1e-4)
+    result = ask(served[protocol], protocol, "--inputs_file=in", "--decode_hparams=n_best=2")
+    assert result.stdout.splitlines()[0].split("\t") == [pair["text"] for pair in found[0]["hypotheses"]]
+
+
+@pytest.mark.slow
+@both
+def test_a_signature_by_its_name(ask, served, translators, tmp_path, protocol):
+    pairs = [("the red house.", "das rote"), ("old", "alt"), ("is " * 5, "")]
+    (tmp_path / "in").write_text("".join("\t".join(pair) + "\n" for pair in pairs))
+    flags = ["--inputs_file=in", "--signature_name=score"]
+    result = ask(served[protocol], protocol, *flags)
+    assert result.status == 0, result.stderr
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    expected = translators[2].score(*map(list, zip(*pairs, strict=True)))
+    for one, score in zip(found, expected, strict=True):
+        assert one["scores"] == pytest.approx(score.log_prob, abs=1e-3)
+        assert one["token_scores"] == pytest.approx(score.token_log_probs, abs=1e-3)
+        assert len(str(one["scores"])) < 12, "no digits of a double"
+    words = ("no signature features. The export has n_best, score, sentences, serving_default, tokens, with_options.",)
+    assert_failure(ask(served[protocol], protocol, "--inputs_file=in", "--signature_name=features"), *words)
+    (tmp_path / "in").write_text("old\n")
+    result = ask(served[protocol], protocol, "--inputs_file=in", "--signature_name=with_options")
+    assert result.status == 2 and "takes numbers, too: alpha, extra_length" in result.stderr
 
 
 @pytest.mark.slow

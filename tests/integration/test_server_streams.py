@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import t2t_lite
+from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.export import export_saved_model
 from tests.decoding.runs import SENTENCES, make_language_model_run
 from tests.processes import wait_for
@@ -76,7 +77,7 @@ def test_clients_at_once_get_their_own_answers_and_one_that_goes_frees_its_place
         assert [*pool.map(lambda prompt: streamed(server, prompt=prompt), prompts)] == expected
     held = [opened(server, prompt="the red house") for _ in range(3)]
     status, answer = server.get(PATH, b'{"prompt": "a"}')
-    assert status == 503 and "streams of the server are in use" in answer
+    assert status == 503 and "streams of the server are in use" in json.loads(answer)["error"]["message"]
     for answer in held:
         assert answer.readline().startswith(b"data: {")
         answer.close()  # the connection with it
@@ -89,6 +90,19 @@ def test_clients_at_once_get_their_own_answers_and_one_that_goes_frees_its_place
             answer.readline()
     wait_for(lambda: num_requests(server, "CANCELLED") == 33, 60)
     assert server.resident_bytes() < 1.05 * before
+
+
+def test_the_command_prints_a_stream(server, call_command, standard_input):
+    flags = [f"--server=http://{server.address}", "--servable_name=translate", "--stream"]
+    expected = server.predict(["the red"])["outputs"][0]
+    assert call_command("t2t-query-server", *flags, "--inputs_once=the red").stdout == f"{expected}\n"
+    standard_input(b"the red\n\n")
+    lines = call_command("t2t-query-server", *flags, "--decode_hparams=extra_length=6").stdout.split("\n")
+    assert len(lines) == 3 and lines[0] != "" and as_field(expected).startswith(lines[0].rstrip("\ufffd"))
+    result = call_command(
+        "t2t-query-server", *flags, "--inputs_once=a", "--decode_hparams=stop=[]", "--model_version=1"
+    )
+    assert result.status == 2 and "streams are of the newest version" in result.stderr
 
 
 def test_sigterm_lets_open_streams_come_to_their_end(server):

@@ -207,7 +207,7 @@ def test_refusals(generator, request_, code, message):
     ask = asker(server)
     for _ in range(2):  # the place is free again
         status, answer = ask("POST", completions.PATH, json.dumps({"prompt": "a", "stream": True, **request_}).encode())
-        assert int(status.split()[0]) == code and re.search(message, json.loads(answer)["error"])
+        assert int(status.split()[0]) == code and re.search(message, json.loads(answer)["error"]["message"])
     assert ask("POST", completions.PATH, b'{"prompt": "a"}')[0] == "200 OK"
 
 
@@ -237,7 +237,7 @@ def test_a_place_is_free_however_a_stream_ends(generator):
     for word, message in {"fails": "the server failed", "full": "out of memory"}.items():
         stream = opened(server, prompt=word)
         *_, last = stream
-        assert json.loads(last.removeprefix(b"data: "))["error"].startswith(message)
+        assert json.loads(last.removeprefix(b"data: "))["error"]["message"].startswith(message)
         stream.close()
         assert is_free()
     stream = opened(server, prompt=TEXT)

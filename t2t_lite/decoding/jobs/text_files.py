@@ -69,29 +69,32 @@ def output_line(translation, settings):
     return "\t".join(fields)
 
 
-def json_line(number, line, translation):
+def described(hypothesis):
+    """Returns the JSON object of a `Hypothesis`."""
+    return {
+        "text": hypothesis.text,
+        "score": round(hypothesis.score, 6),
+        "ended": hypothesis.ended,
+        "tokens": hypothesis.tokens,
+        "token_scores": [round(score, 6) for score in hypothesis.token_scores or ()],
+    }
+
+
+def json_line(number, line, translation, describe=described):
     """Returns one line of JSON: the line's number, its text, and all hypotheses with their tokens and scores.
 
     Args:
         number: int, from 1.
         line: str, the input; None where it is not UTF-8.
         translation: LineTranslation.
+        describe: function that returns the JSON object of a hypothesis.
     """
     found = {"line": number, "input": line}
     if translation.parts != 1:
         found |= {"parts": translation.parts} if translation.parts else {"skipped": True}
     found |= {"truncated": True} if translation.truncated else {}
     found |= {"short": True} if translation.is_short else {}
-    found["hypotheses"] = [
-        {
-            "text": hypothesis.text,
-            "score": round(hypothesis.score, 6),
-            "ended": hypothesis.ended,
-            "tokens": hypothesis.tokens,
-            "token_scores": [round(score, 6) for score in hypothesis.token_scores or ()],
-        }
-        for hypothesis in translation.hypotheses
-    ]
+    found["hypotheses"] = list(map(describe, translation.hypotheses))
     return json_text(found)
 
 
