@@ -36,6 +36,12 @@ def is_by_word(model):
     )
 
 
+def has_symbols(model, symbols):
+    """Returns whether a model has all of some user-defined symbols, each of which is always one piece."""
+    proto = _parsed(model)
+    return {*symbols} <= {one.piece for one in proto.pieces if one.type == proto.SentencePiece.Type.USER_DEFINED}
+
+
 def _parsed(model):
     from t2t_lite.text import sentencepiece_proto
 
