@@ -10,6 +10,7 @@ from collections.abc import Callable
 from t2t_lite import ranges
 from t2t_lite.data.splits import VocabType
 from t2t_lite.ranges import Choices, Range, Setting, typed_value
+from t2t_lite.text.protected_texts import KINDS
 from t2t_lite.text.subwords import NORMALIZATIONS
 
 VOCAB_TYPES = (VocabType.SUBWORD.value, VocabType.BYTE_LEVEL_BPE.value)  # that can be learned
@@ -167,6 +168,12 @@ SETTINGS = {
         OwnSetting(
             "user_defined_symbols", list, None, fixed=True,
             meaning="translate_own: symbols that are always one piece, such as <2de>.",
+        ),
+        OwnSetting(
+            "protect", list, None, fixed=True, is_newer=True,
+            fits=lambda kinds: _are_strings(kinds) and {*kinds} <= {*KINDS},
+            meaning=f"translate_own: what comes through a translation unchanged, {','.join(KINDS)}: symbols of the "
+            "vocabulary stand for them. Default: nothing.",
         ),
         OwnSetting(
             "normalization", str, None, Choices(NORMALIZATIONS),

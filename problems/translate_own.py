@@ -7,6 +7,7 @@ docs/own_corpora.md has every flag.
 """
 
 import collections
+import functools
 import itertools
 import logging
 import os
@@ -16,9 +17,9 @@ from t2t_lite.corpora import archives, packed_pairs, plain_text, sgml, tables, t
 from t2t_lite.corpora.filters import PairFilter, pair_hash, parse_filters
 from t2t_lite.corpora.held_out import find_bound, is_held_out
 from t2t_lite.data.own_files import FLAGS
-from t2t_lite.data.problem import DatasetSplit, TranslateProblem
+from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
 from t2t_lite.errors import UserError
-from t2t_lite.problems import parallel_files
+from t2t_lite.problems import parallel_files, protection
 from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_settings import SENTENCEPIECE, WEIGHT, own_settings
 from t2t_lite.problems.vocabulary_sources import count_pieces
@@ -36,11 +37,15 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
     settings = own_settings(
         "format", "problem", "languages", "vocab_size", "target_vocab_size", "vocab_type", "user_defined_symbols",
         "max_samples_for_vocab", "vocab_from", *SENTENCEPIECE, "files", "corpus_weights", "filters", "held_out",
-        "columns", "header", "fields", "held_out_below", format=2,
+        "columns", "header", "fields", "protect", "held_out_below", format=2,
     )  # fmt: skip
     columns = ("inputs", "targets")
     example_flags = "--train_files=a.en,a.de"
     sample_unit = "pairs"
+
+    def __init__(self, was_reversed=False, was_copy=False):
+        super().__init__(was_reversed, was_copy)
+        self._told = set()
 
     def check_files(self, paths):
         """See `OwnCorpus.check_files`; without files for evaluation, pairs are held out."""
@@ -67,6 +72,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         values["languages"] = parallel_files.check_languages(values["languages"], train_files)
         parallel_files.check_sides(paths, values["languages"])
         super().check_settings(values, paths)
+        values["protect"] = protection.check_kinds(values)
         num_corpora = len(parallel_files.group_files(DatasetSplit.TRAIN, train_files))
         values["corpus_weights"] = _check_weights(values["corpus_weights"] or (), num_corpora)
         values["filters"] = parse_filters(values["filters"] or ()) or None
@@ -123,8 +129,14 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
 
     @property
     def additional_reserved_tokens(self):
-        """The user's own symbols, a tuple."""
-        return tuple(self._recall("user_defined_symbols") or ())
+        """The user's own symbols and those of protected texts, a tuple."""
+        symbols = self.protection.symbols if self.protection else ()
+        return (*(self._recall("user_defined_symbols") or ()), *symbols)
+
+    @property
+    def protection(self):
+        """The `ProtectedTexts`, or None; see `Problem.protection`."""
+        return protection.protection_of(tuple((self._config or {}).get("protect") or ()))
 
     @property
     def dataset_splits(self):
@@ -166,10 +178,22 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         self.read_config(data_dir)
         is_drawn = dataset_split == DatasetSplit.EVAL and self._recall("held_out")
         if dataset_split != DatasetSplit.TRAIN and not is_drawn:
-            return self._read_files(dataset_split)
-        if self._recall("held_out") and "held_out_below" not in self.config:
-            self._choose_held_out(self._training_pairs())
-        return self._training_pairs(dataset_split)
+            pairs = self._read_files(dataset_split)
+        else:
+            if self._recall("held_out") and "held_out_below" not in self.config:
+                self._choose_held_out(self._training_pairs())
+            pairs = self._training_pairs(dataset_split)
+        if not self.protection:
+            return pairs
+        is_training = dataset_split == DatasetSplit.TRAIN
+        tell = functools.partial(self._tell_once, f"{self.name}: {FILE_TAGS[dataset_split]}")
+        return protection.hidden_pairs(pairs, self.protection, is_training, tell)
+
+    def _tell_once(self, what, message):
+        """Logs a message about the first pass over a split, which is read for the vocabulary, too."""
+        if what not in self._told:
+            self._told.add(what)
+            _LOGGER.info(f"{what}: {message}")
 
     def _warn_of_equal_sides(self):
         for split in self.config["files"]:

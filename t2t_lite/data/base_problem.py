@@ -83,6 +83,7 @@ class Problem:
     readers = types.MappingProxyType({})
     writers = types.MappingProxyType({})
     decode_defaults = types.MappingProxyType({})  # what of `SearchOptions` differs, such as {"beam_size": 21}
+    protection = None  # `ProtectedTexts`, which come through a translation unchanged; None: there are none
     chooses_output = False  # whether `choose_output` is asked; the search is longer, as all of the beam must be final
 
     @property
@@ -342,6 +343,16 @@ class Problem:
     def input_text(self, text: str) -> str:
         """Preprocesses a text before it is encoded for decoding; by default returns it unchanged."""
         return text
+
+    def encoded_text(self, text: str) -> str:
+        """Returns what is encoded of a text for decoding: that of `input_text`, with symbols for protected texts."""
+        text = self.input_text(text)
+        return self.protection.hide(text).text if self.protection else text
+
+    def encoded_target(self, target: str, text: str) -> str:
+        """Returns what is encoded of a given target of a text: with the text's symbols for protected texts."""
+        hidden = self.protection and self.protection.hide(self.input_text(text))
+        return self.protection.hide_as(target, hidden.texts) if hidden else target
 
     def output_text(self, inputs: str, outputs: str, encoders: dict) -> str:
         """Postprocesses a decoded text; by default returns it unchanged.

@@ -26,6 +26,7 @@ class Hypothesis:
             unless requested.
         ponder_steps: (list of int of the source's pieces, list of int of the output's), in how many steps the model
             thought about each: see `t2t_lite.decoding.pondering`. None unless requested.
+        lost: list of str, protected texts that the model did not write; they stand at the end of `text`.
         spans: list of (start, end), the characters of `text` that each id stands for, an end being that of a slice.
             None unless attention is requested.
     """
@@ -40,6 +41,7 @@ class Hypothesis:
     spans: list[tuple[int, int]] | None = dataclasses.field(default=None, compare=False, repr=False)
     stopped: bool = dataclasses.field(default=False, repr=False)
     ponder_steps: tuple[list[int], list[int]] | None = dataclasses.field(default=None, repr=False)
+    lost: list[str] = dataclasses.field(default_factory=list, repr=False)
 
     @property
     def all_ids(self) -> list[int]:

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from t2t_lite.corpora.sentences import checked_choice, join_texts, progress_in_wholes, starts_of
+from t2t_lite.corpora.sentences import checked_choice, join_texts, progress_in_wholes, sentence_parts, starts_of
 from t2t_lite.data.text_problems.translate import TranslateProblem
 from t2t_lite.decoding.texts import one_for_each
 
@@ -34,6 +34,31 @@ def splits_sentences(choice, problem, config=None):
     if checked_choice(choice) in ("always", "never"):
         return choice == "always"
     return is_natural(problem) and ((config or {}).get("several_sentences") or 0.0) < _SEVERAL
+
+
+def whole_sentences(text, problem):
+    """Returns `sentence_parts` of a text for a problem, or None: none ends within a protected text."""
+    return unbroken(sentence_parts(text), text, problem)
+
+
+def unbroken(parts, text, problem):
+    """Returns the parts of a text; those are joined between which a protected text would be cut, such as a tag.
+
+    Args:
+        parts: list of str, in order, with nothing but spaces between them.
+        text: str.
+        problem: Problem, or None.
+    """
+    if len(parts) < 2 or not (problem and problem.protection):
+        return parts
+    spans, joined_parts, first = problem.protection.find(text), [], starts_of(parts, text)[0]
+    starts = starts_of(parts, text)
+    for at, part in enumerate(parts):
+        end = starts[at] + len(part)
+        if at + 1 == len(parts) or not any(start < starts[at + 1] < stop for start, stop in spans):
+            joined_parts.append(text[first:end])
+            first = starts[at + 1] if at + 1 < len(parts) else end
+    return joined_parts
 
 
 def translate_parts(translate, texts, parts, language=None, prefixes=None, on_progress=None):
@@ -106,6 +131,7 @@ def _joined_hypotheses(hypotheses, sizes, language):
         tokens=[token for one in hypotheses for token in one.tokens],
         ids=[i for one in hypotheses for i in one.ids],
         ended=all(one.ended for one in hypotheses),
+        lost=[text for one in hypotheses for text in one.lost],
         token_scores=[score for of_part in scores for score in of_part] if scores else None,
         attention=_joined_attention(hypotheses, sizes),
         ponder_steps=tuple([n for of_part in ponder for n in of_part[side]] for side in (0, 1)) if ponder else None,

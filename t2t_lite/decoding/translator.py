@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from t2t_lite.corpora.sentences import sentence_parts
 from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention, replace_unknown
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation
 from t2t_lite.decoding.ids import check_ids, prefix_ids
-from t2t_lite.decoding.parts import splits_sentences, translate_parts
+from t2t_lite.decoding.parts import splits_sentences, translate_parts, whole_sentences
 from t2t_lite.decoding.pondering import PonderSteps
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.beam_search import EOS_ID
@@ -23,7 +22,7 @@ from t2t_lite.evaluation.tokenizations import check_tokenization, target_languag
 from t2t_lite.ranges import Range, typed_value
 from t2t_lite.tasks.sequence_to_sequence import SequenceToSequenceTask
 from t2t_lite.text.beginnings import encode_beginning
-from t2t_lite.text.offsets import decode_with_offsets, moved_spans, piece_spans
+from t2t_lite.text.offsets import decode_with_offsets, moved_spans
 
 MAX_INPUT_LENGTH = 1024
 _SHORT, _LEAST_PIECES = 3, 30  # an output of less than a third of so many pieces is short
@@ -105,30 +104,28 @@ class Translator(TextModel):
             return found
         options = self.search_options(options)
         longest = self.checked_length(max_input_length) - 1  # beside EOS
-        sources = {}
+        sources, unchanged = {}, []
         for at, text in enumerate(texts):
             with located(f"sentence {at + 1}"):
                 source = text if isinstance(text, SourceText) else self.read(text, longest + 1)
+            unchanged.append(source.unchanged)
             if source.ids:  # a text of only control characters is blank, too
                 sources[at] = source
-        blank = Translation((Hypothesis(token_scores=[] if return_token_scores else None),))
-        translations = [blank] * len(texts)
+        nothing = [] if return_token_scores else None
+        translations = [Translation((Hypothesis(one, token_scores=nothing),)) for one in unchanged]
         if on_progress and len(sources) < len(texts):
             on_progress(len(texts) - len(sources))
         rows = [[*source.ids[:longest], EOS_ID] for source in sources.values()]
-        forced = self._prefixes(prefixes, len(texts), dict(zip(sources, rows, strict=True)), options)
+        forced = self._prefixes(prefixes, len(texts), sources, rows, options)
         found = self._search(rows, options, forced, on_progress)
         has_attention = return_attention or replace_unknown
         of_each = self._of_each(rows, found, has_attention, return_token_scores, return_ponder_steps)
         encoder = self.encoders["inputs"]
         for (at, source), row, results in zip(sources.items(), rows, found, strict=True):
-            pieces, spans = encoder.pieces(row[:-1]), None
-            if has_attention:
-                spans = moved_spans(piece_spans(encoder, row[:-1], source.prepared), source.prepared, source.text)
-            of_source = (source.text, spans) if has_attention else None, replace_unknown
-            hypotheses = tuple(
-                self._hypothesis(source.prepared, result, options.stop, *of_source, next(of_each)) for result in results
-            )
+            pieces = encoder.pieces(row[:-1])
+            spans = source.spans(encoder, row[:-1]) if has_attention else None
+            of_source = source, pieces, spans, replace_unknown
+            hypotheses = tuple(self._hypothesis(result, options.stop, *of_source, next(of_each)) for result in results)
             is_short = len(pieces) >= _LEAST_PIECES and len(hypotheses[0].ids) * _SHORT < len(pieces)
             translations[at] = Translation(hypotheses, len(source.ids) > longest, pieces, spans, is_short=is_short)
         return translations
@@ -144,24 +141,31 @@ class Translator(TextModel):
             UserError: the length is out of range, or the text outside the vocabulary.
         """
         text = valid_unicode(text)
-        prepared = self._prepared(text)
+        prepared = self.problem.input_text(text) if self.problem else text
+        hidden = self.problem.protection.hide(prepared) if self.problem and self.problem.protection else None
+        prepared = hidden.text if hidden else prepared
         longest = self.checked_length(max_input_length) - 1  # beside EOS
-        ids = encode_beginning(self.encoders["inputs"], prepared, longest) if prepared.strip() else []
-        return SourceText(text, prepared, ids)
+        is_blank = not prepared.strip() or (hidden and hidden.is_only_protected)
+        ids = [] if is_blank else encode_beginning(self.encoders["inputs"], prepared, longest)
+        return SourceText(text, prepared, ids, hidden)
 
-    def _hypothesis(self, text, result, stop, source, replaces, fields):
-        """Returns the Hypothesis of a result; of a `source`, (text, spans of its pieces), with its own spans."""
-        if source is None:
-            return self.hypothesis(text, result, stop, **fields)
+    def _hypothesis(self, result, stop, source, pieces, spans, replaces, fields):
+        """Returns the Hypothesis of a result for a `SourceText`; with its own spans if it has those of its pieces."""
         encoder = self.encoders["targets"]
-        output, spans = decode_with_offsets(encoder, result.ids)
+        if spans is None and not source.hidden:
+            return self.hypothesis(source.prepared, result, stop, **fields)
+        if spans is None:
+            output, lost, _ = source.restored(pieces, before_stop(encoder.decode(result.ids), stop))
+            return self.hypothesis(source.prepared, result, stop, output=output, lost=lost, **fields)
+        output, of_output = decode_with_offsets(encoder, result.ids)
         output = before_stop(output, stop)
-        spans = [(min(start, len(output)), min(end, len(output))) for start, end in spans]
+        of_output = [(min(start, len(output)), min(end, len(output))) for start, end in of_output]
         if replaces:
             unknown = {at: encoder.decode([i]) for at, i in enumerate(result.ids) if i == encoder.unknown_id}
-            output, spans = replace_unknown(*source, output, spans, unknown, fields["attention"])
-        found = self.hypothesis(text, result, stop, output=output, **fields)
-        return dataclasses.replace(found, spans=moved_spans(spans, output, found.text))
+            output, of_output = replace_unknown(source.text, spans, output, of_output, unknown, fields["attention"])
+        output, lost, of_output = source.restored(pieces, output, of_output)
+        found = self.hypothesis(source.prepared, result, stop, output=output, lost=lost, **fields)
+        return dataclasses.replace(found, spans=moved_spans(of_output, output, found.text))
 
     def _checked(self, texts):
         """Returns a list of str, each valid Unicode, and of what `read` returns."""
@@ -173,7 +177,7 @@ class Translator(TextModel):
         splits = splits_sentences(split_sentences, self.problem, self.run and self.run.config)
         if not splits or any(isinstance(text, SourceText) for text in texts):
             return None
-        parts = list(map(sentence_parts, texts))
+        parts = [whole_sentences(text, self.problem) for text in texts]
         if all(len(of_text) < 2 for of_text in parts):
             return None
         return translate_parts(translate, texts, parts, self._language, prefixes, on_progress)
@@ -278,7 +282,9 @@ class Translator(TextModel):
             UserError: one is outside the vocabulary, or too long for the model.
         """
         found = []
-        for side, what, given in (("inputs", "text", self._prepared(text)), ("targets", "target", target)):
+        if self.problem:
+            text, target = self.problem.encoded_text(text), self.problem.encoded_target(target, text)
+        for side, what, given in (("inputs", "text", text), ("targets", "target", target)):
             ids = [*self.encoders[side].encode(given), EOS_ID]
             if len(ids) > self.max_input_length:
                 raise UserError(
@@ -328,7 +334,7 @@ class Translator(TextModel):
             del results[options.n_best :]
         return found
 
-    def _prefixes(self, prefixes, count, sources, options):
+    def _prefixes(self, prefixes, count, sources, rows, options):
         """Returns the prefixes' ids of `sources`, a dict of those of `count` texts that are not blank, or None."""
         if prefixes is None:
             return None
@@ -337,10 +343,10 @@ class Translator(TextModel):
             for at, prefix in enumerate(one_for_each(prefixes, count, "prefixes"))
         ]
         forced = []
-        for at, source in sources.items():
+        for (at, source), row in zip(sources.items(), rows, strict=True):
             with located(f"sentence {at + 1}"):
-                longest = self.searcher.longest_output(len(source), options)
-                forced.append(prefix_ids(self.encoders["targets"], prefixes[at], longest))
+                longest = self.searcher.longest_output(len(row), options)
+                forced.append(prefix_ids(self.encoders["targets"], source.prefix(prefixes[at]), longest))
         return forced
 
     def _of_each(self, sources, found, return_attention, return_token_scores, return_ponder_steps):
@@ -370,9 +376,6 @@ class Translator(TextModel):
     @functools.cached_property
     def _ponder_steps(self):
         return PonderSteps(self.model)
-
-    def _prepared(self, text):
-        return self.problem.input_text(text) if self.problem else text
 
     def checked_length(self, length, name="max_input_length"):
         """Returns the longest input in ids, EOS included: `length`, or the model's own maximum for None.

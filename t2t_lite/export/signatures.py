@@ -18,7 +18,8 @@ from t2t_lite.export.given_targets import scores_of_targets
 from t2t_lite.export.warmup import sample_texts
 from t2t_lite.ranges import ALPHA
 from t2t_lite.search_options import SearchOptions
-from t2t_lite.text.reading_graph import TEXTS, as_many, blanked, longest_input, reader
+from t2t_lite.text.protected_graph import hide, hide_as, restore
+from t2t_lite.text.reading_graph import TEXTS, as_many, blanked, longest_input, reader, valid
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # Limits of what callers may request beyond the export's own settings.
@@ -82,6 +83,7 @@ class TextSignatures:
         }
         self._read = {side: reader(self._encoders[side], self._longest[side]) for side in ("inputs", "targets")}
         self._decode = tf.function(self._encoders["targets"].tf_decode, input_signature=[_IDS], autograph=False)
+        self._protection = translator.problem and translator.problem.protection
 
     def functions(self):
         """Returns {name of a signature: tf.function}, as docs/serving.md lists them."""
@@ -127,7 +129,10 @@ class TextSignatures:
             f"{o.extra_length} pieces; inputs are cut to {self.max_input_length} pieces"
         )
         table = _TABLE.format(beam_size=o.beam_size)
-        return {"search": search}, table + (_SENTENCES if self._wants_sentences else "")
+        rows = {"search": search}
+        if self._protection:
+            rows["unchanged in outputs"] = ", ".join(self._protection.kinds)
+        return rows, table + (_SENTENCES if self._wants_sentences else "")
 
     def serving_default(self, inputs):
         """string [batch] -> {"outputs" string, "scores" float32, "truncated" bool}, all [batch].
@@ -152,16 +157,16 @@ class TextSignatures:
 
         Best first. If fewer hypotheses finished, the others are "" with the lowest float32 as score.
         """
-        sources = blanked(self._read["inputs"](inputs))
-        results = self._search_results(
-            sources, self._options.alpha, self._options.extra_length, self._options.beam_size
-        )
-        texts = self._decode(tf.reshape(results["ids"], (-1, tf.shape(results["ids"])[2])))
+        sources, hidden = self._sources(inputs)
+        beam_size = self._options.beam_size
+        results = self._search_results(sources, self._options.alpha, self._options.extra_length, beam_size)
+        texts = self._texts(tf.reshape(results["ids"], (-1, tf.shape(results["ids"])[2])), hidden, beam_size)
         is_there = (results["scores"] != -float("inf")) & ~sources.is_blank[:, None]
         scores = tf.where(is_there, results["scores"], tf.float32.min)
-        is_first = tf.range(self._options.beam_size) == 0
+        is_first = tf.range(beam_size) == 0
+        unchanged = tf.where(is_first, hidden.only[:, None], "") if hidden else ""
         return {
-            "outputs": tf.where(is_there, tf.reshape(texts, tf.shape(scores)), ""),
+            "outputs": tf.where(is_there, tf.reshape(texts, tf.shape(scores)), unchanged),
             "scores": tf.where(sources.is_blank[:, None] & is_first, 0.0, scores),
             "truncated": sources.truncated,
         }
@@ -171,7 +176,7 @@ class TextSignatures:
 
         "input_tokens" and "input_ids" are those of the inputs. Rows are padded with "" and 0, without EOS.
         """
-        sources = blanked(self._read["inputs"](inputs))
+        sources, hidden = self._sources(inputs)
         results = self._search_results(sources, self._options.alpha, self._options.extra_length)
         outputs = tf.where(sources.is_blank[:, None] | (results["ids"][:, 0] == EOS_ID), PAD_ID, results["ids"][:, 0])
         outputs = outputs[
@@ -179,7 +184,7 @@ class TextSignatures:
         ]
         inputs = tf.where(sources.ids == EOS_ID, PAD_ID, sources.ids)[:, :-1]
         return {
-            **self._answers(sources, results),
+            **self._answers(sources, hidden, results),
             "tokens": self._pieces("targets", outputs),
             "ids": outputs,
             "input_tokens": self._pieces("inputs", inputs),
@@ -194,17 +199,40 @@ class TextSignatures:
         Different numbers of targets and inputs give InvalidArgument, since they cannot be paired.
         """
         inputs, targets = as_many(inputs=inputs, targets=targets)
+        if self._protection:
+            hidden = hide(self._protection, valid(inputs))
+            inputs, targets = hidden.texts, hide_as(self._protection, valid(targets), hidden)
         sources, targets = self._read["inputs"](inputs), self._read["targets"](targets)
         scores = scores_of_targets(self._whole_model, sources.ids, targets.ids, targets.lengths + 1)
         return {**scores, "truncated": sources.truncated | targets.truncated}
 
     def _best(self, inputs, alpha, extra_length):
-        sources = blanked(self._read["inputs"](inputs))
-        return self._answers(sources, self._search_results(sources, alpha, extra_length))
+        sources, hidden = self._sources(inputs)
+        return self._answers(sources, hidden, self._search_results(sources, alpha, extra_length))
 
-    def _answers(self, sources, results):
+    def _sources(self, inputs):
+        """Returns `Sources`, blank where there is nothing to translate, and the `Hidden`, or None."""
+        if not self._protection:
+            return blanked(self._read["inputs"](inputs)), None
+        hidden = hide(self._protection, valid(inputs))
+        sources = self._read["inputs"](hidden.texts)
+        sources = blanked(sources._replace(is_blank=sources.is_blank | (hidden.only != "")))
+        encoder = self._encoders["inputs"]
+        is_symbol = [piece in self._protection.symbols for piece in encoder.pieces(range(encoder.vocab_size))]
+        return sources, hidden.read(tf.gather(tf.constant(is_symbol), sources.ids))
+
+    def _texts(self, ids, hidden, n_best=1):
+        """int32 [batch * n_best, length] -> string [batch * n_best], with the protected texts of their inputs."""
+        texts = self._decode(ids)
+        if hidden is None:
+            return texts
+        slots, found = (tf.repeat(part, n_best, axis=0) for part in (hidden.slots, hidden.found))
+        return restore(self._protection, texts, slots, found)
+
+    def _answers(self, sources, hidden, results):
+        unchanged = hidden.only if hidden else ""
         return {
-            "outputs": tf.where(sources.is_blank, "", self._decode(results["ids"][:, 0])),
+            "outputs": tf.where(sources.is_blank, unchanged, self._texts(results["ids"][:, 0], hidden)),
             "scores": tf.where(sources.is_blank, 0.0, results["scores"][:, 0]),
             "truncated": sources.truncated,
         }

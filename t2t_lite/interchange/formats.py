@@ -70,6 +70,12 @@ def check(format_name, answerer):
             f"{answerer.problem.full_name}: {' and '.join(functions)} of this problem are Python code, which "
             f"{name} does not run: texts go in and come out as the vocabulary has them."
         )
+    if answerer.problem and (protection := answerer.problem.protection):
+        _LOGGER.warning(
+            f"{answerer.problem.full_name}: {', '.join(protection.kinds)} are replaced by symbols, such as "
+            f"{protection.symbols[0]}, and put back by t2t_lite and its SavedModels alone. "
+            f"{label(format_name, answerer.model)} expects texts with symbols, and gives such."
+        )
 
 
 def check_model(format_name, model, encoders=None):

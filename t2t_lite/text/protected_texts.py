@@ -40,11 +40,18 @@ class Hidden(typing.NamedTuple):
         text: str.
         texts: {symbol: protected text}, in the order of the text.
         segments: list of (original part, its part of `text`), which cover both.
+        protection: the `ProtectedTexts` that replaced them.
     """
 
     text: str
     texts: dict
     segments: list
+    protection: object
+
+    @property
+    def original(self):
+        """The text without symbols."""
+        return "".join(part for part, _ in self.segments)
 
     @property
     def is_only_protected(self):
@@ -183,7 +190,7 @@ class ProtectedTexts:
             texts[one] = found
             done = end
         segments.append((text[done:], apart(text[done:])))
-        return Hidden("".join(part for _, part in segments), texts, segments)
+        return Hidden("".join(part for _, part in segments), texts, segments, self)
 
 
 def symbol(kind, number):

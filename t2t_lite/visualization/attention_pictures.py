@@ -38,7 +38,7 @@ def attend(answerer, text, target=None, most=MOST_TOKENS, **options):
     if first == "targets" and "inputs" in problem.features:
         best = answerer.generate([text], **options)[0]
         return attend_to_row(answerer, [*encoders["targets"].encode(problem.input_text(text)), *best.ids], most)
-    prepared = problem.input_text(text) if problem and first == "inputs" else text
+    prepared = problem.encoded_text(text) if problem and first == "inputs" else text
     texts, ids = {first: prepared}, {first: sentence_ids(encoders, first, prepared, most)}
     for feature in others:
         if isinstance(target, list):
@@ -47,6 +47,8 @@ def attend(answerer, text, target=None, most=MOST_TOKENS, **options):
             options["split_sentences"] = "never"  # a picture shows a single search
             best = answerer.translate([text], **options)[0].hypotheses[0]
             ids[feature], target = [*best.ids, *[EOS_ID] * best.ended], encoders[feature].decode(best.ids)
+        elif problem and first == "inputs":
+            target = problem.encoded_target(target, text)
         (texts[feature],) = check_texts([target], "target")
     return read_attention(answerer.model, encoders, texts, ids, attending_features(problem), most)
 

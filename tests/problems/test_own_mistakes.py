@@ -85,6 +85,13 @@ MISTAKES = {
         ({"vocab_from": MODELS, "max_samples_for_vocab": 9}, "--max_samples_for_vocab together with"),
         ({"vocab_from": MODELS, "normalization": "nfkc"}, "--normalization together with --vocab_from="),
         ({"vocab_from": MODELS, "split_digits": False}, "--split_digits together with --vocab_from="),
+        ({"protect": ["url"]}, "--protect: 'url': Nearest: urls. Expected urls, emails, tags, placeholders."),
+        ({"protect": ["urls"], "vocab_type": "byte_level_bpe"}, "--protect=urls together with --vocab_type=byte_level"),
+        (
+            {"protect": ["urls"], "vocab_from": MODELS},
+            "spm0.model lacks its symbols, such as ⟦url1⟧. Expected",
+        ),
+        ({"protect": ["urls"], "user_defined_symbols": ["⟦url2⟧"]}, "⟦url2⟧ is one of --protect=urls. Leave it out."),
         ({"vocab_type": "words"}, "--vocab_type=words: expected one of subwords, byte_level_bpe"),
         ({"normalization": "nfc"}, "--normalization=nfc: expected one of identity, nfkc, nmt_nfkc, nfkc_cf, nmt_nfkc"),
         ({"character_coverage": 0.9}, "--character_coverage=0.9: expected a number from 0.98 to 1."),

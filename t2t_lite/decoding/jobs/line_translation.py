@@ -4,11 +4,11 @@ import dataclasses
 import functools
 from typing import NamedTuple
 
-from t2t_lite.corpora.sentences import sentence_parts, split_text
+from t2t_lite.corpora.sentences import split_text
 from t2t_lite.decoding.alignment import pharaoh, word_alignment
 from t2t_lite.decoding.ids import prefix_ids
 from t2t_lite.decoding.jobs.lines import LineAnswer, Lines
-from t2t_lite.decoding.parts import is_natural, splits_sentences, translate_parts
+from t2t_lite.decoding.parts import is_natural, splits_sentences, translate_parts, unbroken, whole_sentences
 from t2t_lite.decoding.pondering import ponder_text
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.tokenizations import target_language
@@ -90,13 +90,13 @@ class LineTranslator(Lines):
         if is_long and self.long_input == "refuse":
             count = f"{length(line):,} pieces, more" if length(line) <= 2 * self.limit else "more pieces"
             raise UserError(f"{count} than {self.limit:,}. Split it, or --long_input=split.")
-        parts = sentence_parts(line) if self._splits_sentences else [line]
+        parts = whole_sentences(line, self.answerer.problem) if self._splits_sentences else [line]
         if is_long and self.long_input == "split":
-            parts = split_text(line, length, self.limit)
+            parts = unbroken(split_text(line, length, self.limit), line, self.answerer.problem)
         begin = []
-        if prefix and parts[0].strip():
+        if prefix and read(parts[0]).ids:
             longest = self.answerer.searcher.longest_output(min(length(parts[0]), self.limit), self._options)
-            begin = prefix_ids(self.answerer.encoders["targets"], prefix, longest)
+            begin = prefix_ids(self.answerer.encoders["targets"], read(parts[0]).prefix(prefix), longest)
         return _Line(line, parts, list(map(read, parts)), is_long, begin)
 
     def answers(self, readings, on_progress=None):

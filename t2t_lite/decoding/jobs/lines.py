@@ -43,7 +43,8 @@ class LineAnswer:
         return cls(found, found.truncated, parts, tokens, is_long, alignment, ponder)
 
     is_short = property(lambda self: getattr(self.answer, "is_short", False))
-    hypotheses = property(lambda self: self.answer.hypotheses if self.answer else (Hypothesis(),))
+    lost = property(lambda self: next(filter(None, (getattr(one, "lost", []) for one in self.hypotheses)), []))
+    hypotheses = property(lambda self: getattr(self.answer, "hypotheses", None) or (Hypothesis(),))
     text = property(lambda self: self.hypotheses[0].text)
 
 
@@ -154,6 +155,11 @@ class Lines:
             _LOGGER.info(
                 f"{self.name}: {counted(count, 'line')} of several sentences, translated one by one "
                 "(--split_sentences=never: as a whole)"
+            )
+        if lost := [f"{number} ({', '.join(found.lost)})" for number, found in numbered if found.lost]:
+            _LOGGER.warning(
+                f"{self.name}: protected texts that the model did not write stand at the end of the output: line "
+                f"{_shown_numbers(lost)}"
             )
         if short := [number for number, found in numbered if found.is_short]:
             _LOGGER.warning(

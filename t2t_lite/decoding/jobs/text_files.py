@@ -77,6 +77,7 @@ def described(hypothesis):
         "ended": hypothesis.ended,
         "tokens": hypothesis.tokens,
         "token_scores": [round(score, 6) for score in hypothesis.token_scores or ()],
+        **({"lost": hypothesis.lost} if hypothesis.lost else {}),
     }
 
 

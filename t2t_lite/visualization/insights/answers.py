@@ -55,7 +55,7 @@ class Answers:
 
     def prepared(self, text):
         """Returns a text as preprocessed by the problem."""
-        return self.answerer.problem.input_text(text) if self.answerer.problem else text
+        return self.answerer.problem.encoded_text(text) if self.answerer.problem else text
 
 
 def shown_attention(attentions):
