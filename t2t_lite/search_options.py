@@ -15,6 +15,7 @@ from t2t_lite.ranges import (
 )
 
 _MOST_STOPS, _LONGEST_STOP = 16, 100
+_MOST_BANNED, _MOST_BANNED_BYTES = 100, 1000  # a row of the table per byte, as wide as the vocabulary
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +44,9 @@ class SearchOptions:
             positive, and else multiplied; above 1 it makes them less probable. Both are Hugging Face's, whose beam
             search compares changed log-probabilities: of a beam of several, a score is their sum.
         stop: strings, or one. An output ends when its text contains one, before which the text is cut.
+        banned_texts: strings, or one, that no output contains, in whatever pieces: the text that the model writes, not
+            what it is given (a prompt, a protected text). Upper and lower case differ; a space at the beginning also
+            stands for the beginning of an output. Scores are the model's own, as with `repetition_penalty`.
     """
 
     beam_size: int = setting(4, limits=BEAM_SIZE)
@@ -61,15 +65,37 @@ class SearchOptions:
     no_repeat_ngram_size: int = setting(0, 0, 64)
     repetition_penalty: float = setting(1.0, above=0, most=1000)
     stop: list = ()
+    banned_texts: list = ()
 
     def __post_init__(self):
-        stop = list(self.stop) if isinstance(self.stop, list | tuple) else [self.stop]
+        stop, banned = _as_list(self.stop), _as_list(self.banned_texts)
         object.__setattr__(self, "stop", stop)
+        object.__setattr__(self, "banned_texts", banned)
         check_settings(self)
         if len(stop) > _MOST_STOPS or not all(isinstance(one, str) and 0 < len(one) <= _LONGEST_STOP for one in stop):
             raise UserError(
                 f"stop={typed_text(stop)}: expected at most {_MOST_STOPS} texts of 1 to {_LONGEST_STOP} characters."
             )
         object.__setattr__(self, "stop", tuple(stop))
+        is_text = all(isinstance(one, str) and one and "\ufffd" not in one for one in banned)
+        if not is_text or len(banned) > _MOST_BANNED or _size(banned) > _MOST_BANNED_BYTES:
+            raise UserError(
+                f"banned_texts={typed_text(banned)}: expected at most {_MOST_BANNED} texts, none empty or with U+FFFD, "
+                f"of {_MOST_BANNED_BYTES:,} bytes together."
+            )
+        object.__setattr__(self, "banned_texts", tuple(banned))
         if self.n_best > self.beam_size and not self.sampling:
             raise UserError(f"n_best={self.n_best}: expected at most beam_size={self.beam_size}.")
+
+
+def kept_settings(options, names):
+    """Returns {name: value} of the settings that an export keeps; without banned texts, as in earlier ones, if none."""
+    return {name: getattr(options, name) for name in names if name != "banned_texts" or options.banned_texts}
+
+
+def _as_list(given):
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def _size(texts):
+    return len("".join(texts).encode("utf-8", "surrogatepass"))

@@ -10,6 +10,7 @@ import re
 import numpy as np
 import tensorflow as tf
 
+from t2t_lite.decoding.search.banned_texts import banned_table
 from t2t_lite.decoding.search.beam_search import EOS_ID, PAD_ID, beam_search
 from t2t_lite.decoding.search.sampling import sample
 from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
@@ -17,7 +18,7 @@ from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
 from t2t_lite.export.warmup import sample_texts
 from t2t_lite.ranges import ALPHA, Range, typed_value
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.search_options import SearchOptions, kept_settings
 from t2t_lite.text.reading_graph import TEXTS, beginnings, encoding, longest_input, valid
 
 # Limits of what callers may request beyond the export's own settings.
@@ -51,7 +52,7 @@ class GenerationSignatures:
 
     SETTINGS = (
         "beam_size", "alpha", "extra_length", "length_penalty", "ends", "no_repeat_ngram_size", "repetition_penalty",
-        "stop", "sampling", "temperature", "top_k", "top_p", "seed",
+        "stop", "banned_texts", "sampling", "temperature", "top_k", "top_p", "seed",
     )  # fmt: skip
     HAS_FEATURES = False
 
@@ -62,7 +63,7 @@ class GenerationSignatures:
         defaults = dict(problem.decode_defaults) if problem else {}
         self._options = SearchOptions(**{**defaults, **search})
         self._longest = self._whole or self._options.extra_length  # of a continuation
-        self.settings = {name: getattr(self._options, name) for name in self.SETTINGS}
+        self.settings = kept_settings(self._options, self.SETTINGS)
         self._positions = generator.max_length  # None: any number
         most = _ANY_LENGTH if self._positions is None else self._positions - 1
         longest = longest_input(max_input_length, most)
@@ -70,6 +71,8 @@ class GenerationSignatures:
         self._model, self._whole_model = generator.searcher.model, generator.model
         self._encoder = generator.encoders["targets"]
         self._stops = stop_table(self._encoder, self._options.stop) if self._options.stop else None
+        banned = self._options.banned_texts
+        self._banned = banned_table(self._encoder, banned) if banned else None
         # Shared, since it contains the whole vocabulary file as a constant.
         self._read = encoding(self._encoder)
         ids, lengths, alphas = (tf.TensorSpec([None] * rank, kind) for rank, kind in _SEARCHED)
@@ -146,6 +149,7 @@ class GenerationSignatures:
         )
         rules = f"no_repeat_ngram_size {o.no_repeat_ngram_size}, repetition_penalty {o.repetition_penalty:g}"
         rules += f", stop {', '.join(map(json.dumps, o.stop))}" if o.stop else ""
+        rules += f", never {', '.join(map(json.dumps, o.banned_texts))}" if o.banned_texts else ""
         longest = f"outputs complete examples of {self._whole}" if self._whole else f"at most {o.extra_length} new"
         longest += f" pieces; of prompts the last {self.max_input_length} pieces are read"
         option = "`seed` int32" if o.sampling else "`alpha` float32"
@@ -179,9 +183,10 @@ class GenerationSignatures:
         """Continues prompts int32 [batch, P]; returns {"ids" int32 [batch, T], "scores" float32 [batch]}."""
         o = self._options
         rules = {}
-        if self._stops is not None:
-            states = tf.where(tf.reduce_any(_last_texts(prompts) != PAD_ID, 1), CONTINUES, 0)
-            rules = {"stops": tf.constant(self._stops), "stop_states": states}
+        for name, table in (("stop", self._stops), ("banned", self._banned)):
+            if table is not None:
+                rules["stops" if name == "stop" else name] = tf.constant(table)
+                rules[f"{name}_states"] = tf.where(tf.reduce_any(_last_texts(prompts) != PAD_ID, 1), CONTINUES, 0)
         if o.no_repeat_ngram_size or o.repetition_penalty != 1:
             penalty = o.repetition_penalty if o.repetition_penalty != 1 else None
             rules |= {"no_repeat_ngram_size": o.no_repeat_ngram_size, "repetition_penalty": penalty}

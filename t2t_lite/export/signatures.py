@@ -6,18 +6,20 @@ batching requires.
 """
 
 import functools
+import json
 
 import numpy as np
 import tensorflow as tf
 
 from t2t_lite.corpora.sentences import SENTENCES
 from t2t_lite.decoding.parts import splits_sentences
+from t2t_lite.decoding.search.banned_texts import banned_table
 from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
 from t2t_lite.export.warmup import sample_texts
 from t2t_lite.ranges import ALPHA
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.search_options import SearchOptions, kept_settings
 from t2t_lite.text.protected_graph import hide, hide_as, restore
 from t2t_lite.text.reading_graph import TEXTS, as_many, blanked, longest_input, reader, valid
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
@@ -57,13 +59,13 @@ class TextSignatures:
         UserError: a number is out of range.
     """
 
-    SETTINGS = ("beam_size", "alpha", "extra_length", "length_penalty", "ends")
+    SETTINGS = ("beam_size", "alpha", "extra_length", "length_penalty", "ends", "banned_texts")
     HAS_FEATURES = False
 
     def __init__(self, translator, max_input_length, **search):
         check_options(search, self.SETTINGS, "export_saved_model")
         self._options = options = SearchOptions(**search)
-        self.settings = {name: getattr(options, name) for name in self.SETTINGS}
+        self.settings = kept_settings(options, self.SETTINGS)
         self._joins_inputs, most = translator.searcher.joins_inputs, translator.max_input_length
         # If inputs and outputs share positions, half of these are for inputs by default.
         longest = longest_input(max_input_length, (most + 1) // 2 if self._joins_inputs else most)
@@ -128,6 +130,7 @@ class TextSignatures:
             f"beam {o.beam_size}, alpha {o.alpha:g} ({o.length_penalty}), ends {o.ends}, at most the input's length + "
             f"{o.extra_length} pieces; inputs are cut to {self.max_input_length} pieces"
         )
+        search += f"; never {', '.join(map(json.dumps, o.banned_texts))}" if o.banned_texts else ""
         table = _TABLE.format(beam_size=o.beam_size)
         rows = {"search": search}
         if self._protection:
@@ -257,6 +260,7 @@ class TextSignatures:
             length_penalty=options.length_penalty,
             n_best=n_best,
             ends=options.ends,
+            banned=banned_table(self._encoders["targets"], options.banned_texts) if options.banned_texts else None,
         )
         return {"ids": results.ids, "scores": results.scores}
 

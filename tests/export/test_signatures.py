@@ -116,3 +116,14 @@ def test_an_export_searches_by_its_own_settings(options):
     found = signatures.serving_default(tf.constant(texts))
     assert [text.decode() for text in found["outputs"].numpy()] == [t.text for t in expected]
     assert found["scores"].numpy() == pytest.approx([t.score for t in expected], abs=1e-4)
+
+
+def test_an_export_keeps_banned_texts():
+    banned, texts = ["%3", "o"], ["abc", "de", "fgh"]
+    translator, signatures = made(9, beam_size=2, extra_length=6, banned_texts=banned)
+    found = [text.numpy().decode() for text in signatures.serving_default(tf.constant(texts))["outputs"]]
+    options = {"beam_size": 2, "extra_length": 6}
+    assert found == [one.text for one in translator.translate(texts, **options, banned_texts=banned)]
+    free = [one.text for one in translator.translate(texts, **options)]
+    assert found != free and signatures.settings["banned_texts"] == tuple(banned)
+    assert 'never "%3", "o"' in signatures.card()[0]["search"]

@@ -31,7 +31,7 @@ _SAMPLING = {
     "sampling_keep_top_p": "top_p",
     "sampling_seed": "seed",
 }
-_OUTPUT = {name: name for name in ("no_repeat_ngram_size", "repetition_penalty", "stop")}
+_OUTPUT = {name: name for name in ("no_repeat_ngram_size", "repetition_penalty", "stop", "banned_texts")}
 _IN_SEARCH = _SEARCH | _SAMPLING | _OUTPUT | {"sampling_method": "sampling"}
 SEARCH_NAMES = {setting: name for name, setting in _IN_SEARCH.items()}  # the way back
 # tensor2tensor's values that `SearchOptions` has others for.
@@ -45,7 +45,8 @@ SEARCH_HELP = ", ".join(f"{name}={getattr(SearchOptions, name)}" for name in _SE
 HELP = (
     f"name=value,… of {SEARCH_HELP} (beam_size=1: greedy; extra_length: the longest output is that of the input and so "
     "many more pieces; batch_size: sentences), no_repeat_ngram_size, repetition_penalty, stop (a text, or [one,other], "
-    "at which an output ends), return_beams, n_best, write_beam_scores, max_input_size, sampling_method=random, "
+    "at which an output ends), banned_texts (likewise, texts that no output contains), return_beams, n_best, "
+    "write_beam_scores, max_input_size, sampling_method=random, "
     "sampling_temp, sampling_keep_top_k, sampling_keep_top_p, sampling_seed, num_samples, "
     "num_decodes, replace_unknown, delimiter, shards, shard_id, shards_start_offset, shard_google_format, "
     "identity_output, log_results. A problem may have its own defaults: a parsing problem has beam_size=21, alpha=0.3, "
@@ -60,9 +61,10 @@ class DecodeHParams:
     Attributes:
         search: SearchOptions. On the command line they are beam_size, alpha, extra_length (tensor2tensor: 100),
             length_penalty, ends, batch_size (0: the default), no_repeat_ngram_size, repetition_penalty, stop (one or
-            a list, see `unescaped`), sampling_method ("argmax" searches, "random" samples; tensor2tensor's
-            "random_per_example" is the same here), sampling_temp, sampling_keep_top_k (-1: all), sampling_keep_top_p
-            and sampling_seed. In tensor2tensor sampling_method and sampling_temp are hyperparameters of the model.
+            a list, see `unescaped`), banned_texts (likewise), sampling_method ("argmax" searches, "random" samples;
+            tensor2tensor's "random_per_example" is the same here), sampling_temp, sampling_keep_top_k (-1: all),
+            sampling_keep_top_p and sampling_seed. In tensor2tensor sampling_method and sampling_temp are
+            hyperparameters of the model.
         return_beams: write all beam_size outputs of a line, separated by tabs, best first (after the problem's choice).
         n_best: write that many outputs of a line; 0: one, or beam_size with return_beams.
         write_beam_scores: write each output's score after it.
@@ -113,7 +115,7 @@ class DecodeHParams:
             elif name not in kinds:
                 raise UserError(f"{where}: {shown(name)} is unknown. {_instead(name, kinds)}")
             else:
-                if name == "stop":
+                if name in ("stop", "banned_texts"):
                     value = [unescaped(one) for one in ([value] if isinstance(value, str) else value)]
                 with located(where):
                     value = kinds[name].typed(_VALUES.get((name, str(value)), value))
@@ -288,6 +290,7 @@ _ELSEWHERE = {
     "top_p": "sampling_keep_top_p",
     "seed": "sampling_seed",
     "max_new_tokens": "extra_length",
+    "bad_words_ids": "banned_texts, which are texts",
 }
 
 # tensor2tensor's settings for which only the default makes sense here, and why.

@@ -26,6 +26,7 @@ import typing
 
 import tensorflow as tf
 
+from t2t_lite.decoding.search.banned_texts import banned_rule
 from t2t_lite.decoding.search.loops import GrowingCache, run_dropping, run_phases
 from t2t_lite.decoding.search.repetition import repetition_rules
 from t2t_lite.decoding.search.stop_strings import first_states, next_states
@@ -65,6 +66,7 @@ class BeamState(typing.NamedTuple):
     scores: tf.Tensor  # float32 [B, K], of the finished hypotheses, best first; -inf: none yet
     cache: dict
     matched: tf.Tensor  # int64 [B, K], how much of a stop string each live hypothesis ends in; (): there are none
+    begun: tf.Tensor  # int64 [B, K], how much of a banned text likewise
 
 
 def beam_search(
@@ -85,6 +87,8 @@ def beam_search(
     continues_inputs=False,
     stops=None,
     stop_states=None,
+    banned=None,
+    banned_states=None,
     search_class=None,
 ) -> SearchResult:
     """Finds the outputs with the highest length-penalized log-probability. Call it inside a `tf.function`.
@@ -121,6 +125,8 @@ def beam_search(
         stops: int32 [S, V], the table of `stop_strings.stop_table`: a hypothesis ends as by EOS when its text contains
             one of these strings. None: there are none.
         stop_states: int32 [B], the states of the table in which outputs begin; None: 0.
+        banned, banned_states: int32 [S, V], the table of `banned_texts.banned_table`, and as `stop_states`: no output
+            contains one of these texts. Scores remain the model's own log-probabilities. None: there are none.
         search_class: a subclass of BeamSearch, which may change what its `run` returns; None: BeamSearch.
 
     Returns:
@@ -129,7 +135,7 @@ def beam_search(
     repetition = repetition_rules(no_repeat_ngram_size, repetition_penalty, inputs if continues_inputs else None)
     search = (search_class or BeamSearch)(
         model, limit, beam_size, alpha, length_penalty, n_best, ends, prefix, max_length, end_id, repetition, stops,
-        stop_states,
+        stop_states, banned_rule(banned, banned_states),
     )  # fmt: skip
     memory = model.encode(inputs)
     if max_length is None:
@@ -155,6 +161,7 @@ class BeamSearch:
         repetition,
         stops,
         stop_states,
+        banned,
     ):
         if length_penalty not in ("gnmt", "power"):
             raise ValueError(f"`length_penalty` must be 'gnmt' or 'power', received {length_penalty!r}.")
@@ -174,6 +181,7 @@ class BeamSearch:
         self.end_id = -1 if end_id is None else end_id
         self.repetition = repetition
         self.stops, self.stop_states = stops, stop_states
+        self.banned = banned
         self.max_length = tf.maximum(tf.reduce_max(limit), 1) if max_length is None else max_length
         self.bound_penalty = self.penalty(tf.maximum(limit, 1), self.alpha)  # [B], the largest that can occur
 
@@ -209,6 +217,7 @@ class BeamSearch:
             scores=tf.fill((batch, self.beam_size), -float("inf")),
             cache=cache,
             matched=() if self.stops is None else first_states(self.stop_states, (batch, self.beam_size)),
+            begun=() if self.banned is None else self.banned.first((batch, self.beam_size)),
         )
 
     def open(self, state):
@@ -239,16 +248,18 @@ class BeamSearch:
 
         _, best = tf.math.top_k(tf.where(ends, -float("inf"), log_probs), beam)
         parents = pick(parents, best)
+        best_ids = pick(ids, best)
         return BeamState(
             position=state.position + 1,
             rows=state.rows,
-            ids=pick(ids, best),
+            ids=best_ids,
             log_probs=tf.where(is_open, pick(tf.where(ends, -float("inf"), log_probs), best), state.log_probs),
             live=tf.where(is_open[..., None], pick(sequences, best), state.live),
             finished=finished,
             scores=scores,
             cache={**cache, "beams": tf.nest.map_structure(lambda leaf: pick(leaf, parents), cache["beams"])},
             matched=() if self.stops is None else pick(matched, best),
+            begun=() if self.banned is None else self.banned.next(pick(state.begun, parents), best_ids),
         )
 
     def ending(self, state, parents, ids):
@@ -278,12 +289,16 @@ class BeamSearch:
         beam = self.beam_size
         each = min(2 * beam + 1, logits.shape[-1])  # one more than wanted, since padding is dropped
         allowed = logits
-        if self.repetition is not None:
-            changed = logits if beam == 1 else tf.nn.log_softmax(logits)
-            allowed = self.repetition(changed, state.live, state.position, state.rows)
+        has_rules = self.repetition is not None or self.banned is not None
+        if has_rules:
+            allowed = logits if beam == 1 else tf.nn.log_softmax(logits)
+            if self.repetition is not None:
+                allowed = self.repetition(allowed, state.live, state.position, state.rows)
+            if self.banned is not None:
+                allowed = self.banned(allowed, state.begun)
             logits = tf.nn.log_softmax(logits)
         values, ids = block_top_k(allowed, each)  # [B*K, each]
-        if self.repetition is not None:
+        if has_rules:
             log_sum = 0.0
         else:  # from the probability of the best id: a softmax is one kernel, a log-sum-exp would be three
             log_sum = values[:, :1] - tf.math.log(pick(tf.nn.softmax(allowed), ids[:, :1]))
@@ -294,7 +309,7 @@ class BeamSearch:
         values = tf.where(ids == PAD_ID, -float("inf"), values)
         best, at = top_k(tf.reshape(values, (-1, beam * each)), 2 * beam)  # [B, 2K]
         ids = pick(tf.reshape(ids, (-1, beam * each)), at)
-        if self.repetition is not None and beam == 1:  # the rules choose, and the model itself says how probable it was
+        if has_rules and beam == 1:  # the rules choose, and the model itself says how probable it was
             own = state.log_probs + pick(logits, ids)
             best = tf.where((best > -float("inf")) & (tf.range(2) == 0), own, -float("inf"))
         return best, at // each, ids

@@ -8,6 +8,7 @@ import typing
 
 import tensorflow as tf
 
+from t2t_lite.decoding.search.banned_texts import banned_rule
 from t2t_lite.decoding.search.beam_search import EOS_ID, PAD_ID, SearchResult
 from t2t_lite.decoding.search.loops import run_steps
 from t2t_lite.decoding.search.repetition import repetition_rules
@@ -69,13 +70,14 @@ class SamplingState(typing.NamedTuple):
     ended: tf.Tensor  # bool [R, K]
     cache: dict
     matched: tf.Tensor  # int64 [R, K], how much of a stop string each sample ends in; (): there are none
+    begun: tf.Tensor  # int64 [R, K], how much of a banned text likewise
 
 
 class Sampling:
     """One run of sampling: its settings, and the step that `tf.while_loop` repeats.
 
     The model's distribution at each position is changed in the same order as in Hugging Face's `generate`. The rules
-    against repetition (`Repetition`) change the logits, which are then divided by `temperature`. Only the `top_k`
+    (`Repetition`, `BannedTexts`) change the logits, which are then divided by `temperature`. Only the `top_k`
     largest are kept, with ties of the last one. After renormalization, the most probable ids are kept until their sum
     reaches `top_p`, including the id that reaches it (and its ties, which Hugging Face may leave out). Padding is never
     sampled.
@@ -90,8 +92,8 @@ class Sampling:
         top_k: Python int, 0: all ids.
         top_p: float or float32 scalar tensor in (0, 1]; None: as 1, without the cost.
         prefix: int32 [B, P], ids that each output has to begin with, then 0; or None.
-        max_length, end_id, no_repeat_ngram_size, repetition_penalty, continues_inputs, stops, stop_states: see
-            `beam_search`.
+        max_length, end_id, no_repeat_ngram_size, repetition_penalty, continues_inputs, stops, stop_states, banned,
+            banned_states: see `beam_search`.
     """
 
     def __init__(
@@ -113,6 +115,8 @@ class Sampling:
         continues_inputs=False,
         stops=None,
         stop_states=None,
+        banned=None,
+        banned_states=None,
     ):
         groups = next(n for n in range(-(-num_samples // _TOGETHER), num_samples + 1) if num_samples % n == 0)
         self.model = model
@@ -126,6 +130,7 @@ class Sampling:
         self.repetition = repetition_rules(no_repeat_ngram_size, repetition_penalty, prompts)
         self.stops = stops
         self.stop_states = None if stop_states is None else tf.repeat(stop_states, groups)
+        self.banned = banned_rule(banned, None if banned_states is None else tf.repeat(banned_states, groups))
         static = max_length is not None
         self.batch = limit.shape[0] if static else tf.shape(limit)[0]
         self.rows = self.batch * groups
@@ -146,6 +151,7 @@ class Sampling:
             ended=tf.zeros(each, tf.bool),
             cache=cache,
             matched=() if self.stops is None else first_states(self.stop_states, each),
+            begun=() if self.banned is None else self.banned.first(each),
         )
 
     def open(self, state):
@@ -162,6 +168,8 @@ class Sampling:
         allowed = logits
         if self.repetition is not None:
             allowed = self.repetition(logits, state.live, state.position, tf.range(self.rows))
+        if self.banned is not None:
+            allowed = self.banned(allowed, state.begun)
         ids = draw(truncated(allowed, self.temperature, self.top_k, self.top_p), uniform)
         ids = self.forced(tf.reshape(ids, (self.rows, self.together)), state.position)
         chosen = tf.gather(logits, tf.reshape(ids, (-1,)), axis=1, batch_dims=1) - tf.reduce_logsumexp(logits, -1)
@@ -179,6 +187,7 @@ class Sampling:
             ended=state.ended | ends,
             cache=cache,
             matched=matched,
+            begun=() if self.banned is None else self.banned.next(state.begun, ids),
         )
 
     def forced(self, ids, position):

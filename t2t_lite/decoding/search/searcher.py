@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.search.adapters import decodable
+from t2t_lite.decoding.search.banned_texts import banned_table, check_prefixes
 from t2t_lite.decoding.search.beam_search import EOS_ID, PAD_ID, beam_search
 from t2t_lite.decoding.search.sampling import sample, sample_step
 from t2t_lite.decoding.search.search_tree import recorded_beam_search, tree
@@ -45,7 +46,7 @@ class Searcher:
         end_id: int, the id that ends an output; None: outputs end at their limit.
         continues_inputs: bool, whether outputs continue their inputs, as of a language model, whose ids then count as
             repeated, too.
-        encoder: TextEncoder of the outputs, which `SearchOptions.stop` needs; or None.
+        encoder: TextEncoder of the outputs, which `SearchOptions.stop` and `banned_texts` need; or None.
         batches_to_pay: int, batches of one shape after which it is compiled, which takes about the time that it saves
             in so many.
     """
@@ -100,6 +101,8 @@ class Searcher:
             within the limit. With `options.sampling` all n_best samples, in the order of sampling.
         """
         prefixes = prefixes or [[]] * len(sources)
+        if options.banned_texts:
+            check_prefixes(self._encoder, prefixes, options.banned_texts)
         batches = plan_batches([len(source) for source in sources], _sentences_a_batch(options))
         keys = [
             self._key([len(sources[at]) for at in batch], [len(prefixes[at]) for at in batch], options)
@@ -174,12 +177,14 @@ class Searcher:
         arrays = {"inputs": inputs, "limit": limit, **_numbers(options)}
         if prefix_width:
             arrays["prefix"] = prefixes
+        states = [0 if source[-1:] in ([], [EOS_ID]) else CONTINUES for source, _ in batch]
+        states = np.array(states + [0] * (rows - len(batch)), "int32")
         stops = stop_table(self._encoder, options.stop) if options.stop else None
         if stops is not None:
-            arrays["stops"] = stops
-            if self._continues_inputs:
-                states = [0 if source[-1:] in ([], [EOS_ID]) else CONTINUES for source, _ in batch]
-                arrays["stop_states"] = np.array(states + [0] * (rows - len(batch)), "int32")
+            arrays |= {"stops": stops} | ({"stop_states": states} if self._continues_inputs else {})
+        if options.banned_texts:
+            arrays["banned"] = banned_table(self._encoder, options.banned_texts)
+            arrays |= {"banned_states": states} if self._continues_inputs else {}
         if options.sampling:
             arrays["seeds"] = _seeds([source for source, _ in batch], rows, options.seed)
         return {name: tf.constant(array) for name, array in arrays.items()}
@@ -203,7 +208,11 @@ class Searcher:
             prefix_width=bucket_width(longest_prefix) if longest_prefix else 0,
             method=sample if options.sampling else beam_search,
             settings=_settings(options, self._continues_inputs),
-            numbers=(*_numbers(options), *options.stop),
+            numbers=(
+                *_numbers(options),
+                *options.stop,
+                *(("banned", *options.banned_texts) if options.banned_texts else ()),
+            ),
         )
 
     def _should_compile(self, key, options):
@@ -255,7 +264,7 @@ class _Shape:
     prefix_width: int
     method: typing.Callable  # beam_search or sample
     settings: tuple  # arguments that are Python values: (name, value) …
-    numbers: tuple  # names of arguments that are scalar tensors, and the stop strings
+    numbers: tuple  # names of arguments that are scalar tensors, the stop strings, and the banned texts
 
     @property
     def name(self):

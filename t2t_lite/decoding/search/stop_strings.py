@@ -28,16 +28,16 @@ def stop_table(encoder, stops):
     pieces = encoder.piece_bytes
     if pieces is None:
         return None
-    automaton = _automaton([stop.encode("utf-8", "surrogatepass") for stop in stops])
-    table = _read(automaton, range(len(automaton)), pieces)
-    bare = _first_pieces(encoder)
-    first = _read(automaton, [0], bare)
+    states = automaton([stop.encode("utf-8", "surrogatepass") for stop in stops])
+    table = read_pieces(states, range(len(states)), pieces)
+    bare = first_pieces(encoder)
+    first = read_pieces(states, [0], bare)
     first[:, [not piece for piece in bare]] = -1  # there is no word yet
     return np.concatenate([first, table]) + CONTINUES
 
 
 @functools.lru_cache(maxsize=8)  # it decodes every piece that begins with a space, and stop strings change often
-def _first_pieces(encoder):
+def first_pieces(encoder):
     """Returns the list of what pieces are, bytes, where a text begins with them."""
     bare = list(encoder.piece_bytes)
     for i, piece in enumerate(bare):
@@ -64,8 +64,10 @@ def before_stop(text, stops):
     return text[: min((text.find(stop) for stop in stops if stop in text), default=len(text))]
 
 
-def _automaton(strings):
+def automaton(strings):
     """Returns the next state for every state and byte, int32 [S, 256]; the last state, in which it stays, accepts."""
+    # A text with a string that holds another one holds the other, too, and is to be known by it at its end.
+    strings = [one for one in strings if not any(other in one and other != one for other in strings)]
     children, ends = [{}], set()
     for string in strings:
         state = 0
@@ -92,8 +94,8 @@ def _automaton(strings):
     return table
 
 
-def _read(automaton, states, pieces):
-    """Returns the state after every piece from each of some states, int32 [states, V]."""
+def read_pieces(automaton, states, pieces):
+    """Returns the state after every piece, bytes, from each of some states, int32 [states, V]."""
     lengths = np.array([len(piece) for piece in pieces])
     table = np.repeat(np.array(states, "int32")[:, None], len(pieces), axis=1)
     for at in range(lengths.max(initial=0)):

@@ -76,6 +76,14 @@ def test_the_table_accepts_exactly_the_texts_that_contain_a_string(tmp_path):
         assert 40 < accepted < 560, f"{name}: not a test otherwise"
 
 
+def test_a_string_within_another_ends_a_text_at_once():
+    table, state = stop_table(Letters(), ("abab", "ba")), 0
+    for letter in (2, 3, 2):
+        assert state != len(table) - 1
+        state = table[state, letter]
+    assert state == len(table) - 1  # of a longer beginning of "abab", too
+
+
 @pytest.mark.few("1-graph", "3-graph")
 @pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])

@@ -1,0 +1,128 @@
+"""No output contains a banned text, whatever the pieces, and everything else is as without them."""
+
+import numpy as np
+import pytest
+
+from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
+from t2t_lite.decoding.search.banned_texts import banned_table
+from t2t_lite.decoding.search.searcher import Searcher
+from t2t_lite.decoding.search.stop_strings import CONTINUES
+from t2t_lite.decoding.text_model import continuation
+from t2t_lite.errors import UserError
+from t2t_lite.search_options import SearchOptions
+from t2t_lite.text.vocabulary import TextEncoder
+from tests.decoding.scripted import ScriptedModel, numpy_search
+from tests.decoding.search.test_stop_strings import Letters, encoders
+
+SOURCES = [[4, 7, 3], [5, 6, 2], [3, 3, 9, 10], [8, 2, 8], [10]]
+BANNED = [["abab", "c"], ["b", "bc", "xabx"]]
+
+
+def contains(text, banned, at_beginning=True):
+    return any(one in text or (at_beginning and one != " " and f" {text}".startswith(one)) for one in banned)
+
+
+def test_the_table_knows_exactly_the_texts_that_contain_one(tmp_path):
+    draw = np.random.default_rng(0)
+    lists = [("abab",), ("ba b", "ö"), (" a", "ab"), ("abcab", "bca", "ba"), (" ", "bb"), (" ba", " b ")]
+    for name, encoder in encoders(tmp_path).items():
+        likely = [i for i, piece in enumerate(encoder.piece_bytes) if set(piece) <= set("abc ö".encode()) and i > 1]
+        letter = [next(i for i in likely if encoder.piece_bytes[i].strip() == b"a")]
+        completed = 0
+        for banned in lists:
+            table = banned_table(encoder, banned)
+            for turn in range(100):
+                before = letter if turn % 2 else []  # every other text is continued
+                ids, state = [], CONTINUES if before else 0
+                for i in draw.choice(likely, 12).tolist():
+                    text = continuation(encoder, before, [*ids, i])
+                    completes = table[state, i] == len(table) - 1
+                    assert completes == contains(text, banned, not before), (name, banned, text)
+                    completed += completes
+                    if not completes:  # as a search does
+                        ids, state = [*ids, i], table[state, i]
+        assert 100 < completed < 6000, f"{name}: not a test otherwise"
+
+
+@pytest.mark.few("1-graph", "3-graph")
+@pytest.mark.slow
+@pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_search_finds_the_best_outputs_without_them(beam, compile):
+    """By the definition: pieces that complete one are left out, and scores are the model's own."""
+    model, encoder, changed = ScriptedModel(spread=1.0, end_bias=-2.0), Letters(), 0
+    searcher = Searcher(model, lambda length, options: 9, encoder=encoder)
+    free = searcher.search(SOURCES, SearchOptions(beam_size=beam, n_best=beam, compile=compile))
+    for banned in BANNED:
+        options = SearchOptions(beam_size=beam, n_best=beam, compile=compile, banned_texts=banned)
+
+        def without(scores, ids, banned=banned):
+            excluded = [i > 1 and contains(encoder.decode([*ids, i]), banned) for i in range(encoder.vocab_size)]
+            return np.where(excluded, -np.inf, scores)
+
+        for source, results, before in zip(SOURCES, searcher.search(SOURCES, options), free, strict=True):
+            expected = numpy_search(model, source, 9, beam, 0.6, n_best=beam, change=without)
+            for result, (score, ids, end) in zip(results, expected, strict=False):
+                assert result.ids == [i for i in ids if i != 1]
+                assert (result.score, result.ended) == (pytest.approx(score, abs=1e-4), end)
+                assert not contains(encoder.decode(result.ids), banned)
+            changed += results[0].ids != before[0].ids
+    assert 2 < changed < len(BANNED) * len(SOURCES), "not a test otherwise"
+
+
+@pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])
+def test_no_sample_contains_one(compile):
+    model, encoder = ScriptedModel(spread=0.3, end_bias=-3.0), Letters()
+    searcher = Searcher(model, lambda length, options: 12, encoder=encoder)
+    options = {"sampling": True, "n_best": 12, "seed": 3, "compile": compile}
+    (free,), (found,) = (
+        searcher.search([[4, 7]], SearchOptions(**options, banned_texts=banned)) for banned in ((), "dd")
+    )
+    texts = [[encoder.decode(result.ids) for result in results] for results in (free, found)]
+    assert 2 < sum("dd" in text for text in texts[0]) < 12 and not any("dd" in text for text in texts[1])
+    for before, after in zip(*texts, strict=True):  # the same random numbers
+        assert after.startswith(before.partition("d")[0]) and (after == before or "d" in before)
+
+
+def test_a_prompt_may_contain_one_and_its_continuation_does_not():
+    model, encoder = ScriptedModel(spread=0.3, end_bias=-3.0), Letters()
+    searcher = Searcher(model, lambda length, options: 9, continues_inputs=True, encoder=encoder)
+    options = {"sampling": True, "n_best": 8, "seed": 1, "compile": False, "banned_texts": [" a", "d"]}
+    prompts = [[4], [2, 3], [10, 10]]
+    for prompt, found in zip(prompts, searcher.search(prompts, SearchOptions(**options)), strict=True):
+        texts = [encoder.decode(one.ids) for one in found]
+        assert not any("d" in text for text in texts) and any(text.startswith("a") for text in texts)
+        streamed = searcher.stream(prompt, SearchOptions(**options | {"n_best": 1}))
+        assert encoder.decode([*streamed]) == texts[0]
+    (found,) = searcher.search([[]], SearchOptions(**options))  # the beginning of a text
+    assert not any(contains(encoder.decode(one.ids), options["banned_texts"]) for one in found)
+
+
+def test_a_prefix_that_contains_one_is_refused():
+    encoder = Letters()
+    searcher = Searcher(ScriptedModel(spread=1.0), lambda length, options: 9, encoder=encoder)
+    options = SearchOptions(beam_size=1, banned_texts=["aba"], compile=False)
+    with pytest.raises(UserError, match="the prefix 'aaba' contains 'aba', a banned text"):
+        searcher.search([[4]], options, [[5, 2]])
+    (found,) = searcher.search([[4]], options, [[4]])
+    assert not contains(encoder.decode(found[0].ids), ["aba"]) and found[0].ids[0] == 4
+
+
+class OfNeighbors(TextEncoder):
+    """Its pieces are spelled by those around them."""
+
+
+def test_a_vocabulary_whose_pieces_depend_on_their_neighbors_is_refused():
+    with pytest.raises(UserError, match="banned_texts: the vocabulary is a OfNeighbors"):
+        banned_table(OfNeighbors(9), ("a",))
+
+
+@pytest.mark.parametrize("banned", ["", [""], [3], ["a"] * 101, ["x" * 1001], ["ö" * 501], ["\ufffd"]])
+def test_what_cannot_be_banned_is_named(banned):
+    with pytest.raises(UserError, match=r"banned_texts=.*expected at most 100 texts, none empty or with U\+FFFD, of"):
+        SearchOptions(banned_texts=banned)
+
+
+def test_a_command_takes_them_as_it_takes_stop_strings():
+    assert DecodeHParams.parse(r"banned_texts=[bad,\sworse\sword]").search.banned_texts == ("bad", " worse word")
+    assert DecodeHParams.parse("banned_texts=bad").search.banned_texts == ("bad",)
