@@ -253,13 +253,13 @@ class HParams:
     def __post_init__(self):
         object.__setattr__(self, "_own", {})
         object.__setattr__(self, "_declared", {})  # of `_own`: {name: Setting}
-        object.__setattr__(self, "_model", None)  # whose settings are declared
+        object.__setattr__(self, "model_class", None)  # whose settings are declared: see `of_model`
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _SETTINGS:
             object.__setattr__(self, name, _SETTINGS[name].typed(value))
-            if name in KINDS and self.__dict__.get("_model"):
-                self._declare(self._model)
+            if name in KINDS and self.__dict__.get("model_class"):
+                self._declare(self.model_class)
         elif name in self.__dict__.get("_own", {}):
             self._own[name] = storable(name, self._declared[name].typed(value))
         else:
@@ -305,7 +305,7 @@ class HParams:
 
     def _declare(self, model_class):
         """Adds the settings that a model declares, and those of its kinds of layers."""
-        object.__setattr__(self, "_model", model_class)
+        object.__setattr__(self, "model_class", model_class)
         for name, declared in own_settings(model_class, **self.kinds()).items():
             if name in _SETTINGS:
                 raise UserError(f"{model_class.__name__}.HPARAMS: hparam {name} exists already. Choose another name.")
@@ -338,7 +338,7 @@ class HParams:
         """Returns an independent copy."""
         made = HParams.from_dict(self.values())
         made._declared.update(self._declared)
-        object.__setattr__(made, "_model", self._model)
+        object.__setattr__(made, "model_class", self.model_class)
         return made
 
     __copy__ = copy  # copy.copy() would share the user's own values

@@ -63,8 +63,9 @@ def check_stateless(dataset, method):
         )
     except tf.errors.FailedPreconditionError as error:
         found = re.search(r"(\w+) is stateful", error.message)
+        owner = method.__self__ if isinstance(method.__self__, type) else type(method.__self__)  # of a class method
         raise UserError(
-            f"{type(method.__self__).__name__}.{method.__name__}: uses {found[1] if found else 'an operation'}, whose "
+            f"{owner.__name__}.{method.__name__}: uses {found[1] if found else 'an operation'}, whose "
             "state no checkpoint holds, so that a run could not be resumed. Expected operations without state: draw "
             "random numbers in corrupt(batch, seeds), by t2t_lite.random_numbers.uniform_numbers or "
             "tf.random.stateless_uniform."

@@ -92,6 +92,7 @@ FORMATS = ("saved_model", "ctranslate2", "hugging_face")  # of exports
 QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16", "float32")  # of CTranslate2
 PAIRS = Range(1, 10**9)  # of sentences, of which some are needed
 MASK_RATE = Range(0.001, 0.999)
+SLOT_ORDERS = ("binary_tree", "uniform")  # which missing ids of a slot an insertion model predicts first
 MASK_UNITS = ("token", "word", "ngram", "phrase")  # what a masked language model guesses as a whole
 METRIC_MOVE = Range(0, 10**6)
 SEQUENCE_LENGTH = Range(2, 2**20)  # ids in a row of text, or from a row's start to that of the next one

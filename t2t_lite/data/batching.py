@@ -99,12 +99,12 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
     plan = _planner(tuple(none), hparams.batch_size, ladder, shuffle)
     plans = pools.scan(none, tf.autograph.experimental.do_not_convert(lambda carried, pool: plan(carried, *pool, seed)))
     batches = plans.flat_map(functools.partial(_pool_batches, problem, pad=ladder.pad if ladder else _padded))
-    batches = corrupted(problem, batches, seed, is_stream=True)
+    batches = corrupted(problem, batches, hparams, is_stream=True)
     return ahead(batches) if prefetch else batches
 
 
-def evaluation_batches(problem, hparams, paths, encoders=None):
-    """Returns one pass over all examples, of any length, in a fixed order; see `training_batches`.
+def evaluation_batches(problem, hparams, paths, encoders=None, whole=False):
+    """Returns one pass over all examples, of any length, in a fixed order; see `training_batches`, and `corrupted`.
 
     An example longer than `batch_size` is a batch of its own.
     """
@@ -116,7 +116,7 @@ def evaluation_batches(problem, hparams, paths, encoders=None):
         order, bounds = _walk(pool, hparams.batch_size, descending=True)
         return _pool_batches(problem, pool, order, bounds[:-1], bounds[1:], pad=_padded)
 
-    return ahead(corrupted(problem, pools.flat_map(sort_and_cut), hparams.random_seed))
+    return ahead(corrupted(problem, pools.flat_map(sort_and_cut), hparams, whole=whole))
 
 
 def ahead(batches):
@@ -135,7 +135,7 @@ def narrowest_batch(problem, hparams, ladder):
     rows, *widths = ladder.shapes[0].tolist()
     ranks = {name: problem.features.get(name, 2) for name in ladder.features}
     batch = {name: tf.zeros([rows, width][: ranks[name]], tf.int32) for name, width in zip(ranks, widths, strict=True)}
-    return corrupted(problem, tf.data.Dataset.from_tensors(batch), hparams.random_seed).get_single_element()
+    return corrupted(problem, tf.data.Dataset.from_tensors(batch), hparams).get_single_element()
 
 
 def problem_ladder(problem, hparams, paths, encoders, facts, most=MOST_SHAPES):

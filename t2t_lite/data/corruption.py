@@ -1,4 +1,4 @@
-"""Applies a problem's `augment` and `corrupt` to its batches."""
+"""Applies a problem's `augment` and `corrupt`, and a model's `corrupt`, to batches."""
 
 import functools
 
@@ -8,42 +8,68 @@ from t2t_lite.errors import UserError
 from t2t_lite.random_numbers import check_stateless, threefry
 
 
-def corrupted(problem, batches, seed, is_stream=False):
-    """Returns a dataset of batches after `Problem.augment`, in a stream, and `Problem.corrupt`.
+def corrupted(problem, batches, hparams, is_stream=False, whole=False):
+    """Returns a dataset of batches after `Problem.augment`, in a stream, `Problem.corrupt`, and the model's `corrupt`.
 
-    Without overrides, it is the same dataset, so that saved positions of its iterators remain valid.
+    Without any of them, it is the same dataset, so that saved positions of its iterators remain valid.
 
     Args:
         problem: Problem.
         batches: `tf.data.Dataset` of {feature: int32 ids}.
-        seed: int, `random_seed`.
+        hparams: HParams, whose `random_seed` is used, and the `corrupt` of its `model_class`: see `SequenceModel`.
         is_stream: bool, whether these are for training, so that a batch's seeds depend on its index. Otherwise each
             pass gives the same result.
+        whole: bool, whether the model's `corrupt` is left out, as for the references of outputs.
 
     Raises:
-        UserError: a feature of the problem is missing, or a change could not be resumed: see `check_stateless`.
+        UserError: a feature of the problem is missing, the model's `corrupt` is for other problems, or a change could
+            not be resumed: see `check_stateless`.
     """
 
-    names = (*["augment"] * is_stream, "corrupt")
-    changes = [getattr(problem, name) for name in names if problem.overrides(name)]
+    names, seed = (*["augment"] * is_stream, "corrupt"), hparams.random_seed
+    changes = [(getattr(problem, name), seed, ()) for name in names if problem.overrides(name)]
+    model = None if whole else hparams.model_class
+    features = batch_features(problem, model)
+    if draws(model):
+        _check_texts(problem, model)
+        changes.append((model.corrupt, ~seed, (hparams,)))  # not the numbers that the problem has drawn
 
     def changed(index, batch):
-        for change in changes:
-            batch = change(batch, row_seeds(batch, seed, index))
-        return {name: tf.cast(batch[name], tf.int32) for name in problem.features if name in batch}
+        for change, number, settings in changes:
+            batch = change(batch, row_seeds(batch, number, index), *settings)
+        return {name: tf.cast(batch[name], tf.int32) for name in features if name in batch}
 
     if changes and is_stream:
         batches = batches.enumerate().map(changed)
     elif changes:
         batches = batches.map(functools.partial(changed, tf.constant(0, tf.int64)))
-    for change in changes:
+    for change, *_ in changes:
         check_stateless(batches, change)
-    if missing := sorted(problem.features.keys() - batches.element_spec.keys()):
+    if missing := sorted(features.keys() - batches.element_spec.keys()):
         raise UserError(
             f"{problem.full_name}: its batches have no {' and no '.join(missing)}. Expected each of `features` in the "
             "records, or from preprocess_example or corrupt."
         )
     return batches
+
+
+def draws(model_class):
+    """Returns whether a model has a `corrupt`: see `SequenceModel`."""
+    return callable(getattr(model_class, "corrupt", None))
+
+
+def batch_features(problem, model_class):
+    """Returns {feature: rank} of a problem's batches, with those that a model's `corrupt` adds."""
+    return {**problem.features, **(model_class.features if draws(model_class) else {})}
+
+
+def _check_texts(problem, model_class):
+    """Raises `UserError` unless a problem has what a model's `corrupt` is given: texts of texts."""
+    if wrong := [f for f in ("inputs", "targets") if problem.features.get(f) != 2]:
+        raise UserError(
+            f"{model_class.__name__}: is for problems whose inputs and targets are texts; {problem.full_name} has no "
+            f"such {wrong[0]}. Expected one such as translate_own."
+        )
 
 
 @tf.autograph.experimental.do_not_convert

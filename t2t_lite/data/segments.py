@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data import batching
+from t2t_lite.data.corruption import batch_features
 from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.split_facts import longest_row
 from t2t_lite.errors import UserError
@@ -33,7 +34,7 @@ class ExampleBatches:
 
     def __init__(self, problem, hparams, encoders=None):
         self.problem, self.hparams, self.encoders = problem, hparams, encoders
-        self.features = problem.features
+        self.features = batch_features(problem, hparams.model_class)
         self.longest = longest_row(problem, hparams)
         self.left_out = f"longer than {self.longest} ids"
 
@@ -52,6 +53,10 @@ class ExampleBatches:
     def evaluation(self, paths, in_order=False):
         """Returns the batches of one pass; `in_order`: whether the records, one after the other, are one text."""
         return batching.evaluation_batches(self.problem, self.hparams, paths, self.encoders)
+
+    def whole(self, paths):
+        """Returns the examples of `evaluation`, in their order, without what the model's `corrupt` does to them."""
+        return batching.evaluation_batches(self.problem, self.hparams, paths, self.encoders, whole=True)
 
     def narrowest(self):
         """Returns a batch of padding in the first shape that XLA compiles."""

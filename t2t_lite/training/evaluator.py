@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data import record_format
+from t2t_lite.data.corruption import draws
 from t2t_lite.data.segments import batch_source
 from t2t_lite.data.sliding_windows import sliding_batches
 from t2t_lite.data.splits import DatasetSplit
@@ -83,7 +84,9 @@ class Evaluator:
         self._weights = weights
         self._counts = counts or {}
         self._sums_shown = ("loss",) if stride else ("loss", "cost")
-        source = batch_source(problem, hparams, encoders, 1 if carries_state(type(model)) else None)
+        source = batch_source(
+            problem, hparams.of_model(type(model)), encoders, 1 if carries_state(type(model)) else None
+        )
         if stride:
             self._batches = sliding_batches(problem, hparams, paths, encoders, stride)
         else:
@@ -99,7 +102,8 @@ class Evaluator:
             count = None if translate_all else hparams.eval_decode_examples
             translator = Translator(model, encoders, hparams, problem)
             names = output_metrics(problem, hparams)
-            self._outputs = OutputScorer(translator, names, self._batches, paths, count, search)
+            whole = source.whole(paths) if draws(type(model)) else self._batches
+            self._outputs = OutputScorer(translator, names, whole, paths, count, search)
         ids = {feature: tf.TensorSpec([None] * rank, tf.int32) for feature, rank in source.features.items()}
         state = tf.nest.map_structure(lambda leaf: tf.TensorSpec(leaf.shape, leaf.dtype), self._begin())
         self._sums = tf.function(self._batch_sums, input_signature=[ids, ids["targets"], state], autograph=False)

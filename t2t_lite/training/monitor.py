@@ -8,6 +8,7 @@ import time
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.data.corruption import batch_features
 from t2t_lite.errors import UserError, nearest
 from t2t_lite.evaluation import tokenizations
 from t2t_lite.evaluation.metrics import check_features, lower_is_better, metric_names, metrics_of, own_metrics
@@ -149,7 +150,7 @@ def check_metrics(model, problem, hparams, settings):
     own = own_metrics(problem, hparams)
     is_of_targets = all(registry.metric(name).feature == "targets" for name in own)
     if not is_of_targets or not {rule.metric if rule.steps else "loss", best or "none"} <= {*names, "none"}:
-        further = further_losses(model, problem.features)
+        further = further_losses(model, batch_features(problem, type(model)))
         if settings.eval_stride:
             further = tuple(name for name in further if not name.startswith("cost_"))  # see `Evaluator`
         names += further

@@ -8,6 +8,7 @@ from t2t_lite import registry
 from t2t_lite.corpora.sentences import sentences
 from t2t_lite.data import record_format, split_facts
 from t2t_lite.data.base_problem import Problem
+from t2t_lite.data.corruption import batch_features
 from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.data.records import Records
 from t2t_lite.data.segments import ExampleBatches, batch_source
@@ -108,7 +109,8 @@ def several_sentences(data):
 def check_reads(model, problem):
     """Raises `UserError` unless the batches of a problem have the features that a model reads, each with its rank."""
     wanted = model.features if isinstance(model, SequenceModel) else {}
-    if wrong := [f for f, rank in wanted.items() if f != BEFORE and problem.features.get(f) != rank]:
+    features = batch_features(problem, type(model))
+    if wrong := [f for f, rank in wanted.items() if f != BEFORE and features.get(f) != rank]:
         raise UserError(
             f"{type(model).__name__}: reads {', '.join(wanted)}; {problem.full_name} has {', '.join(problem.features)} "
             f"and no such {wrong[0]!r}. Expected a model, or settings of it such as sentence_classes, for this problem."
