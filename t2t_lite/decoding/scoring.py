@@ -6,6 +6,7 @@ import functools
 import numpy as np
 import tensorflow as tf
 
+from t2t_lite.decoding.search.own_search import refuse, searches
 from t2t_lite.decoding.search.searcher import plan_batches
 from t2t_lite.models.outputs import named_outputs
 from t2t_lite.ranges import DECODE_BATCH, typed_value
@@ -91,7 +92,12 @@ def token_log_probs(model, longest=None):
     Args:
         model: model({"inputs" [B, S], "targets" [B, T]}, training=False) -> logits [B, T, V]; an `Ensemble` is one.
         longest: as of `GivenTargets`.
+
+    Raises:
+        UserError: the model has a search of its own, so that its logits are of other things.
     """
+    if searches(model):
+        refuse(model, "the score of given targets, or of tokens,")
     return GivenTargets(functools.partial(log_probs_of_targets, model), longest)
 
 

@@ -15,6 +15,7 @@ from t2t_lite.corpora.sentences import SENTENCES
 from t2t_lite.decoding.parts import splits_sentences
 from t2t_lite.decoding.search.banned_texts import banned_table
 from t2t_lite.decoding.search.beam_search import beam_search
+from t2t_lite.decoding.search.own_search import refuse, searches
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
 from t2t_lite.export.warmup import sample_texts
@@ -63,6 +64,8 @@ class TextSignatures:
     HAS_FEATURES = False
 
     def __init__(self, translator, max_input_length, **search):
+        if searches(translator.model):
+            refuse(translator.model, "an export")
         check_options(search, self.SETTINGS, "export_saved_model")
         self._options = options = SearchOptions(**search)
         self.settings = kept_settings(options, self.SETTINGS)

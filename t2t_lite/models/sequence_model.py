@@ -38,6 +38,14 @@ class SequenceModel(Layer, keras.Model):
     and `config`. All four may be left out: then `--describe` estimates no memory, `save_run` needs the hyperparameters,
     and `--warm_start_from` the same vocabulary.
 
+    Two further methods are optional, and no model of the package has them: `baselines/kermit.py` shows both.
+
+        corrupt(batch, seeds, hparams)            a class method: draws from a batch of {"inputs", "targets"}, int32
+                                                  [B, length], what the model reads and predicts, all of `features`;
+                                                  TensorFlow code without state: see `Problem.corrupt`
+        search(inputs, limit, max_length=None)    decodes by itself, instead of one id after the other: returns (ids
+                                                  [B, 1, T], scores [B, 1], ended [B, 1]) and more: see `beam_search`
+
     Attributes:
         HPARAMS: dict of the settings that only this model has, {name: `t2t_lite.ranges.setting(…)`}; its sets add them
             by `HParams.of_model`.

@@ -4,6 +4,7 @@ import logging
 
 import tensorflow as tf
 
+from t2t_lite.decoding.search.own_search import refuse, searches
 from t2t_lite.errors import UserError
 from t2t_lite.models.attention_weights import attention_weights
 from t2t_lite.models.outputs import named_outputs
@@ -69,10 +70,15 @@ class Ensemble:
 
     Args:
         models: list of models with the same vocabularies, with or without the decoding interface of `beam_search`.
+
+    Raises:
+        UserError: a model has a search of its own, in which there are no such probabilities.
     """
 
     def __init__(self, models):
         self.models = list(models)
+        for model in filter(searches, self.models):
+            refuse(model, "an ensemble")
         self._steppers = [decodable(model) for model in models]
         lengths = [getattr(model, "max_length", None) for model in models]
         self.max_length = min((length for length in lengths if length is not None), default=None)

@@ -18,6 +18,7 @@ from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.search.adapters import decodable
 from t2t_lite.decoding.search.banned_texts import banned_table, check_prefixes
 from t2t_lite.decoding.search.beam_search import EOS_ID, PAD_ID, beam_search
+from t2t_lite.decoding.search.own_search import check_own_search, own_search, refuse, searches
 from t2t_lite.decoding.search.sampling import sample, sample_step
 from t2t_lite.decoding.search.search_tree import recorded_beam_search, tree
 from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
@@ -32,7 +33,7 @@ def longest_translation(length, options):
 
 
 class Searcher:
-    """Runs `beam_search` or `sample` with one model on lists of ids.
+    """Runs `beam_search` or `sample` with one model on lists of ids, or the search that the model has.
 
     Create it once, since it keeps traced and compiled functions. The model's weights are read at every call, so the
     model may be in training.
@@ -60,7 +61,8 @@ class Searcher:
         encoder=None,
         batches_to_pay=32,
     ):
-        self.model = decodable(model)
+        self._searches = searches(model)
+        self.model = model if self._searches else decodable(model)
         self.max_length = getattr(model, "max_length", None)
         self.joins_inputs = self.max_length is not None and getattr(model, "joins_inputs", False)
         self.longest_input = self.max_length and self.max_length - self.joins_inputs  # an output has one id or more
@@ -99,8 +101,13 @@ class Searcher:
         Returns:
             For each source a list of at most n_best `Hypothesis`, best first; fewer if fewer hypotheses finished
             within the limit. With `options.sampling` all n_best samples, in the order of sampling.
+
+        Raises:
+            UserError: the model has a search of its own, which cannot do this.
         """
         prefixes = prefixes or [[]] * len(sources)
+        if self._searches:
+            check_own_search(self.model, options, prefixes)
         if options.banned_texts:
             check_prefixes(self._encoder, prefixes, options.banned_texts)
         batches = plan_batches([len(source) for source in sources], _sentences_a_batch(options))
@@ -136,7 +143,12 @@ class Searcher:
 
         Returns:
             list of `search_tree.Node`; and which of them are the hypotheses that `search` returns, list of int.
+
+        Raises:
+            UserError: the model has a search of its own.
         """
+        if self._searches:
+            refuse(self.model, "a search tree")
         key = dataclasses.replace(self._key([len(source)], [len(prefix)], options), method=recorded_beam_search)
         tensors = self._tensors([(source, prefix)], 1, max(1, len(source)), len(prefix), options)
         hypotheses, record = self._graph_function(key, tensors)(tensors)
@@ -152,7 +164,12 @@ class Searcher:
 
         Yields:
             int, the ids that `search` returns, each as soon as it is known.
+
+        Raises:
+            UserError: the model has a search of its own.
         """
+        if self._searches:
+            refuse(self.model, "output step by step")
         if not options.sampling:
             options = dataclasses.replace(options, sampling=True, temperature=0.0, top_k=0, top_p=1.0)
         options = dataclasses.replace(options, n_best=1)
@@ -206,8 +223,8 @@ class Searcher:
             width=width,
             max_length=-(-longest // 8) * 8,
             prefix_width=bucket_width(longest_prefix) if longest_prefix else 0,
-            method=sample if options.sampling else beam_search,
-            settings=_settings(options, self._continues_inputs),
+            method=own_search if self._searches else sample if options.sampling else beam_search,
+            settings=() if self._searches else _settings(options, self._continues_inputs),
             numbers=(
                 *_numbers(options),
                 *options.stop,
@@ -262,7 +279,7 @@ class _Shape:
     width: int
     max_length: int
     prefix_width: int
-    method: typing.Callable  # beam_search or sample
+    method: typing.Callable  # beam_search, sample or own_search
     settings: tuple  # arguments that are Python values: (name, value) …
     numbers: tuple  # names of arguments that are scalar tensors, the stop strings, and the banned texts
 
