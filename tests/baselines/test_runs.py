@@ -1,4 +1,4 @@
-"""The encoder-decoders of the baselines learn to translate a little, resume, share the work, decode and export."""
+"""The models of the baselines that translate learn to translate a little, resume, share the work, decode and export."""
 
 import functools
 import itertools
@@ -23,6 +23,7 @@ KINDS = {
     "lstm_seq2seq_attention": ("lstm_attention_tiny", ""),
     "conv_seq2seq": ("conv_seq2seq_tiny", ",num_encoder_layers=2,num_decoder_layers=2"),
     "bytenet": ("bytenet_tiny", ",num_block_repeat=1"),
+    "kermit": ("kermit_tiny", ",filter_size=64,num_heads=2"),
     "neural_gpu": ("neural_gpu_tiny", ""),
 }
 RATE = ",learning_rate_schedule=constant,learning_rate_constant=%g"
@@ -75,14 +76,24 @@ def test_it_learns_decodes_and_exports(data, model, tmp_path, capsys):
     assert last < first - (0.005 if model == "neural_gpu" else 0.1), (first, last)
 
     (tmp_path / "texts").write_text("".join(f"{text}\n" for text in TEXTS))
-    flags = [f"--output_dir={run}", "--decode_hparams=beam_size=2,extra_length=8"]
+    beam = 1 if model == "kermit" else 2
+    flags = [f"--output_dir={run}", f"--decode_hparams=beam_size={beam},extra_length=8"]
     files = [f"--decode_from_file={tmp_path / 'texts'}", f"--decode_to_file={tmp_path / 'out'}"]
     assert t2t_decoder.main([*flags, *files]) == 0, capsys.readouterr().err
     decoded = (tmp_path / "out").read_text(encoding="utf-8").splitlines()
     assert any(decoded) or model == "neural_gpu"
     translator = t2t_lite.load(str(run))
-    assert [t.text for t in translator.translate(TEXTS, beam_size=2, extra_length=8)] == decoded
+    assert [t.text for t in translator.translate(TEXTS, beam_size=beam, extra_length=8)] == decoded
 
+    if model == "kermit":
+        assert t2t_exporter.main([*flags, f"--export_dir={tmp_path / 'export'}"]) == 2
+        assert "Kermit: an export is for models that" in capsys.readouterr().err
+        (tmp_path / "pairs").write_text("she reads .\tsie liest .\n")
+        scored = [f"--score_file={tmp_path / 'pairs'}", f"--decode_to_file={tmp_path / 'scores'}"]
+        assert t2t_decoder.main([*flags[:1], *scored]) == 2
+        assert "Kermit: the score of given targets" in capsys.readouterr().err
+        assert not (tmp_path / "scores").exists()
+        return
     assert t2t_exporter.main([*flags, f"--export_dir={tmp_path / 'export'}"]) == 0, capsys.readouterr().err
     serve = tf.saved_model.load(str(tmp_path / "export" / "1")).signatures["serving_default"]
     found = serve(inputs=tf.constant(TEXTS))

@@ -1,0 +1,322 @@
+"""KERMIT: its expected loss by enumeration, its search against a plain loop, and what is refused."""
+
+import itertools
+import math
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from baselines.kermit import Kermit, inserted
+from t2t_lite import registry
+from t2t_lite.config import HParams
+from t2t_lite.data import insertion
+from t2t_lite.data.corruption import corrupted
+from t2t_lite.data.problem import Problem
+from t2t_lite.decoding.scoring import token_log_probs
+from t2t_lite.decoding.search.adapters import Ensemble
+from t2t_lite.decoding.search.searcher import Searcher
+from t2t_lite.errors import UserError
+from t2t_lite.models.arguments import model_hparams
+from t2t_lite.search_options import SearchOptions
+from t2t_lite.training.objectives import objective_sums
+from tests.data.canvases import canvases, slot_weights
+from tests.layers.backend import check_gradients
+from tests.layers.equations import array, softmax
+
+VOCAB = 20
+SIZES = {"hidden_size": 16, "filter_size": 24, "num_heads": 2, "num_layers": 2}
+SOURCES = [[5, 9, 15, 3, 1], [7, 7, 12, 18, 3, 15, 4, 1], [6, 1], [8, 4, 11, 1], [3, 3, 3, 1]]
+
+
+def make(seed=2, scale=0.3, hparams="", **options):
+    """Returns a small model with weights drawn from a wide distribution."""
+    keras.utils.set_random_seed(3)
+    if hparams:
+        small = "hidden_size=16,filter_size=24,num_heads=2,num_hidden_layers=2"
+        values = registry.hparams("kermit_tiny").of_model(Kermit).parse(f"{small},{hparams}")
+        model = Kermit.from_hparams(values, VOCAB, **options)
+    else:
+        model = Kermit(VOCAB, **{**SIZES, **options})
+        model.build()
+    draw = np.random.default_rng(seed)
+    for weight in model.trainable_weights:
+        weight.assign(array(weight) + draw.normal(0, scale, weight.shape))
+    return model
+
+
+@pytest.fixture(scope="module")
+def model():
+    return make()
+
+
+def example():
+    """Three texts of 7, 4 and 1 ids, and canvases of 5, 1 and 3."""
+    draw = np.random.default_rng(1)
+    inputs, canvas = draw.integers(3, VOCAB, (3, 7)), draw.integers(3, VOCAB, (3, 5))
+    inputs[1, 4:], inputs[2, 1:], canvas[1, 1:], canvas[2, 3:] = 0, 0, 0, 0
+    canvas[[0, 1, 2], [4, 0, 2]] = 1
+    return inputs.astype("int32"), canvas.astype("int32")
+
+
+def logits_of(model, inputs, canvas):
+    return array(model({"inputs": inputs, "canvas": canvas}, training=False))
+
+
+RELATIVE = "pos=none,self_attention_type=dot_product_relative,max_relative_position=3"
+
+
+@pytest.mark.parametrize("hparams", ["", RELATIVE], ids=["absolute", "relative"])
+def test_padding_of_any_width_and_neighbours_change_nothing(hparams):
+    model, (inputs, canvas) = make(hparams=hparams), example()
+    expected = logits_of(model, inputs, canvas)
+    padded = logits_of(model, np.pad(inputs, ((0, 0), (0, 9))), np.pad(canvas, ((0, 0), (0, 4))))
+    for row, (width, length) in enumerate(zip((7, 4, 1), (5, 1, 3), strict=True)):
+        at = slice(row, row + 1)
+        alone = logits_of(model, inputs[at, :width], canvas[at, :length])[0]
+        for found in (expected[row, :length], padded[row, :length]):
+            np.testing.assert_allclose(found, alone, atol=2e-5)
+
+
+def test_every_id_of_both_sides_is_seen_by_every_slot_and_the_sides_differ(model):
+    inputs, canvas = example()
+    before = logits_of(model, inputs, canvas)
+    for feature in (inputs, canvas):
+        changed = feature.copy()
+        changed[0, 2] = 3 if feature[0, 2] != 3 else 4
+        after = logits_of(model, *((changed, canvas) if feature is inputs else (inputs, changed)))
+        assert (np.abs(after - before)[0].max(axis=1) > 1e-4).all()
+        np.testing.assert_array_equal(after[1:], before[1:])
+    swapped = logits_of(model, canvas[:1], inputs[:1])
+    assert np.abs(swapped[0, :5] - before[0]).max() > 1e-2
+
+
+def test_gradient_reaches_every_weight(model):
+    inputs, canvas = example()
+    check_gradients(lambda: model({"inputs": inputs, "canvas": canvas}, training=True), model.trainable_weights)
+
+
+def test_files_hyperparameters_and_two_vocabularies(tmp_path):
+    model = make(target_vocab_size=VOCAB + 9)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    found, expected = (logits_of(each, *example()) for each in (loaded, model))
+    np.testing.assert_array_equal(found, expected)
+    assert expected.shape == (3, 5, VOCAB + 9)
+    again = Kermit.from_hparams(model_hparams(model, HParams()), VOCAB, VOCAB + 9)
+    assert again.config == model.config == loaded.config
+    spec = {name: keras.Input((None,), dtype="int32") for name in model.features}
+    assert model.compute_output_spec(spec).shape == (None, None, VOCAB + 9)
+
+
+def test_costs_of_experts_are_those_of_both_sides_positions():
+    model, (inputs, canvas) = make(hparams="ffn_layer=local_moe,moe_num_experts=2"), example()
+    outputs = model({"inputs": inputs, "canvas": canvas, "targets": canvas}, training=True)
+    for feature, ids in (("inputs", inputs), ("targets", canvas)):
+        cost = array(outputs["costs"][feature])
+        assert cost.shape == ids.shape and (cost[ids != 0] > 0).all()
+    assert array(model.search(inputs, np.array([3, 3, 3]))[0]).shape == (3, 1, 3)  # it reads logits alone
+
+
+# The objective.
+
+ROW = (5, 6, 7, 8)
+
+
+class Drawn:
+    """Stands in for random numbers: of four ids each size, order of ranks and order of choices once."""
+
+    def __init__(self):
+        orders = [*itertools.permutations(range(4))]
+        cases = [*itertools.product(range(5), orders, orders)]
+        self.numbers = np.zeros((len(cases), 2, 5, 2), "float32")
+        for case, (size, rank, choice) in zip(self.numbers, cases, strict=True):
+            case[0, :4, 0], case[0, :4, 1] = np.array(rank) / 5, np.array([0.1, 0.4, 0.6, 0.9])[list(choice)]
+            case[0, 4] = 0.5  # of the end, which is not drawn
+            case[1, 0, 0] = (size + 0.5) / 5
+
+    def __call__(self, seeds, num_samples, length):
+        return tf.constant(self.numbers)
+
+
+def test_the_expected_loss_is_that_of_the_papers_by_enumeration(model, monkeypatch):
+    """All canvases of four ids, each slot and each missing id with its weight: all draws have the same mean."""
+    source, drawn = [4, 9, 1], Drawn()
+    monkeypatch.setattr(insertion, "uniform_numbers", drawn)
+    rows = len(drawn.numbers)
+    batch = {"inputs": tf.constant([source] * rows), "targets": tf.constant([[*ROW, 1]] * rows)}
+    hparams = registry.hparams("kermit_tiny").of_model(Kermit).parse("slot_order=uniform")
+    batch = Kermit.corrupt(batch, tf.zeros([rows, 2], tf.int32), hparams)
+    sums = objective_sums(model(batch, training=False), batch)
+    expected, slots = 0.0, 0.0
+    for canvas, share in canvases(ROW).items():
+        log_probs = np.log(softmax(logits_of(model, np.array([source]), np.array([[*canvas, 1]]))[0]))
+        places = [-1, *(ROW.index(i) for i in canvas), 4]
+        for slot, (before, after) in enumerate(itertools.pairwise(places)):
+            absent = ROW[before + 1 : after] or [1]
+            expected -= share * np.dot(slot_weights(len(absent), "uniform"), log_probs[slot, list(absent)])
+        slots += share * (len(canvas) + 1)
+    assert float(sums.nats["targets"]) / rows == pytest.approx(expected, rel=1e-5)
+    assert np.count_nonzero(batch["targets"]) / rows == pytest.approx(slots)
+
+
+def test_batches_are_drawn_by_the_model_and_references_stay_whole():
+    hparams = registry.hparams("kermit_tiny").of_model(Kermit)
+    inputs, targets = np.array([[4, 9, 1]] * 6, "int32"), np.array([[*ROW, 1]] * 6, "int32")
+    targets[:, 0] = range(10, 16)  # another seed for each
+    batches = tf.data.Dataset.from_tensors({"inputs": inputs, "targets": targets}).repeat(4)
+    of_stream = [*corrupted(Problem(), batches, hparams, is_stream=True).as_numpy_iterator()]
+    assert {tuple(batch) for batch in of_stream} == {("inputs", "targets", "canvas")}
+    assert len({batch["canvas"].tobytes() for batch in of_stream}) == 4
+    first, second, *_ = corrupted(Problem(), batches, hparams).as_numpy_iterator()
+    np.testing.assert_array_equal(first["canvas"], second["canvas"])
+    np.testing.assert_array_equal((first["canvas"] != 0), (first["targets"] != 0))
+    whole = next(corrupted(Problem(), batches, hparams, whole=True).as_numpy_iterator())
+    assert whole.keys() == {"inputs", "targets"} and (whole["targets"] == targets).all()
+
+
+# The search.
+
+
+def looped(model, source, limit):
+    """Returns (ids, score, ended, passes) of the search, one pass after the other of a list of ids."""
+    canvas, score = [1], 0.0
+    for passes in itertools.count(1):
+        logits = logits_of(model, np.array([source]), np.array([canvas]))[0]
+        log_probs = np.log(softmax(logits))
+        best = [1 + int(np.argmax(row[1:])) for row in log_probs]
+        wanted = [i for i, id_ in enumerate(best) if id_ != 1]
+        if not wanted:
+            return canvas, score + sum(row[1] for row in log_probs), True, passes
+        fits = wanted[: limit - len(canvas)]
+        if not fits:
+            return canvas, score, False, passes
+        score += sum(log_probs[i, best[i]] for i in fits)
+        canvas = [id_ for i, old in enumerate(canvas) for id_ in ([best[i]] if i in fits else []) + [old]]
+
+
+@pytest.fixture(scope="module")
+def wavering():
+    """A model that leaves some slots empty."""
+    model = make(seed=2, softmax_bias=True)
+    bias = array(model.softmax.bias).copy()
+    bias[1] = 1.0
+    model.softmax.bias.assign(bias)
+    return model
+
+
+def test_the_search_is_a_plain_loop_of_passes(wavering):
+    options = SearchOptions(extra_length=6, compile=False, batch_size=4)
+    results = Searcher(wavering).search(SOURCES, options)
+    ended = []
+    for source, (result,) in zip(SOURCES, results, strict=True):
+        canvas, score, is_end, passes = looped(wavering, source, len(source) + 6)
+        assert result.ids == canvas[:-1] and result.ended == is_end and not result.stopped
+        assert result.score == pytest.approx(score, abs=1e-4)
+        limit = np.array([len(source) + 6], "int32")
+        assert array(wavering.search(np.array([source], "int32"), limit)[3]) == [passes]
+        ended.append(is_end)
+    assert {*ended} == {True, False}, ended
+
+
+@pytest.mark.long
+def test_a_compiled_search_finds_the_same(wavering):
+    found, expected = (
+        Searcher(wavering).search(SOURCES, SearchOptions(extra_length=6, compile=compiles))
+        for compiles in (True, False)
+    )
+    for (one,), (other,) in zip(found, expected, strict=True):
+        assert one.ids == other.ids and one.score == pytest.approx(other.score, abs=1e-4)
+
+
+class Counting(Kermit):
+    """Its translation of n ids is 2 … n + 1, and it inserts the middle of what is missing."""
+
+    def call(self, inputs, training=None):
+        canvas = ops.convert_to_tensor(inputs["canvas"])
+        end = ops.sum(ops.cast(ops.convert_to_tensor(inputs["inputs"]) != 0, "int32"), axis=1, keepdims=True) + 2
+        right = ops.where(canvas == 1, end, canvas)
+        left = ops.pad(canvas, ((0, 0), (1, 0)), constant_values=1)[:, :-1]
+        return 9.0 * ops.one_hot(ops.where(right - left > 1, (left + right) // 2, 1), self.target_vocab_size)
+
+
+def test_a_slots_middle_first_takes_the_logarithm_of_the_length_in_passes(eager):
+    model = Counting(100, **SIZES)
+    for n in (1, 2, 7, 8, 64):
+        ids, _, ended, passes = model.search(np.full((1, n), 5, "int32"), np.array([n + 50], "int32"))
+        assert array(ids)[0, 0, : n + 1].tolist() == [*range(2, n + 2), 1] and array(ended).all()
+        assert array(passes) == [math.floor(math.log2(n)) + 2]  # the last one finds that nothing is missing
+
+
+def test_a_full_canvas_ends_the_search(eager):
+    model = Counting(100, **SIZES)
+    sources = np.array([[5] * 7, [5] * 7, [5] * 7, [5] * 7], "int32")
+    ids, scores, ended, passes = map(array, model.search(sources, np.array([8, 7, 3, 0], "int32")))
+    assert ids[:, 0].tolist() == [
+        [2, 3, 4, 5, 6, 7, 8, 1],
+        [2, 3, 4, 5, 6, 7, 1, 0],  # the one on the right has no room
+        [3, 5, 1, 0, 0, 0, 0, 0],
+        [1, 0, 0, 0, 0, 0, 0, 0],
+    ]
+    assert ended[:, 0].tolist() == [True, False, False, False]
+    assert passes.tolist() == [4, 4, 3, 0] and scores[3] == 0
+
+
+def test_ids_are_inserted_before_those_of_the_canvas():
+    found = inserted(np.array([[5, 6, 1, 0], [1, 0, 0, 0]], "int32"), np.array([[0, 9, 7, 0], [4, 0, 0, 0]], "int32"))
+    assert array(found).tolist() == [[5, 9, 6, 7, 1, 0, 0, 0], [4, 1, 0, 0, 0, 0, 0, 0]]
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    "options, name",
+    [
+        ({"beam_size": 8}, "beam_size"),
+        ({"n_best": 2}, "n_best"),
+        ({"sampling": True}, "sampling"),
+        ({"no_repeat_ngram_size": 2}, "no_repeat_ngram_size"),
+        ({"repetition_penalty": 1.2}, "repetition_penalty"),
+        ({"stop": ["."]}, "stop"),
+    ],
+)
+def test_what_the_search_cannot_do_is_refused_in_one_line(model, options, name):
+    with pytest.raises(
+        UserError, match=f"^Kermit: {name} is for models that predict one id after the other"
+    ) as refused:
+        Searcher(model).search(SOURCES, SearchOptions(**options))
+    assert "\n" not in str(refused.value)
+
+
+def test_prefixes_trees_streams_ensembles_and_scores_are_refused(model):
+    searcher, options = Searcher(model), SearchOptions()
+    for what, call in {
+        "prefixes": lambda: searcher.search([[5, 1]], options, prefixes=[[4]]),
+        "a search tree": lambda: searcher.trace([5, 1], options),
+        "output step by step": lambda: next(searcher.stream([5, 1], options)),
+        "an ensemble": lambda: Ensemble([model, model]),
+        "the score of given targets": lambda: token_log_probs(model),
+    }.items():
+        with pytest.raises(UserError, match=f"^Kermit: {what}"):
+            call()
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [("slot_order=left", "one of binary_tree, uniform"), ("slot_temperature=0", "from 0.001 to 1,000")],
+)
+def test_values_without_a_meaning_are_refused(changes, words):
+    with pytest.raises(UserError, match=words):
+        registry.hparams("kermit_tiny").of_model(Kermit).parse(changes)
+
+
+def test_a_problem_without_texts_of_texts_is_refused():
+    class Classes(Problem):
+        features = {"inputs": 2, "targets": 1}  # noqa: RUF012
+
+    batches = tf.data.Dataset.from_tensors({"inputs": [[4, 1]], "targets": [3]})
+    with pytest.raises(UserError, match=r"^Kermit: is for problems whose inputs and targets are texts"):
+        corrupted(Classes(), batches, HParams().of_model(Kermit))
