@@ -75,7 +75,7 @@ test-beam: $(BEAM_VENV)/.installed
 test-peers: $(PEERS_VENV)/.installed
 	$(PEERS_VENV)/bin/pytest tests/peers
 
-# Every benchmark beside its peers, about half an hour on two quiet cores: the newest results, their index, README's tables.
+# Every benchmark beside its peers, about half an hour on two quiet cores: the newest results, their index, README's table.
 # BENCH="decoding training" runs only these; BENCH_FLAGS=--quick tries small sizes. Without the peers the rest is measured.
 BENCH ?=
 BENCH_FLAGS ?=

@@ -1,4 +1,4 @@
-"""Runs benchmarks one after the other, writes their results, the index of all results, and README's tables.
+"""Runs benchmarks one after the other, writes their results, the index of all results, and README's table.
 
 python -m benchmarks                       # those of `make bench`
 python -m benchmarks all                   # these and some that have no peers

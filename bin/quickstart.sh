@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# quickstart.sh OUT STEPS EVERY: what t2t-quickstart becomes. The commands of the README on the embedded phrasebook: data,
+# quickstart.sh OUT STEPS EVERY: what t2t-quickstart becomes. The commands of docs/recipes.md on the embedded phrasebook: data,
 # training with checkpoints EVERY steps, the last five averaged, translations of sentences never seen, BLEU, and a
 # SavedModel that answers. All goes to the folder OUT.
 set -Eeuo pipefail

@@ -1,6 +1,6 @@
 """Folders of results and their pages, and the index of them all, benchmarks/results/README.md.
 
-python -m benchmarks.harness.report    # writes the index and README's tables again from the results' JSON
+python -m benchmarks.harness.report    # writes the index and README's table again from the results' JSON
 """
 
 import os
@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-from benchmarks.harness import plot, readme_tables, record
+from benchmarks.harness import plot, readme_table, record
 from t2t_lite import files
 from t2t_lite.errors import UserError
 
@@ -55,13 +55,13 @@ def new_folder(name, folder=record.RESULTS, date=None):
 
 
 def write_index(folder=record.RESULTS, readme=README):
-    """Writes the index, and README's tables unless `readme` is None."""
+    """Writes the index, and README's table unless `readme` is None."""
     results = read_all(folder)
     files.write_bytes(str(pathlib.Path(folder, "README.md")), index(results).encode())
     if readme is None:
         return
     text = readme.read_text(encoding="utf-8")
-    files.write_bytes(str(readme), readme_tables.with_tables(text, results).encode())
+    files.write_bytes(str(readme), readme_table.with_table(text, results).encode())
 
 
 def page(result):

@@ -1,10 +1,10 @@
-"""Pages, the index and README's tables, as they are made and as they stand in the repository."""
+"""Pages, the index and README's table, as they are made and as they stand in the repository."""
 
 import pathlib
 
 import pytest
 
-from benchmarks.harness import readme_tables, record, report
+from benchmarks.harness import readme_table, record, report
 from t2t_lite.errors import UserError
 from tests.benchmarks.test_record import result
 
@@ -47,34 +47,37 @@ def test_the_index_has_the_newest_of_each_processor_and_lists_the_others(tmp_pat
 
 
 def readme_of(results):
-    scores = "| data | model |\n|---|---|\n| old | 1 |\n"
-    speed = "| speed of t2t_lite relative to a peer, base model | peer |\n|---|\n| old |\n"
-    text = f"# A\n\n{scores}\nText.\n\n{speed}"
-    return readme_tables.with_tables(text + "\nEnd.\n", results)
+    text = "# A\n\n| measured | model | on | result |\n|---|---|---|---|\n| old | 1 | 2 | 3 |\n"
+    return readme_table.with_table(text + "\nEnd.\n", results)
 
 
-def test_readme_s_tables_are_those_of_the_newest_results():
+def test_readme_s_table_has_those_of_the_newest_results():
     speed = record.Result("training", "A", "make", machine={"cpu": "AMD EPYC 7B13", "cores": 2})
     speed.add("base, float32", "tokens_per_second", {"ours": [300], "torch": [200], "marian": [100]})
     slower = record.Result("training", "A", "make", machine={"cpu": "AMD EPYC", "cores": 2})
     slower.add("base, float32", "tokens_per_second", {"ours": [300], "torch": [300]})
+    other = record.Result("training", "A", "make", machine={"cpu": "Intel Xeon", "cores": 2})
+    other.add("base, float32", "tokens_per_second", {"ours": [360], "torch": [300]})
     quality = {"data": "Corpus", "part": "test", "model": "tiny", "time": "1 min", "score": "BLEU 12.3"}
     score = record.Result("corpus", "A", "make", machine={"cpu": "AMD EPYC", "cores": 8}, quality=quality)
     card = {"cpu": "Intel Xeon", "cores": 16, "card": "NVIDIA H100", "driver": "580"}
     gpu = record.Result("gpu", "A", "make", date="2026-01-02", machine=card)
-    gpu.add("train base, 782 x 32 tokens, bfloat16", "tokens_per_second", {"ours": [900], "peer": [600]})
-    every = ("new", speed), ("old", slower), ("corpus_1", score), ("gpu_2026-01-02", gpu)
+    gpu.add("train base, 782 x 32 tokens, bfloat16", "tokens_per_second", {"ours": [900], "peer": [500]})
+    every = ("new", speed), ("old", slower), ("xeon", other), ("corpus_1", score), ("gpu_2026-01-02", gpu)
     found = readme_of([(pathlib.Path(name), one) for name, one in every])
-    assert "| 2 cores AMD EPYC, float32 | [NVIDIA H100](benchmarks/results/gpu_2026-01-02), bfloat16 |" in found
-    assert "| [Corpus](benchmarks/results/corpus_1) test | tiny | 8 CPU cores | 1 min | BLEU 12.3 |\n\nText." in found
-    assert "| [training](benchmarks/results/new) | PyTorch `nn.Transformer` | 1.50 | 1.50 |" in found
-    assert "| Hugging Face Marian | 3.00 |  |" in found
-    assert "old" not in found and found.endswith("\n\nEnd.\n")
+    assert found.startswith("# A\n\n| measured | model | on | result |\n|---|---|---|---|\n| [Corpus]")
+    assert "| [Corpus](benchmarks/results/corpus_1) test | tiny | 8 CPU cores, 1 min | BLEU 12.3 |\n" in found
+    times = "1.50 times as fast (AMD EPYC), 1.20 (Intel Xeon), 1.80 ([NVIDIA H100](benchmarks/results/gpu_2026-01-02))"
+    training = "| speed of [training](benchmarks/results/new), beside"
+    on = "base | 2 CPU cores, float32; a GPU, bfloat16"
+    assert f"{training} PyTorch `nn.Transformer` | {on} | {times} |\n" in found
+    assert f"{training} Hugging Face Marian | base | 2 CPU cores, float32 | 3.00 times as fast (AMD EPYC) |\n" in found
+    assert "old" not in found and "beam 4" not in found and found.endswith("\n\nEnd.\n")
 
 
-def test_a_readme_without_tables_is_refused():
-    with pytest.raises(UserError, match=r"has no table that begins with '\| data'"):
-        readme_tables.with_tables("# A\n", [])
+def test_a_readme_without_the_table_is_refused():
+    with pytest.raises(UserError, match=r"has no table that begins with '\| measured"):
+        readme_table.with_table("# A\n", [])
 
 
 def test_the_repository_s_pages_say_what_its_results_say():
@@ -83,7 +86,7 @@ def test_the_repository_s_pages_say_what_its_results_say():
     assert len(results) > 20
     assert (record.RESULTS / "README.md").read_text(encoding="utf-8") == report.index(results)
     readme = report.README.read_text(encoding="utf-8")
-    assert readme_tables.with_tables(readme, results) == readme
+    assert readme_table.with_table(readme, results) == readme
     for folder in (path for path in record.RESULTS.iterdir() if path.is_dir()):
         assert any(path == folder for path, _ in results), f"{folder}: has no result.json"
         assert (folder / "README.md").exists()

@@ -1,0 +1,86 @@
+"""README's table of results, made from the stored results: scores on public data, then speed beside peers."""
+
+import re
+
+from benchmarks.harness import record
+from t2t_lite.errors import UserError
+
+# The rows of speed: benchmark, case, side, what is measured, beside what.
+SPEED_ROWS = (
+    ("training", "base, float32", "torch", "training", "PyTorch `nn.Transformer`"),
+    ("training", "base, float32", "marian", "training", "Hugging Face Marian"),
+    ("decoding", "base, batch 32", "hf", "beam 4, batch 32", "Hugging Face `generate`"),
+    ("decoding", "base, batch 32", "ct2", "beam 4, batch 32", "CTranslate2, one batch at a time (its default)"),
+    ("decoding", "base, batch 32", "ct2_async", "beam 4, batch 32", "CTranslate2, two batches at a time, as t2t_lite"),
+)
+_HEAD = "| measured | model | on | result |"
+_FIGURES = "tokens_per_second", "sentences_per_second"
+# The same on a card, by the row: case and side of the benchmark "gpu".
+_ON_A_CARD = {
+    SPEED_ROWS[0][:3]: ("gpu", "train base, 782 x 32 tokens, bfloat16", "peer"),
+    SPEED_ROWS[2][:3]: ("gpu", "beam 4 of base, batch 32, bfloat16", "peer"),
+}
+
+
+def with_table(text, results):
+    """Returns README's text with the table made anew; it is found by its heading.
+
+    Args:
+        text: str.
+        results: list of (Path of the folder, Result), the newest of a name first.
+
+    Raises:
+        UserError: the text has no such table.
+    """
+    table = "\n".join([_HEAD, "|---|---|---|---|", *quality_rows(results), *speed_rows(results)]) + "\n"
+    text, count = re.subn(rf"(?m)^{re.escape(_HEAD)}\n(\|.*\n)+", lambda _: table, text, count=1)
+    if not count:
+        raise UserError(f"README.md: has no table that begins with {_HEAD!r}.")
+    return text
+
+
+def quality_rows(results):
+    """Returns a row for the newest result of each name that has a score."""
+    rows, names = [], set()
+    for path, result in results:
+        if result.quality and result.name not in names:
+            names.add(result.name)
+            q = result.quality
+            data = f"[{q['data']}](benchmarks/results/{path.name}) {q['part']}"
+            on = f"{result.machine['cores']} CPU cores, {q['time']}"
+            rows.append(f"| {data} | {q['model']} | {on} | {q['score']} |")
+    return rows
+
+
+def speed_rows(results):
+    """Returns a row for each of `SPEED_ROWS`: how many times as fast as the peer on each hardware that was measured."""
+    newest = {}
+    for path, result in results:
+        for measurement in result.measurements:
+            if measurement["figure"] in _FIGURES:
+                for side, ratio in measurement["ratios"].items():
+                    key = result.name, measurement["case"], side
+                    newest.setdefault(key, {}).setdefault(_hardware(result), (path.name, result, ratio["median"]))
+    rows = []
+    for *key, text, beside in SPEED_ROWS:
+        on_cores, on_card = (newest.get(name, {}) for name in (tuple(key), _ON_A_CARD.get(tuple(key))))
+        if not (by_hardware := [*sorted(on_cores.items()), *sorted(on_card.items())]):
+            continue
+        on = sorted({_kind(result) for _, (_, result, _) in by_hardware})
+        times = ", ".join(f"{ratio:.2f} ({hardware})" for hardware, (_, _, ratio) in by_hardware)
+        times = times.replace(" ", " times as fast ", 1)
+        data = f"speed of [{text}](benchmarks/results/{by_hardware[0][1][0]}), beside {beside}"
+        rows.append(f"| {data} | base | {'; '.join(on)} | {times} |")
+    return rows
+
+
+def _hardware(result):
+    """Returns the name of a processor, or of a card with the result's page."""
+    if card := result.machine.get("card"):
+        return f"[{card}](benchmarks/results/gpu_{result.date})"
+    return record.cpu_name(result)
+
+
+def _kind(result):
+    """Returns what a speed was measured on, and how it computed."""
+    return "a GPU, bfloat16" if result.machine.get("card") else f"{result.machine['cores']} CPU cores, float32"
