@@ -63,9 +63,10 @@ def draw_lines(attention, layer, heads, rows=None):
                         begin, _middle(top, row), end, _middle(top, key), color(head - 1), weight,
                         attention_words.note(head, attention.queries[row], attention.keys[key], weight),
                     )  # fmt: skip
-    for x, anchor, labels in ((begin - _PAD, "right", attention.queries), (end + _PAD, "left", attention.keys)):
-        for at, label in enumerate(labels):
-            drawing.text(x, _middle(top, at), label, anchor=anchor)
+    for at, label in enumerate(attention.queries):
+        drawing.text(begin - _PAD, _middle(top, at), label, anchor="right")
+    for at, label in enumerate(attention.keys):
+        drawing.text(end + _PAD, _middle(top, at), label, halo=rows is not None)  # on the shades
     return drawing
 
 

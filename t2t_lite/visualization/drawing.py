@@ -12,6 +12,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 _MOST_CHARACTERS = 24  # of a label; longer ones are truncated
 _LINE_WIDTH = 2
+_HALO = {"color": "#ffffff", "width": 4, "opacity": 0.8}
 _SIDES = {"left": "start", "middle": "middle", "right": "end"}  # SVG's names, for text from left to right
 _MOST_PIXELS = 40e6  # of a PNG
 _FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
@@ -34,6 +35,7 @@ class Text:
         color: str, #rrggbb.
         angle: float, degrees clockwise.
         bold: bool.
+        halo: bool, a pale edge around the letters, so that they can be read on any color.
     """
 
     x: float
@@ -44,6 +46,7 @@ class Text:
     color: str = pictures.INK
     angle: float = 0
     bold: bool = False
+    halo: bool = False
 
 
 class Drawing:
@@ -108,7 +111,9 @@ class Drawing:
         from matplotlib.collections import LineCollection, PolyCollection
         from matplotlib.colors import to_rgba
         from matplotlib.figure import Figure
+        from matplotlib.patheffects import withStroke
 
+        halo = [withStroke(foreground=_HALO["color"], linewidth=_HALO["width"], alpha=_HALO["opacity"])]
         figure = Figure(figsize=(self.width / 72, self.height / 72))
         FigureCanvasAgg(figure)
         axes = figure.add_axes((0, 0, 1, 1))
@@ -136,6 +141,7 @@ class Drawing:
                 fontweight="bold" if text.bold else "normal",
                 family=family,
                 parse_math=False,
+                path_effects=halo if text.halo else None,
             )
         return figure
 
@@ -188,6 +194,9 @@ def _svg_text(text):
         place |= {"direction": "rtl"}
     place |= {"text-anchor": anchor, "fill": text.color}
     place |= {"font-weight": "bold"} if text.bold else {}
+    if text.halo:  # painted first, below the letters
+        place |= {"stroke": _HALO["color"], "stroke-width": str(_HALO["width"]), "stroke-linejoin": "round"}
+        place |= {"stroke-opacity": str(_HALO["opacity"]), "paint-order": "stroke"}
     return place | ({"transform": f"rotate({_number(text.angle)} {place['x']} {place['y']})"} if text.angle else {})
 
 

@@ -62,6 +62,21 @@ def test_png_shows_what_svg_says():
     np.testing.assert_allclose(picture[150, 130], [1, 1, 1], atol=0.01)
 
 
+def test_a_text_with_a_halo_can_be_read_on_a_dark_color():
+    def pale(halo):
+        """Says how many points of a blue picture have become pale, and whether the SVG paints an edge first."""
+        drawing = Drawing(60, 20)
+        drawing.rectangle(0, 0, 60, 20, "#0000ff")
+        drawing.text(5, 10, "sehen", halo=halo)
+        (text,) = read_svg(drawing)[2]
+        picture = matplotlib.image.imread(io.BytesIO(drawing.content("png")))[..., :3]
+        return (picture.min(-1) > 0.7).sum(), text.get("paint-order")
+
+    assert pale(False) == (0, None)
+    points, order = pale(True)
+    assert points > 300 and order == "stroke"  # of 4,800
+
+
 @pytest.mark.slow
 def test_a_huge_png_has_fewer_dots(tmp_path):
     width, height = struct.unpack(">II", Drawing(20_000, 4000).content("png")[16:24])  # of the header
