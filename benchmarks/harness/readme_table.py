@@ -14,6 +14,7 @@ SPEED_ROWS = (
     ("decoding", "base, batch 32", "ct2_async", "beam 4, batch 32", "CTranslate2, two batches at a time, as t2t_lite"),
 )
 _HEAD = "| measured | model | on | result |"
+_SIGNATURE = re.compile(r" `(nrefs:[^`]*)`")
 _FIGURES = "tokens_per_second", "sentences_per_second"
 # The same on a card, by the row: case and side of the benchmark "gpu".
 _ON_A_CARD = {
@@ -30,12 +31,16 @@ def with_table(text, results):
         results: list of (Path of the folder, Result), the newest of a name first.
 
     Raises:
-        UserError: the text has no such table.
+        UserError: the text has no such table, or not the signature of a score.
     """
     table = "\n".join([_HEAD, "|---|---|---|---|", *quality_rows(results), *speed_rows(results)]) + "\n"
     text, count = re.subn(rf"(?m)^{re.escape(_HEAD)}\n(\|.*\n)+", lambda _: table, text, count=1)
     if not count:
         raise UserError(f"README.md: has no table that begins with {_HEAD!r}.")
+    scores = " ".join(result.quality["score"] for _, result in results if result.quality)
+    for signature in {found.replace("\\|", "|") for found in _SIGNATURE.findall(scores)}:
+        if signature not in text:
+            raise UserError(f"README.md: does not show the signature of a score, {signature}.")
     return text
 
 
@@ -48,7 +53,8 @@ def quality_rows(results):
             q = result.quality
             data = f"[{q['data']}](benchmarks/results/{path.name}) {q['part']}"
             on = f"{result.machine['cores']} CPU cores, {q['time']}"
-            rows.append(f"| {data} | {q['model']} | {on} | {q['score']} |")
+            score = _SIGNATURE.sub("", q["score"]).replace(", same signature", "")  # too long for a cell
+            rows.append(f"| {data} | {q['model']} | {on} | {score} |")
     return rows
 
 

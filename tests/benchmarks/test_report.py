@@ -48,7 +48,7 @@ def test_the_index_has_the_newest_of_each_processor_and_lists_the_others(tmp_pat
 
 def readme_of(results):
     text = "# A\n\n| measured | model | on | result |\n|---|---|---|---|\n| old | 1 | 2 | 3 |\n"
-    return readme_table.with_table(text + "\nEnd.\n", results)
+    return readme_table.with_table(text + "\nBLEU has `nrefs:1|version:2`. End.\n", results)
 
 
 def test_readme_s_table_has_those_of_the_newest_results():
@@ -58,7 +58,8 @@ def test_readme_s_table_has_those_of_the_newest_results():
     slower.add("base, float32", "tokens_per_second", {"ours": [300], "torch": [300]})
     other = record.Result("training", "A", "make", machine={"cpu": "Intel Xeon", "cores": 2})
     other.add("base, float32", "tokens_per_second", {"ours": [360], "torch": [300]})
-    quality = {"data": "Corpus", "part": "test", "model": "tiny", "time": "1 min", "score": "BLEU 12.3"}
+    quality = {"data": "Corpus", "part": "test", "model": "tiny", "time": "1 min"}
+    quality["score"] = r"BLEU 12.3 `nrefs:1\|version:2`; chrF2 4"
     score = record.Result("corpus", "A", "make", machine={"cpu": "AMD EPYC", "cores": 8}, quality=quality)
     card = {"cpu": "Intel Xeon", "cores": 16, "card": "NVIDIA H100", "driver": "580"}
     gpu = record.Result("gpu", "A", "make", date="2026-01-02", machine=card)
@@ -66,18 +67,25 @@ def test_readme_s_table_has_those_of_the_newest_results():
     every = ("new", speed), ("old", slower), ("xeon", other), ("corpus_1", score), ("gpu_2026-01-02", gpu)
     found = readme_of([(pathlib.Path(name), one) for name, one in every])
     assert found.startswith("# A\n\n| measured | model | on | result |\n|---|---|---|---|\n| [Corpus]")
-    assert "| [Corpus](benchmarks/results/corpus_1) test | tiny | 8 CPU cores, 1 min | BLEU 12.3 |\n" in found
+    assert "| [Corpus](benchmarks/results/corpus_1) test | tiny | 8 CPU cores, 1 min | BLEU 12.3; chrF2 4 |\n" in found
     times = "1.50 times as fast (AMD EPYC), 1.20 (Intel Xeon), 1.80 ([NVIDIA H100](benchmarks/results/gpu_2026-01-02))"
     training = "| speed of [training](benchmarks/results/new), beside"
     on = "base | 2 CPU cores, float32; a GPU, bfloat16"
     assert f"{training} PyTorch `nn.Transformer` | {on} | {times} |\n" in found
     assert f"{training} Hugging Face Marian | base | 2 CPU cores, float32 | 3.00 times as fast (AMD EPYC) |\n" in found
-    assert "old" not in found and "beam 4" not in found and found.endswith("\n\nEnd.\n")
+    assert "old" not in found and "beam 4" not in found and found.endswith(" End.\n")
 
 
 def test_a_readme_without_the_table_is_refused():
     with pytest.raises(UserError, match=r"has no table that begins with '\| measured"):
         readme_table.with_table("# A\n", [])
+
+
+def test_a_readme_without_a_score_s_signature_is_refused():
+    quality = {"data": "A", "part": "B", "model": "C", "time": "1 min", "score": r"BLEU 1 `nrefs:1\|version:3`"}
+    score = record.Result("corpus", "A", "make", machine={"cpu": "AMD EPYC", "cores": 8}, quality=quality)
+    with pytest.raises(UserError, match=r"signature of a score, nrefs:1\|version:3"):
+        readme_of([(pathlib.Path("new"), score)])
 
 
 def test_the_repository_s_pages_say_what_its_results_say():
