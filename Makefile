@@ -63,7 +63,7 @@ test-backends: $(BACKENDS_VENV)/.installed
 	for backend in jax torch; do \
 		KERAS_BACKEND=$$backend $(BACKENDS_VENV)/bin/pytest tests/layers tests/models/test_transformer.py \
 		tests/models/test_transformer_lm.py tests/models/test_transformer_encoder.py tests/baselines/test_lstm_lm.py \
-		tests/baselines/test_properties.py tests/baselines/test_equations.py \
+		tests/baselines/test_properties.py tests/baselines/test_equations.py tests/models/test_every_model.py \
 		tests/models/test_keras_model.py tests/models/test_keras_model_files.py tests/training/test_keras_losses.py tests/backends \
 		|| exit; done
 

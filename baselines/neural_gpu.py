@@ -18,7 +18,10 @@ END_LOGIT = 10.0  # past the tape; a target there costs about 10 nats, whatever 
 
 
 class ConvolutionalGRU(Layer):
-    """u ⊙ s + (1 - u) ⊙ tanh(U * (r ⊙ s) + b), with gates u and r that saturate (section 2; Kaiser and Bengio 2016)."""
+    """u ⊙ s + (1 - u) ⊙ tanh(U * (r ⊙ s) + b), with gates u and r that saturate (section 2; Kaiser and Bengio 2016).
+
+    All three convolutions may read a second sequence beside s, too: then W * p is added to each.
+    """
 
     def __init__(self, size: int, kernel_size: int, **kwargs):
         super().__init__(**kwargs)
@@ -28,14 +31,18 @@ class ConvolutionalGRU(Layer):
         self.candidate = Convolution(size, kernel_size, name="candidate", **own)
 
     def build(self, input_shape):
-        """Creates the weights for [B, T, size]."""
+        """Creates the weights for [B, T, size of s and of what is beside it]."""
         for layer in (self.reset, self.gate, self.candidate):
             layer.build(input_shape)
 
-    def call(self, inputs, mask=None):
-        """[B, T, size] -> the same."""
-        reset, gate = (_saturating_sigmoid(layer(inputs, mask=mask)) for layer in (self.reset, self.gate))
-        return gate * inputs + (1 - gate) * ops.tanh(self.candidate(reset * inputs, mask=mask))
+    def call(self, inputs, beside=None, mask=None):
+        """[B, T, size] and, beside it, [B, T, any] -> [B, T, size]."""
+
+        def read(x):
+            return x if beside is None else ops.concatenate([x, beside], axis=-1)
+
+        reset, gate = (_saturating_sigmoid(layer(read(inputs), mask=mask)) for layer in (self.reset, self.gate))
+        return gate * inputs + (1 - gate) * ops.tanh(self.candidate(read(reset * inputs), mask=mask))
 
 
 def _saturating_sigmoid(x):
@@ -118,7 +125,7 @@ class NeuralGPU(EncoderDecoder):
 
     def decode(self, x, memory, training=None):
         """The targets' embeddings [B, T, hidden], which are not read -> the tape at their positions."""
-        return _tape_at(memory, ops.arange(ops.shape(x)[1], dtype="int32"))
+        return tape_at(memory, ops.arange(ops.shape(x)[1], dtype="int32"))
 
     def first_state(self, memory):
         """Returns nothing: a step reads the tape alone."""
@@ -126,7 +133,7 @@ class NeuralGPU(EncoderDecoder):
 
     def step(self, x, state, memory, position):
         """[B, K, hidden], which is not read -> (the tape at the position [B, K, hidden], nothing)."""
-        found = _tape_at(memory, ops.reshape(ops.cast(position, "int32"), (1,)))
+        found = tape_at(memory, ops.reshape(ops.cast(position, "int32"), (1,)))
         return ops.broadcast_to(found, ops.shape(x)), state
 
     def logits(self, hidden, matrix=None):
@@ -136,7 +143,7 @@ class NeuralGPU(EncoderDecoder):
         return ops.where(is_end, end, super().logits(hidden, matrix))
 
 
-def _tape_at(memory, at):
+def tape_at(memory, at):
     """Returns the tape at the positions int32 [n]: [B, n, hidden], zeros past its end."""
     tape = memory["hidden"]
     width = ops.shape(tape)[1]

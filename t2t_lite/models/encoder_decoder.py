@@ -24,7 +24,7 @@ class EncoderDecoder(SequenceModel):
         step(x, state, memory, position)         [B, K, hidden], of K beams, and their state [B, K, …] -> ([B, K,
                                                  hidden], the next state): what `decode` computes at a position
 
-    `baselines/` has four of them. Their hyperparameters become arguments of the constructor, all of which are in
+    `baselines/` has five of them. Their hyperparameters become arguments of the constructor, all of which are in
     `config`: see `from_hparams`.
 
     Args:

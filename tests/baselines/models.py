@@ -1,34 +1,18 @@
 """The encoder-decoders among the baselines, small, and what their tests share."""
 
-import keras
 import numpy as np
 
-from baselines.bytenet import ByteNet
-from baselines.conv_seq2seq import ConvSeq2Seq
-from baselines.lstm_seq2seq_attention import LSTMSeq2SeqAttention
-from baselines.neural_gpu import NeuralGPU
+from t2t_lite import registry
+from t2t_lite.models.encoder_decoder import EncoderDecoder
 from tests.layers.equations import array
+from tests.models.every_model import ROWS, VOCAB
 
-VOCAB = 20
-MODELS = {
-    "additive": (LSTMSeq2SeqAttention, {"num_layers": 3}),
-    "multiplicative": (LSTMSeq2SeqAttention, {"mechanism": "luong"}),
-    "conv_seq2seq": (ConvSeq2Seq, {"num_encoder_layers": 2, "num_decoder_layers": 2, "max_position": 64}),
-    "bytenet": (ByteNet, {"num_layers": 2, "num_blocks": 1}),
-    "neural_gpu": (NeuralGPU, {"num_layers": 2}),
-}
+MODELS = [name for name, row in ROWS.items() if issubclass(registry.model(row.name), EncoderDecoder)]
 
 
 def make(name, **options):
     """Returns a small model with weights drawn from a wide distribution, biases and gains included."""
-    kind, own = MODELS[name]
-    keras.utils.set_random_seed(3)
-    model = kind(**{"vocab_size": VOCAB, "hidden_size": 16, **own, **options})
-    model.build()
-    draw = np.random.default_rng(2)
-    for weight in model.weights:
-        weight.assign(array(weight) + draw.normal(0, 0.2, weight.shape))
-    return model
+    return ROWS[name].make(**options)
 
 
 def example(seed=1, target_vocab=VOCAB):

@@ -42,7 +42,7 @@ def shifted(x):
     return np.concatenate([np.zeros_like(x[:1]), x[:-1]])
 
 
-@pytest.mark.parametrize("name", ["additive", "multiplicative"])
+@pytest.mark.parametrize("name", ["lstm_seq2seq_attention", "lstm_seq2seq_attention_luong"])
 def test_lstms_and_both_kinds_of_attention(name):
     model = make(name)
     x = embedded(model, INPUTS[0], 4.0)  # √16
@@ -58,7 +58,7 @@ def test_lstms_and_both_kinds_of_attention(name):
 
     x = shifted(embedded(model, TARGETS[0], 4.0))
     queries, *_ = lstm(model.decoder[0], x, *states[0])
-    if name == "additive":
+    if name == "lstm_seq2seq_attention":
         query, score = model.attention.query, array(model.attention.score.kernel)[:, 0]
         scores = [[score @ np.tanh(dense(query, q) + key) for key in keys] for q in queries]
     else:
@@ -151,6 +151,26 @@ def test_the_neural_gpu_is_tensor2tensors(training):
     with dropout_seed(5):
         logits = array(model({"inputs": INPUTS, "targets": TARGETS}, training=training))
     np.testing.assert_allclose(logits[0], expected, atol=1e-4)
+
+
+def test_the_extended_neural_gpu_reads_its_outputs():
+    """Figure 5: a second tape has the targets known so far; the first one grows with the outputs, if need be."""
+    model, targets = make("extended_neural_gpu"), np.random.default_rng(7).integers(3, 20, (1, 9)).astype("int32")
+    tape = array(model.encode(INPUTS)["hidden"])[0]  # of 7 positions
+    known, expected = np.zeros_like(tape), []
+    for t, e in enumerate(embedded(model, targets[0], 4.0)):
+        more = max(t + 1 - len(tape), 0)
+        tape, known = (np.pad(each, ((0, more), (0, 0))) for each in (tape, known))
+        for unit in model.outputs_of_steps.cell.units:
+
+            def read(layer, x, known=known):
+                return convolved(layer, np.concatenate([x, known], axis=-1), before=1)
+
+            reset, gate = (np.clip(1.2 * sigmoid(read(layer, tape)) - 0.1, 0, 1) for layer in (unit.reset, unit.gate))
+            tape = gate * tape + (1 - gate) * np.tanh(read(unit.candidate, reset * tape))
+        expected.append(tape[t] @ array(model.softmax.embeddings).T)
+        known[t] = e
+    np.testing.assert_allclose(logits_of(model, INPUTS, targets)[0], expected, atol=1e-4)
 
 
 def test_past_the_tape_the_neural_gpu_predicts_the_end():

@@ -157,19 +157,6 @@ def test_the_mix_is_elmos():
         np.testing.assert_array_equal(array(LayerMix()([states[0]])), states[0])
 
 
-@pytest.mark.parametrize("beams", [1, 3])
-def test_a_step_of_decoding_is_the_next_position_of_a_full_pass(model, beams):
-    prompts = np.array([[4, 5, 6], [8, 0, 0], [0, 0, 0]], "int32")
-    ids = np.array([[7, 9, 1, 2], [5, 5, 3, 4], [10, 2, 6, 8]], "int32")  # the same in each beam of a row
-    expected = array(model({"inputs": prompts, "targets": ids})["targets"])
-    cache = model.init_cache(model.encode(prompts), 4, beams)
-    for position in range(4):
-        given = np.repeat(ids[:, position - 1] if position else [3, 3, 3], beams)  # at 0 they are not read
-        logits, cache = model.decode_step(given.astype("int32"), position, cache)
-        of_beams = array(logits).reshape(3, beams, VOCAB)
-        np.testing.assert_allclose(of_beams, np.repeat(expected[:, position, None], beams, 1), atol=1e-5)
-
-
 @pytest.mark.parametrize(
     "changes, words",
     [

@@ -24,6 +24,7 @@ KINDS = {
     "conv_seq2seq": ("conv_seq2seq_tiny", ",num_encoder_layers=2,num_decoder_layers=2"),
     "bytenet": ("bytenet_tiny", ",num_block_repeat=1"),
     "kermit": ("kermit_tiny", ",filter_size=64,num_heads=2"),
+    "extended_neural_gpu": ("extended_neural_gpu_tiny", ""),
     "neural_gpu": ("neural_gpu_tiny", ""),
 }
 RATE = ",learning_rate_schedule=constant,learning_rate_constant=%g"

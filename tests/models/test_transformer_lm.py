@@ -1,4 +1,4 @@
-"""The language model: what it reads and in which order, the prompt and its steps, saving, sizes of published models."""
+"""The language model: what it reads and in which order, long prompts, sizes of published models."""
 
 import math
 
@@ -70,35 +70,9 @@ def test_inputs_and_targets_are_read_as_one_row_without_a_gap(model):
         np.testing.assert_allclose(batch[i, : len(target)], row, atol=1e-4)
 
 
-@pytest.mark.few("gpt2", "relative", "rotary", "own", "conditional")
-def test_prefill_and_steps_are_one_pass(model):
-    inputs, targets = padded(PROMPTS), padded(TARGETS)
-    expected = logits_of(model, targets, inputs)
-    cache = model.init_cache(model.encode(inputs), targets.shape[1])
-    ids = ops.zeros(len(PROMPTS), "int32")
-    for position in range(targets.shape[1]):
-        logits, cache = model.decode_step(ids, position, cache)
-        real = targets[:, position] != 0
-        np.testing.assert_allclose(ops.convert_to_numpy(logits)[real], expected[real, position], atol=1e-4)
-        ids = ops.convert_to_tensor(targets[:, position])
-
-
 def searcher_of(model, **options):
     searching = pytest.importorskip("t2t_lite.decoding.search.searcher", reason="it needs TensorFlow")
     return searching.Searcher(model, **options)
-
-
-@pytest.mark.few("gpt2-False", "rotary-False")
-@pytest.mark.slow
-@pytest.mark.parametrize("compile", [False, True])
-def test_a_search_finds_for_a_prompt_alone_what_it_finds_in_a_batch(model, compile):
-    searcher = searcher_of(model, longest_output=lambda length, options: options.extra_length)
-    options = SearchOptions(beam_size=3, extra_length=6, compile=compile)
-    batch = searcher.search(PROMPTS, options)
-    for prompt, [expected, *_] in zip(PROMPTS, batch, strict=True):
-        [[alone, *_]] = searcher.search([prompt], options)
-        assert alone.ids == expected.ids
-        assert alone.score == pytest.approx(expected.score, abs=1e-4)
 
 
 @pytest.mark.few("beam-False")
@@ -171,14 +145,6 @@ def test_attention_weights_are_of_targets_or_of_the_whole_row(model):
     whole = model.attention_weights({"targets": padded(TARGETS), "inputs": padded(PROMPTS)})
     read = 9 + 5 - (model.config["begin"] == "end")
     assert [tuple(layer.shape) for layer in whole["decoder"]] == [(4, 2, read, read)] * model.config["num_layers"]
-
-
-@pytest.mark.few("gpt2", "untied")
-def test_it_is_saved_as_a_keras_file(model, tmp_path):
-    model.save(tmp_path / "model.keras")
-    again = keras.saving.load_model(tmp_path / "model.keras")
-    assert again.get_config() == model.get_config()
-    np.testing.assert_array_equal(logits_of(again, padded(TARGETS)), logits_of(model, padded(TARGETS)))
 
 
 @pytest.mark.parametrize(

@@ -106,15 +106,6 @@ def test_an_evaluation_may_have_a_longer_memory():
     assert made(memory_length=4).initial_state(2)["visible"].shape == (2, 4)
 
 
-def test_a_cached_step_gives_the_logits_of_the_full_pass():
-    model = made()
-    full = array(model({"inputs": IDS[:, :5], "targets": IDS[:, 5:9]}))
-    cache = model.init_cache(model.encode(ops.convert_to_tensor(IDS[:, :5], "int32")), 4, 1)
-    for at in range(4):
-        logits, cache = model.decode_step(ops.convert_to_tensor(IDS[:, 4 + at], "int32"), at, cache)
-        np.testing.assert_allclose(array(logits), full[:, at], atol=1e-5)
-
-
 def test_absolute_positions_and_no_memory_are_refused():
     with pytest.raises(ValueError, match="`position` must be none or rotary"):
         made(position="sinusoidal")

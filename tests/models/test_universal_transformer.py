@@ -1,9 +1,7 @@
-"""The Universal Transformer: padding, causality, the cached step, saving, and what its settings refuse."""
+"""The Universal Transformer: shared layers, the costs of halting, its sets, and what its settings refuse."""
 
-import keras
 import numpy as np
 import pytest
-from keras import ops
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
@@ -16,15 +14,6 @@ SMALL = {
     "vocab_size": VOCAB, "hidden_size": 16, "filter_size": 24, "num_heads": 2, "norm": "pre", "num_rec_steps": 3,
     "act_max_steps": 4,
 }  # fmt: skip
-KINDS = {
-    "basic": {},
-    "act": {"recurrence_type": "act"},
-    "accumulated": {"recurrence_type": "act", "act_type": "accumulated", "num_inrecurrence_layers": 2},
-    "global": {"recurrence_type": "act", "act_type": "global", "norm": "post"},
-    "step": {"recurrence_type": "act", "position_start_index": "step", "step_timing_signal_type": "sinusoid"},
-}
-# Of properties that hardly depend on the kind, make test tries these, make test-all every one.
-few = pytest.mark.few("act", "step")
 
 
 @pytest.fixture
@@ -36,17 +25,6 @@ def example(rng):
     inputs, targets = (rng.integers(3, VOCAB, (3, length)).astype("int32") for length in (7, 6))
     inputs[1, 4:] = 0
     return inputs, targets
-
-
-@pytest.fixture(scope="module", params=KINDS.values(), ids=KINDS)
-def model(request):
-    keras.utils.set_random_seed(3)
-    model = UniversalTransformer(**{**SMALL, **request.param})
-    model.build()
-    for stack in model.stacks().values():
-        if stack.halting is not None:  # so that positions halt in different steps
-            stack.halting.gate.set_weights([0.3 * array(stack.halting.gate.kernel), np.zeros(1)])
-    return model
 
 
 def logits_of(model, inputs, targets):
@@ -68,24 +46,6 @@ def test_without_signals_and_halting_it_is_a_transformer_whose_layers_are_one(rn
     np.testing.assert_array_equal(
         logits_of(universal, *example(rng)), logits_of(plain, *example(np.random.default_rng(1)))
     )
-
-
-def test_later_targets_change_no_earlier_logit(model, rng):
-    inputs, targets = example(rng)
-    changed = targets.copy()
-    changed[:, 3:] = 4
-    before, after = logits_of(model, inputs, targets), logits_of(model, inputs, changed)
-    np.testing.assert_array_equal(before[:, :4], after[:, :4])
-    assert np.abs(before[:, 4:] - after[:, 4:]).max() > 1e-4
-
-
-def test_padding_of_any_width_changes_nothing(model, rng):
-    inputs, targets = example(rng)
-    expected = logits_of(model, inputs, targets)
-    padded = logits_of(model, np.pad(inputs, ((0, 0), (0, 5))), np.pad(targets, ((0, 0), (0, 4))))
-    np.testing.assert_allclose(padded[:, :6], expected, atol=1e-6)
-    alone = logits_of(model, inputs[1:2, :4], targets[1:2])
-    np.testing.assert_allclose(alone, expected[1:2], atol=3e-6)
 
 
 def test_costs_are_those_of_tensor2tensor_at_what_is_not_padding(rng):
@@ -111,33 +71,6 @@ def test_costs_are_those_of_tensor2tensor_at_what_is_not_padding(rng):
         assert (remainder > -1e-6).all() and (remainder < 1 + 1e-6).all()
     assert not UniversalTransformer(**SMALL, recurrence_type="act", act_loss_weight=0.0).has_costs
     assert not UniversalTransformer(**SMALL).has_costs
-
-
-@few
-def test_beams_of_different_pasts_are_the_full_pass(model, rng):
-    """Two histories change places between the beams at every position, as a search does by reordering."""
-    inputs, targets = example(rng)
-    histories = [targets, example(rng)[1]]
-    full = [logits_of(model, inputs, history) for history in histories]
-    cache = model.init_cache(model.encode(inputs), 9, 2)
-    ids, swap = np.zeros(6, "int32"), ops.convert_to_tensor([1, 0], "int32")
-    for i in range(6):
-        logits, cache = model.decode_step(ops.convert_to_tensor(ids), ops.convert_to_tensor(i, "int32"), cache)
-        logits = array(logits).reshape(3, 2, -1)
-        for beam in range(2):
-            np.testing.assert_allclose(logits[:, beam], full[beam][:, i], atol=1e-5)
-        cache["beams"] = {"ancestry": ops.take(cache["beams"]["ancestry"], swap, axis=1)}
-        histories, full = histories[::-1], full[::-1]
-        ids = np.stack([history[:, i] for history in histories], axis=1).reshape(-1)
-
-
-@few
-def test_it_is_saved_and_loaded(model, rng, tmp_path):
-    model.save(tmp_path / "m.keras")
-    loaded = keras.saving.load_model(tmp_path / "m.keras")
-    assert type(loaded) is UniversalTransformer and loaded.config == model.config
-    inputs, targets = example(rng)
-    np.testing.assert_array_equal(logits_of(loaded, inputs, targets), logits_of(model, inputs, targets))
 
 
 # tensor2tensor's values: steps, at most so many with act, and sizes.

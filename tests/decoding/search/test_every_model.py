@@ -1,0 +1,86 @@
+"""Searches with every model that predicts texts: by full passes, of a source alone, compiled, in an ensemble."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.decoding.search.adapters import Ensemble, FullPass
+from t2t_lite.decoding.search.searcher import Searcher
+from t2t_lite.search_options import SearchOptions
+from tests.models.every_model import DECODED, ROWS
+
+SOURCES = [[5, 9, 15, 1], [7, 12, 18, 3, 15, 1], [6]]
+OPTIONS = {"extra_length": 2, "beam_size": 3, "n_best": 3, "alpha": 4.0, "compile": False}
+
+
+class Talkative:
+    """A model whose outputs are of some length: the end has a small probability."""
+
+    def __init__(self, model):
+        self.model = model
+        for name in ("max_length", "joins_inputs"):
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+        self.encode, self.init_cache = model.encode, model.init_cache
+
+    def decode_step(self, ids, position, cache):
+        logits, cache = self.model.decode_step(ids, position, cache)
+        return logits - 6 * tf.one_hot(1, logits.shape[-1]), cache
+
+
+def searched(model, sources=SOURCES, **options):
+    return Searcher(Talkative(model)).search(sources, SearchOptions(**{**OPTIONS, **options}))
+
+
+def assert_same_results(found, expected):
+    assert any(len(result.ids) > 2 for results in expected for result in results)
+    for one, other in zip(found, expected, strict=True):
+        assert [r.ids for r in one] == [r.ids for r in other]
+        assert [r.score for r in one] == pytest.approx([r.score for r in other], abs=1e-4)
+
+
+@pytest.fixture(scope="module", params=DECODED)
+def row(request):
+    return ROWS[request.param]
+
+
+@pytest.fixture(scope="module")
+def model(row):
+    return row.make()
+
+
+@pytest.mark.few("transformer_lm", "conv_seq2seq")
+@pytest.mark.slow
+def test_a_beam_is_that_of_full_passes_and_of_its_source_alone(model, eager):
+    expected = searched(FullPass(model))
+    assert_same_results(searched(model), expected)
+    assert_same_results(searched(model, SOURCES[:1]), expected[:1])
+
+
+@pytest.mark.long
+def test_a_compiled_search_finds_the_same(model):
+    found, expected = (searched(model, extra_length=20, compile=each) for each in (True, False))
+    assert_same_results(found, expected)
+
+
+@pytest.mark.few("transformer_moe")
+@pytest.mark.slow
+def test_an_ensemble_of_a_model_and_itself_is_that_model(model, row, eager):
+    """Whatever else the models return: the costs of halting and of experts among it."""
+    assert_same_results(searched(Ensemble([model, model])), searched(model))
+    batch = row.batch()
+    log_probs = tf.nn.log_softmax(Ensemble([model])(batch))
+    np.testing.assert_allclose(Ensemble([model, model])(batch), log_probs, atol=1e-5)
+
+
+@pytest.mark.long
+def test_an_ensemble_of_two_models_has_the_mean_of_their_probabilities(row, model, eager):
+    other = row.make()
+    for weight in other.trainable_weights:
+        weight.assign(weight + 0.1 * tf.random.stateless_normal(weight.shape, [1, 2]))
+    ensemble, batch = Ensemble([model, other]), row.batch()
+    probabilities = [tf.exp(Ensemble([each])(batch)).numpy() for each in (model, other)]
+    expected = np.mean(probabilities, axis=0)
+    assert np.abs(probabilities[0] - expected).max() > 1e-3
+    np.testing.assert_allclose(tf.exp(ensemble(batch)), expected, atol=1e-5)
+    assert_same_results(searched(ensemble), searched(FullPass(ensemble)))

@@ -1,0 +1,164 @@
+"""What every registered model promises: padding, causality, cached steps, gradients, masks, files, settings."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from t2t_lite import registry
+from t2t_lite.config import HParams
+from t2t_lite.layers import Dropout, dropout_seed
+from t2t_lite.models.arguments import model_hparams
+from tests.layers.backend import BACKEND, check_gradients
+from tests.layers.equations import array
+from tests.models.every_model import CORE, ROWS, VOCAB, logits_of
+
+core = pytest.mark.few(*CORE)
+
+
+@pytest.fixture(scope="module", params=ROWS)
+def name(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def row(name):
+    return ROWS[name]
+
+
+@pytest.fixture(scope="module")
+def model(row):
+    return row.make()
+
+
+@pytest.fixture
+def rounding(row):
+    """The share of the largest value by which results may be apart."""
+    return row.rounding if BACKEND == "tensorflow" else max(row.rounding, 1e-6)
+
+
+def assert_close(found, expected, tolerance):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+
+
+def test_every_registered_model_is_in_the_table():
+    every = [name for name in registry.list_models() if registry.model(name).__module__.split(".")[0] != "tests"]
+    assert {*CORE} == {*every} == {row.name for row in ROWS.values()}
+
+
+@core
+def test_neither_padding_nor_neighbours_change_anything(model, row, rounding):
+    batch = row.batch()
+    expected = row.results(model, batch)
+    wide = row.results(model, row.widened(batch))
+    alone = [row.results(model, row.alone(batch, i))[0] for i in range(3)]
+    for found in (wide, alone):
+        for ours, theirs in zip(found, expected, strict=True):
+            for one, other in zip(ours, theirs, strict=True):
+                assert_close(one, other, rounding)
+
+
+@core
+def test_later_targets_change_no_earlier_logit(model, row, rounding):
+    if not row.is_decoded:
+        pytest.skip("it predicts no text")
+    batch = row.batch()
+    changed = {**batch, "targets": batch["targets"].copy()}
+    changed["targets"][:, 3:] = 2
+    before, after = logits_of(model, batch), logits_of(model, changed)
+    assert_close(before[:, :4], after[:, :4], 1e-6 if row.name == "transformer_moe" else 0)  # 3 sees targets before 3
+    if row.reads_targets:
+        assert (np.abs(before[:, 4:] - after[:, 4:]).max(axis=(1, 2)) > 1e-4).all()
+
+
+@core
+def test_all_inputs_are_read(model, row, rounding):
+    batch = row.batch()
+    before = row.results(model, batch)
+    for at in (0, 6):
+        changed = {**batch, "inputs": batch["inputs"].copy()}
+        changed["inputs"][0, at] = 11
+        after = row.results(model, changed)
+        assert np.abs(after[0][0] - before[0][0]).max() > 1e-5
+        for ours, theirs in zip(after[1:], before[1:], strict=True):
+            assert_close(ours[0], theirs[0], rounding)
+
+
+@core
+def test_cached_steps_of_beams_that_change_places_are_those_of_a_full_pass(model, row):
+    """Two histories change places between the beams at every position, as a search does by reordering."""
+    if not row.is_decoded:
+        pytest.skip("it predicts no text")
+    inputs = row.batch()["inputs"]
+    histories = np.random.default_rng(4).integers(3, VOCAB, (2, 3, 6)).astype("int32")
+    full = [logits_of(model, {"inputs": inputs, "targets": history}) for history in histories]
+    cache = model.init_cache(model.encode(inputs), 9, 2)
+    ids, swap = np.full(6, 7, "int32"), ops.convert_to_tensor([1, 0], "int32")  # at 0 they are not read
+    for i in range(6):
+        logits, cache = model.decode_step(ops.convert_to_tensor(ids), ops.convert_to_tensor(i, "int32"), cache)
+        logits = array(logits).reshape(3, 2, -1)
+        for beam in range(2):
+            assert_close(logits[:, beam], full[beam][:, i], max(row.rounding * 5, 1e-6))
+        cache["beams"] = keras.tree.map_structure(lambda x: ops.take(x, swap, axis=1), cache["beams"])
+        histories, full = histories[::-1], full[::-1]
+        ids = np.stack([history[:, i] for history in histories], axis=1).reshape(-1)
+
+
+@core
+def test_gradient_reaches_every_weight(model, row):
+    """From logits and costs."""
+    if row.name == "xlnet" and row.reads != "masked_lm":
+        pytest.skip("the vector of what is to be predicted is not read")
+
+    def outputs():
+        leaves = keras.tree.flatten(model(row.batch(), training=True))
+        return ops.concatenate([ops.reshape(leaf, (-1,)) for leaf in leaves if "float" in str(leaf.dtype)])
+
+    check_gradients(outputs, model.trainable_weights)
+
+
+@core
+def test_dropout_follows_the_batch_alone_and_no_two_layers_share_a_mask(model, row):
+    def trained(batch):
+        with dropout_seed(batch, 1):
+            return array(keras.tree.flatten(model(row.batch(), training=True))[-1])
+
+    first = trained(0)
+    np.testing.assert_array_equal(trained(0), first)
+    assert np.abs(trained(1) - first).max() > 1e-3
+    dropouts = [layer for layer in model._flatten_layers() if isinstance(layer, Dropout) and layer.rate > 0]
+    indices = [layer.seed_generator.index for layer in dropouts]
+    assert len(indices) == len({*indices}) >= 1
+
+
+@core
+def test_a_file_opens_and_gives_the_same(model, row, tmp_path):
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert type(loaded) is type(model) and loaded.get_config() == model.get_config()
+    for ours, theirs in zip(row.results(loaded, row.batch()), row.results(model, row.batch()), strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@core
+def test_hyperparameters_make_the_model_again(model):
+    hparams = model_hparams(model, HParams())
+    again = type(model).from_hparams(hparams, VOCAB, model.config["target_vocab_size"])
+    again.build()
+    assert again.config == model.config
+    assert [w.shape for w in again.weights] == [w.shape for w in model.weights]
+
+
+@core
+def test_mixed_precision_gives_float32_logits(row):
+    model = row.make(dtype="mixed_bfloat16")
+    outputs = keras.tree.flatten(model(row.batch(), training=True))
+    assert {keras.backend.standardize_dtype(each.dtype) for each in outputs} <= {"float32", "int32", "bool"}
+    assert {w.dtype for w in model.trainable_weights} == {"float32"}
+    if row.is_decoded:
+        cache = model.init_cache(model.encode(row.batch()["inputs"]), 4, 2)
+        step, after = model.decode_step(ops.zeros(6, "int32"), ops.convert_to_tensor(1, "int32"), cache)
+        assert keras.backend.standardize_dtype(step.dtype) == "float32"
+        of_state = [[(x.dtype, x.shape) for x in keras.tree.flatten(each["beams"])] for each in (cache, after)]
+        assert of_state[0] == of_state[1]  # a search needs the same structure after each step

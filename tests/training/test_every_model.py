@@ -1,0 +1,91 @@
+"""Steps of training of every model: compiled, with recomputed activations, and on replicas."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.layers import dropout_seed
+from t2t_lite.models.arguments import constructor_parameters
+from t2t_lite.training.distribution import choose_replicas
+from t2t_lite.training.feed import StepBatches
+from t2t_lite.training.objectives import mean_loss, objective_sums
+from t2t_lite.training.optimization.optimizers import make_optimizer
+from t2t_lite.training.train_step import TrainStep
+from tests.models.every_model import ROWS
+
+RECOMPUTED = [
+    name for name, row in ROWS.items() if "recompute_grad" in constructor_parameters(registry.model(row.name))
+]
+
+
+def counts_of(batch):
+    return {feature: tf.constant(float(np.count_nonzero(ids))) for feature, ids in batch.items()}
+
+
+def gradients(model, batch, in_xla=False):
+    """Gradients of a step, in XLA of shapes that are unknown where it is traced, as the trainer has them."""
+
+    def gradient(batch):
+        with dropout_seed(3, 1, in_xla):
+            with tf.GradientTape() as tape:
+                loss = mean_loss(objective_sums(model(batch, training=True), batch, 0.1), counts)
+            weights = [weight.value for weight in model.trainable_weights]
+            return [loss, *map(tf.convert_to_tensor, tape.gradient(loss, weights, unconnected_gradients="zero"))]
+
+    counts = counts_of(batch)
+    if in_xla:
+        signature = [{feature: tf.TensorSpec([None] * ids.ndim, tf.int32) for feature, ids in batch.items()}]
+        gradient = tf.function(gradient, input_signature=signature, jit_compile=True, autograph=False)
+    return [each.numpy() for each in gradient({feature: tf.constant(ids) for feature, ids in batch.items()})]
+
+
+def assert_same(found, expected, model, tolerance):
+    for one, other, path in zip(found, expected, ["loss", *(w.path for w in model.trainable_weights)], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=tolerance * max(1.0, np.abs(other).max()), err_msg=path)
+
+
+@pytest.mark.few("transformer_moe")
+@pytest.mark.parametrize("name", RECOMPUTED)
+def test_recomputed_activations_have_the_same_gradient(name):
+    """With dropout, whose masks must be the same when a layer is computed again."""
+    model, again = (ROWS[name].make(dropout=0.3, recompute_grad=recompute) for recompute in (False, True))
+    batch = ROWS[name].batch()
+    assert_same(gradients(again, batch), gradients(model, batch), model, 1e-5)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ROWS)
+def test_a_step_that_xla_compiles_has_the_same_gradient(name):
+    model, batch = ROWS[name].make(dropout=0.3), ROWS[name].batch()
+    assert_same(gradients(model, batch, in_xla=True), gradients(model, batch), model, 1e-5)
+
+
+def trained(row, replicas, accumulation):
+    """Returns (weights before, after) two steps by SGD of two batches each, of unequal numbers of rows and ids."""
+    hparams = registry.hparams("transformer_tiny").parse(
+        "optimizer=sgd,learning_rate_schedule=constant,learning_rate_constant=0.1,label_smoothing=0,"
+        f"gradient_accumulation_steps={accumulation}"
+    )
+    chosen, batch = choose_replicas(0, replicas), row.batch()
+    with chosen.scope():
+        model, optimizer = row.make(dropout=0.3), make_optimizer(hparams, 100)
+        optimizer.build(model.trainable_variables)
+    features = {feature: ids.ndim for feature, ids in batch.items()}
+    step = TrainStep(model, optimizer, chosen, hparams, features=features)
+    before = [weight.numpy() for weight in model.trainable_weights]
+    for first in (0, 2):
+        step(step.place(StepBatches([batch, row.alone(batch, first // 2)], first)))
+    return before, [weight.numpy() for weight in model.trainable_weights]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ROWS)
+def test_two_replicas_train_as_one_that_accumulates(name):
+    (before, one), (same, two) = (trained(ROWS[name], *each) for each in ((1, 2), (2, 1)))
+    for each, other in zip(before, same, strict=True):
+        np.testing.assert_array_equal(each, other)
+    moved, apart = (keras.ops.norm(np.concatenate([np.ravel(a - b) for a, b in zip(one, each, strict=True)]))
+                    for each in (before, two))  # fmt: skip
+    assert apart <= 1e-5 * moved
