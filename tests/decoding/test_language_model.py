@@ -105,7 +105,7 @@ def searcher_of(model, **options):
     return Searcher(model, longest_output=lambda length, options: options.extra_length, **options)
 
 
-@pytest.mark.few("restricted-False", "strided-False")
+@pytest.mark.few("strided-False")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind, compile", [*((kind, False) for kind in KINDS), ("restricted", True), ("strided", True)])
 def test_the_search_is_that_of_full_passes_over_each_prompt_alone(request, kind, compile):

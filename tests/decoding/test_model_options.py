@@ -66,7 +66,7 @@ ERRORS = {"float32": 1e-5, "mixed_bfloat16": 0.05, "mixed_float16": 0.01}  # nat
         ("restricted", "mixed_float16"),
     ],
 )
-def test_samples_have_the_scores_and_the_attention_of_one_pass(kind, dtype):
+def test_samples_have_the_scores_and_the_attention_of_one_pass(eager, kind, dtype):
     """The pass over given targets has neither cache nor steps."""
     model, error = make_model(dtype=dtype, **OPTIONS[kind]), ERRORS[dtype]
     drawn = Searcher(model).search(SOURCES, SearchOptions(sampling=True, n_best=3, extra_length=8, top_p=0.9))

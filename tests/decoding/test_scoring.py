@@ -57,7 +57,7 @@ def test_scores_are_the_sums_that_the_search_has(translator):
 
 
 @pytest.mark.slow
-def test_scores_are_the_sums_that_sampling_has(run_dir):
+def test_scores_are_the_sums_that_sampling_has(eager, run_dir):
     """Among the samples are some that end, and some that the limit cuts off, which have no EOS."""
     options = {"sampling": True, "n_best": 8, "extra_length": 30, "return_token_scores": True}
     found = Translator.load(str(run_dir)).translate(TEXTS, **options)

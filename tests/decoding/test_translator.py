@@ -274,7 +274,7 @@ def test_outputs_begin_with_their_prefixes(translator):
 
 
 @pytest.mark.slow
-def test_prefixes_that_cannot_be(translator):
+def test_prefixes_that_cannot_be(eager, translator):
     length, source = (len(translator.encoders["inputs"].encode(text)) for text in ("a tree a tree", "x"))
     extra_length = length - source  # EOS is counted on both sides
     (found,) = translator.translate(["x"], prefixes=["a tree a tree"], extra_length=extra_length)

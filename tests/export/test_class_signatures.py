@@ -34,7 +34,9 @@ def predictor(tmp_path_factory):
     inputs, labels = SentencePieceEncoder(f"{made}.model"), problem.class_labels(None)
     encoders = {"inputs": inputs, "targets": ClassLabelEncoder(labels)}
     keras.utils.set_random_seed(2)
-    hparams = registry.hparams("transformer_tiny").parse("hidden_size=16,filter_size=32,num_heads=2")
+    hparams = registry.hparams("transformer_tiny").parse(
+        "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2"
+    )
     model = registry.model("agent_classifier").from_hparams(hparams, inputs.vocab_size, 1 + len(labels))
     predictor = Predictor(model, encoders, problem)
     predictor.predict(["a"])

@@ -150,7 +150,7 @@ KINDS = {
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=[] if name in ("tags", "spans", "masks") else pytest.mark.long) for name in KINDS],
+    params=[pytest.param(name, marks=[] if name in ("spans", "masks") else pytest.mark.long) for name in KINDS],
 )
 def kind(request):
     return KINDS[request.param]
@@ -238,7 +238,7 @@ def test_every_word_of_a_long_sentence_is_tagged(tmp_path):
                 check(found["probabilities"][at].numpy(), expected.probabilities)
 
 
-@pytest.mark.few("tags", "spans")
+@pytest.mark.few("masks", "spans")
 def test_no_row_changes_another(kind, call):
     for signature in ("predict", "features"):
         together = call(signature, kind.columns)

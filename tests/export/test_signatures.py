@@ -76,7 +76,7 @@ def test_of_positions_that_both_sides_share_inputs_have_half_and_outputs_the_res
     assert scored["truncated"].numpy().tolist() == [True, False, False]
 
 
-def test_a_request_may_ask_for_as_much_as_the_export_has(monkeypatch):
+def test_a_request_may_ask_for_as_much_as_the_export_has(eager, monkeypatch):
     """Though it is more than others may ask for."""
     monkeypatch.setattr("t2t_lite.export.signatures._LARGEST_EXTRA_LENGTH", 1)
     translator, signatures = made(9, end_bias=-99.0, beam_size=1, extra_length=4)
@@ -86,7 +86,7 @@ def test_a_request_may_ask_for_as_much_as_the_export_has(monkeypatch):
         assert found["scores"].numpy() == pytest.approx([t.score for t in expected], abs=1e-4)
 
 
-def test_n_best_is_a_search_for_so_many():
+def test_n_best_is_a_search_for_so_many(eager):
     """Where a search for the best output ends before the others are final."""
     texts, options = ["ab", "hello", "xyz"], {"beam_size": 4, "extra_length": 8, "alpha": 0.6}
     translator, signatures = made(end_bias=6.0, **options)

@@ -33,7 +33,7 @@ def rules_of(source, ngram_size, penalty, continues):
     return change
 
 
-@pytest.mark.few("1-graph-prompts", "3-graph-outputs", "3-graph-prompts")
+@pytest.mark.few("3-graph-outputs", "3-graph-prompts")
 @pytest.mark.slow
 @pytest.mark.parametrize("continues", [False, True], ids=["outputs", "prompts"])
 @pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])
@@ -56,7 +56,7 @@ def test_what_is_forbidden_and_penalized_is_hugging_faces(request, beam, compile
     assert changed >= 4, "not a test otherwise"
 
 
-def test_a_prompts_ids_are_penalized():
+def test_a_prompts_ids_are_penalized(eager):
     model, source = ScriptedModel(vocab_size=12, spread=1.0, end_bias=-4.0), SOURCES[0]
     searcher = Searcher(model, lambda length, options: 6, continues_inputs=True)
     ((found,),) = searcher.search([source], SearchOptions(beam_size=1, compile=False, repetition_penalty=1.5))
@@ -85,7 +85,7 @@ def test_samples_are_of_what_is_left_and_scored_by_the_model_itself(eager, ngram
 
 
 @pytest.mark.parametrize("beam", [1, 2])
-def test_a_forced_prefix_may_repeat_itself_and_is_scored_as_without_rules(beam):
+def test_a_forced_prefix_may_repeat_itself_and_is_scored_as_without_rules(eager, beam):
     model, prefix = ScriptedModel(spread=0.3, end_bias=-4.0), [5, 5, 5, 5]
     for ngram_size, penalty in ((1, 1.0), (2, 1.5)):
         rules = {"no_repeat_ngram_size": ngram_size, "repetition_penalty": penalty}

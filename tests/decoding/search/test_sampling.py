@@ -104,7 +104,7 @@ def test_top_p_of_a_large_vocabulary(top_p):
 
 
 @pytest.mark.slow
-def test_a_temperature_of_nearly_nothing_is_greedy_search_and_so_is_a_choice_of_one():
+def test_a_temperature_of_nearly_nothing_is_greedy_search_and_so_is_a_choice_of_one(eager):
     searcher = Searcher(ScriptedModel(end_bias=-1.0))
     greedy = searcher.search(SOURCES, SearchOptions(beam_size=1, alpha=0, extra_length=9))
     for options in ({"temperature": 0.0}, {"temperature": 1e-4}, {"top_k": 1}, {"top_p": 1e-6}):
@@ -154,7 +154,7 @@ def test_samples_do_not_depend_on_neighbours_or_on_compilation(compile):
     assert any(not r.ended for results in together for r in results)
 
 
-def test_samples_begin_with_a_prefix():
+def test_samples_begin_with_a_prefix(eager):
     model, prefixes = ScriptedModel(end_bias=-1.0), [[3, 3], [], [9, 2, 4]]
     options = SearchOptions(sampling=True, n_best=3, extra_length=4, temperature=2.0)
     found = Searcher(model).search(SOURCES, options, prefixes)

@@ -34,7 +34,7 @@ def test_results_come_in_the_order_of_the_sources():
     ],
     ids=str,
 )  # fmt: skip
-def test_each_option_reaches_the_search(options):
+def test_each_option_reaches_the_search(eager, options):
     model, sources = ScriptedModel(spread=1.0), sources_of(12, longest=9)
     usual = {"beam_size": 3, "alpha": 1.0, "length_penalty": "gnmt", "ends": "any", "extra_length": 9, "n_best": 1}
 
