@@ -33,7 +33,7 @@ def test_what_it_writes(made):
 
 
 @pytest.mark.slow
-def test_decoder(made, call_command, tmp_path):
+def test_decoder(eager, made, call_command, tmp_path):
     (tmp_path / "in.txt").write_text("the red house .\nHaus_1\n")
     result = call_command(
         "t2t-decoder", f"--output_dir={made}/new", "--decode_from_file=in.txt", "--decode_to_file=out.txt",

@@ -104,6 +104,7 @@ def assert_failure(result, *words):
 both = pytest.mark.parametrize("protocol", query.PROTOCOLS)
 
 
+@pytest.mark.few("stand-in-flags0-2-grpc", "stand-in-flags1-1-rest", "stand-in-flags2-1-grpc", "stand-in-flags3-2-rest")
 @pytest.mark.slow
 @both
 @pytest.mark.parametrize(
