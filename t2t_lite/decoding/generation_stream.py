@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from t2t_lite.decoding.prompts import Prompt
     from t2t_lite.search_options import SearchOptions
 
+_MOST_INCOMPLETE = 3  # bytes of a character in UTF-8 without its last one
+
 
 class GenerationStream(Iterator[str]):
     """An iterator of str, the parts of a continuation: see `Generator.stream`.
@@ -91,7 +93,9 @@ class GenerationStream(Iterator[str]):
     def _certain(self):
         """Returns the part of the continuation that no further id can change."""
         settled = self._generator.encoders["targets"].num_settled(self.ids)
-        text = self._continuation(self.ids[:settled]).rstrip("\ufffd")  # perhaps half a character
+        text = self._continuation(self.ids[:settled])
+        # Each byte of a character that is not complete may be a U+FFFD; what is before these is no character at all.
+        text = text[: max(len(text.rstrip("\ufffd")), len(text) - _MOST_INCOMPLETE)]
         if (stop := first_stop(text, self._stops)) is not None:
             self.stop, self.ended = stop, True
             return before_stop(text, self._stops)

@@ -86,6 +86,10 @@ def test_a_part_comes_as_soon_as_nothing_can_change_it():
     generator = Replay(ByteTextEncoder())
     stream, _ = generator.streamed(ByteTextEncoder().encode("aéb"), ())
     assert [stream.step() for _ in range(5)] == ["a", "", "é", "b", ""]
+    stream, _ = generator.streamed([0xF0 + 2, 0xA2 + 2, *ByteTextEncoder().encode("😀")])
+    assert [stream.step() for _ in range(7)] == [*[""] * 5, "\ufffd😀", ""]
+    stream, _ = generator.streamed([0xA2 + 2] * 5)
+    assert [stream.step() for _ in range(6)] == ["", "", "", "\ufffd", "\ufffd", "\ufffd" * 3]
     stream, _ = generator.streamed(ByteTextEncoder().encode("a.b..c"), ("..", "..."))
     assert [stream.step() for _ in range(5)] == ["a", "", ".b", "", ""]
     assert stream.stop == ".." and stream.ended and generator.computed == 5, "nothing is computed behind its end"
