@@ -63,7 +63,8 @@ class TextAnswers(Answers):
         request, prefix, options = self.search_of(request)
         options = dataclasses.replace(options, sampling=False)
         source = self.searched(request)
-        nodes, hypotheses = self.answerer.searcher.trace(source, options, self.prefix_of(prefix, source, options))
+        prefix = self.prefix_of(self.encoded_target(request, prefix), source, options)
+        nodes, hypotheses = self.answerer.searcher.trace(source, options, prefix)
         encoder = self.answerer.encoders["targets"]
         return {"nodes": [_node(encoder, *node) for node in enumerate(nodes)], "hypotheses": hypotheses}
 
@@ -129,6 +130,12 @@ class TextAnswers(Answers):
             self.answerer.searcher.longest_output(len(source), options),
         )
         return prefix_ids(encoder, prefix, longest) if prefix else []
+
+    def encoded_target(self, request, target):
+        """Returns a target, a text or ids, with the symbols of the protected texts of the request's text."""
+        problem = self.answerer.problem
+        has_symbols = isinstance(target, str) and problem and problem.protection
+        return problem.encoded_target(target, request["text"]) if has_symbols else target
 
     def text_or_ids(self, request, name):
         """Returns a request's text, list of ids, or None. Raises `UserError` for ids that cannot be a target."""

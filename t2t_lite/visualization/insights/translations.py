@@ -81,5 +81,5 @@ class Translations(TextAnswers):
     def scored(self, request, target):
         """Returns the ids of both, EOS included if the target is a text. Raises `UserError`."""
         encoders = self.answerer.encoders
-        source = sentence_ids(encoders, "inputs", self.given(request))
+        source, target = sentence_ids(encoders, "inputs", self.given(request)), self.encoded_target(request, target)
         return source, sentence_ids(encoders, "targets", target) if isinstance(target, str) else target
