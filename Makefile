@@ -1,5 +1,5 @@
 # make quickstart: the whole job on an invented little corpus; make test: the checks of every change, make test-fast:
-# all that answers within minutes, make test-all: those of a release, too. All install first.
+# all that answers within minutes, make test-all: those of a release, too; make release: the files of one. All install first.
 
 VENV := .venv
 STAMP := $(VENV)/.installed
@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell for python in python3.11 python3 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: install quickstart mutants test test-all test-fast test-backends test-beam test-peers test-serving bench lint docs clean
+.PHONY: install quickstart mutants test test-all test-fast test-backends test-beam test-peers test-serving bench lint docs release clean
 
 install: $(STAMP)
 
@@ -104,6 +104,12 @@ docs: install
 	$(VENV)/bin/python docs/make_architecture.py
 	$(VENV)/bin/sphinx-build -q -W --keep-going -c docs . docs/_build
 	@echo docs/_build/index.html
+
+# The wheel and the source distribution of the last commit in dist/, checked; the wheel runs the quickstart in an environment
+# of its own. QUICKSTART="--train_steps=1 --local_eval_frequency=1" makes that short.
+QUICKSTART ?=
+release: lint
+	$(VENV)/bin/python -m tests.release $(QUICKSTART)
 
 # What the other targets made, but for the virtual environments.
 clean:

@@ -35,7 +35,9 @@ def clone(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def distributions(clone, tmp_path_factory):
-    """The folder of the source distribution and of the wheel that is made from it, not from the clone."""
+    """The folder of the source distribution and of the wheel that is made from it, not from the clone; $T2T_DIST."""
+    if released := os.environ.get("T2T_DIST"):
+        return pathlib.Path(released)
     folder = tmp_path_factory.mktemp("distributions")
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, clone)
     return folder
@@ -91,6 +93,17 @@ def test_source_distribution_holds_what_the_wheel_is_made_of_and_no_tests(clone,
     assert folders == {"t2t_lite", "baselines", "bin", "hparams", "problems", "t2t_lite.egg-info"}
     for name in ("README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "setup.cfg", "pyproject.toml"):
         assert pathlib.PurePath(name) in names
+
+
+def test_the_source_distribution_gives_the_clone_s_wheel(clone, wheel, tmp_path):
+    run(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", tmp_path, clone)
+    (of_clone,) = tmp_path.glob("*.whl")
+    of_builder = ".dist-info/METADATA", ".dist-info/RECORD", ".dist-info/WHEEL"  # as its version writes them
+    contents = [
+        {item.filename: item.CRC for item in zipfile.ZipFile(path).infolist() if not item.filename.endswith(of_builder)}
+        for path in (wheel, of_clone)
+    ]
+    assert of_clone.name == wheel.name and contents[0] == contents[1]
 
 
 def test_metadata_are_valid_and_the_readme_renders(wheel):

@@ -1,10 +1,12 @@
 """Makes the stored models of this version, <version>.tar.xz: python -m tests.stored.make, once, before its release.
 
-What older versions have stored is never made again: test_stored_models.py shows that later ones open it.
+What released versions have stored is never made again: test_stored_models.py shows that later ones open it. --check
+says what the archive of this version lacks: kinds of models, or families of Hugging Face's.
 """
 
 import contextlib
 import json
+import os
 import pathlib
 import sys
 import tarfile
@@ -13,6 +15,7 @@ import tempfile
 import t2t_lite
 from t2t_lite.bin import t2t_datagen, t2t_exporter, t2t_trainer
 from tests.decoding.runs import SENTENCES
+from tests.stored import small_models
 
 # Small, and trained until what it answers depends on the text.
 HPARAMS = (
@@ -29,7 +32,10 @@ def call(command, *words):
 
 
 def make():
-    """Writes records, a run, its model as .keras, its exports, and what it answers, into the folder one is in."""
+    """Writes records, a run, its model as .keras, its exports, and small models; returns what they answer.
+
+    They go into the folder one is in.
+    """
     for name in ("a.en", "a.de"):
         pathlib.Path(name).write_text("".join(f"{sentence}\n" for sentence in SENTENCES), encoding="utf-8")
     files = ["--train_files=a.en,a.de", "--dev_files=a.en,a.de"]
@@ -43,7 +49,9 @@ def make():
     (answer,) = translator.translate([TEXT], beam_size=2, extra_length=5)
     (score,) = translator.score([TEXT], [TARGET])
     expected = {"text": TEXT, "translation": answer.text, "target": TARGET, "log_prob": float(score.log_prob)}
+    expected["small"] = small_models.make_all()
     pathlib.Path("expected.json").write_text(json.dumps(expected, ensure_ascii=False, indent=1), encoding="utf-8")
+    return expected
 
 
 def _anonymous(member):
@@ -53,12 +61,25 @@ def _anonymous(member):
     return None if "events.out" in member.name or member.name == "run/best" else member
 
 
+def check(archive):
+    """Returns what the archive of this version lacks, list of str."""
+    if not archive.exists():
+        return ["everything, for it is not there"]
+    with tarfile.open(archive) as file:
+        return small_models.lacking({*json.load(file.extractfile("expected.json")).get("small", {})})
+
+
 if __name__ == "__main__":
     archive = pathlib.Path(__file__).resolve().parent / f"{t2t_lite.__version__}.tar.xz"
+    if "--check" in sys.argv:
+        lacking = check(archive)
+        sys.exit(f"{archive.name}: lacks {', '.join(lacking)}: tests/stored/small_models.py" if lacking else 0)
     if archive.exists():
         sys.exit(f"{archive} is there. The models of a version are stored once.")
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        make()
+        expected = make()
         with tarfile.open(archive, "w:xz") as file:
-            for name in ("data", "run", "export", "hugging_face", "model.keras", "expected.json"):
+            small = [f"{name}{ending}" for name in expected["small"] for ending in ("", ".keras", ".hugging_face")]
+            names = "data", "run", "export", "hugging_face", "model.keras", *small, "expected.json"
+            for name in filter(os.path.exists, names):
                 file.add(name, filter=_anonymous)

@@ -1,5 +1,6 @@
 """What each version has stored, tiny models in every format, opens in this one and answers the same; see make.py."""
 
+import functools
 import json
 import pathlib
 import shutil
@@ -14,9 +15,21 @@ import tensorflow_text  # noqa: F401  the operations of exports
 
 import t2t_lite
 from t2t_lite.bin import t2t_importer, t2t_trainer
+from tests.stored import small_models
 
 ARCHIVES = {path.name.removesuffix(".tar.xz"): path for path in pathlib.Path(__file__).parent.glob("*.tar.xz")}
 BEAM = {"beam_size": 2, "extra_length": 5}
+
+
+def expected_of(archive):
+    """What a version's models answered."""
+    with tarfile.open(archive) as file:
+        return json.load(file.extractfile("expected.json"))
+
+
+SMALL = [(version, name) for version, path in ARCHIVES.items() for name in expected_of(path).get("small", ())]
+# One per task and per vocabulary; the others are read by make test-all.
+FEW = pytest.mark.few("transformer_lm", "classes", "gpt2", "bert")
 
 
 def test_this_version_has_stored_its_models():
@@ -29,8 +42,21 @@ def stored(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("stored")
     with tarfile.open(ARCHIVES[request.param]) as archive:
         archive.extractall(folder, filter="data")
-    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
-    return types.SimpleNamespace(folder=folder, **expected)
+    return types.SimpleNamespace(folder=folder, **expected_of(ARCHIVES[request.param]))
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Opens the archive of a version once: returns (the folder of a model in it, what it answered)."""
+
+    @functools.cache
+    def folder_of(version):
+        folder = tmp_path_factory.mktemp("small")
+        with tarfile.open(ARCHIVES[version]) as archive:
+            archive.extractall(folder, filter="data")
+        return folder
+
+    return lambda version, name: (folder_of(version) / name, expected_of(ARCHIVES[version])["small"][name])
 
 
 def log_prob(translator, stored):
@@ -77,3 +103,37 @@ def test_records_and_optimizer_of_a_run_that_goes_on(stored, tmp_path):
     assert any(event["event"] == "resume" and event["step"] == 150 for event in events)
     before, after = (event["loss"] for event in events if event["event"] == "evaluation")
     assert after == pytest.approx(before, abs=0.2)  # of new weights it is about 6
+
+
+@FEW
+@pytest.mark.parametrize(("version", "name"), SMALL, ids=lambda value: value)
+def test_small_models(small, version, name):
+    """A run of each kind of model, task and foreign family: the same ids of a text, and the same logits."""
+    folder, expected = small(version, name)
+    assert_same(small_models.answer(folder), expected)
+
+
+@FEW
+@pytest.mark.parametrize(("version", "name"), SMALL, ids=lambda value: value)
+def test_files_of_small_models(small, version, name, tmp_path):
+    """Their `.keras` files, and the folders of foreign families."""
+    folder, expected = small(version, name)
+    keras_file, theirs = folder.with_name(f"{name}.keras"), folder.with_name(f"{name}.hugging_face")
+    assert keras_file.exists() or theirs.exists()
+    if keras_file.exists():
+        assert_same(small_models.answer(folder, keras.saving.load_model(keras_file)), expected)
+    if theirs.exists():
+        languages = ["en", "de"] if (theirs / "source.spm").exists() else []
+        t2t_lite.export.import_hugging_face(str(theirs), str(tmp_path / "run"), languages=languages)
+        assert_same(small_models.answer(tmp_path / "run"), expected)
+
+
+def assert_same(found, expected):
+    assert found["ids"] == expected["ids"]
+    np.testing.assert_allclose(found["logits"], expected["logits"], rtol=1e-4, atol=1e-5)
+
+
+def test_what_lacks_is_said():
+    names = {*small_models.MODELS, *small_models.FOLDERS}
+    assert small_models.lacking(names) == []
+    assert small_models.lacking(names - {"bytenet", "gpt2", "tags"}) == ["bytenet", "gpt2"]
