@@ -11,7 +11,7 @@ from t2t_lite.layers import Dropout, dropout_seed
 from t2t_lite.models.arguments import model_hparams
 from tests.layers.backend import BACKEND, check_gradients
 from tests.layers.equations import array
-from tests.models.every_model import CORE, ROWS, VOCAB, logits_of
+from tests.models.every_model import CORE, ELSEWHERE, ROWS, VOCAB, logits_of
 
 core = pytest.mark.few(*CORE)
 
@@ -43,7 +43,7 @@ def assert_close(found, expected, tolerance):
 
 def test_every_registered_model_is_in_the_table():
     every = [name for name in registry.list_models() if registry.model(name).__module__.split(".")[0] != "tests"]
-    assert {*CORE} == {*every} == {row.name for row in ROWS.values()}
+    assert {*CORE} == {*every} - ELSEWHERE == {row.name for row in ROWS.values()}
 
 
 @core
