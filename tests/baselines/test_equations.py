@@ -155,7 +155,8 @@ def test_the_neural_gpu_is_tensor2tensors(training):
 
 def test_the_extended_neural_gpu_reads_its_outputs():
     """Figure 5: a second tape has the targets known so far; the first one grows with the outputs, if need be."""
-    model, targets = make("extended_neural_gpu"), np.random.default_rng(7).integers(3, 20, (1, 9)).astype("int32")
+    model = make("extended_neural_gpu", num_layers=2)
+    targets = np.random.default_rng(7).integers(3, 20, (1, 9)).astype("int32")
     tape = array(model.encode(INPUTS)["hidden"])[0]  # of 7 positions
     known, expected = np.zeros_like(tape), []
     for t, e in enumerate(embedded(model, targets[0], 4.0)):

@@ -154,7 +154,7 @@ ROWS = {
     }),
     **rows_of(
         "universal_transformer",
-        {"filter_size": 24, "num_heads": 2, "norm": "pre", "num_rec_steps": 3, "act_max_steps": 4},
+        {"filter_size": 24, "num_heads": 2, "norm": "pre", "num_rec_steps": 3, "act_max_steps": 3},
         {
             "": _ACT,
             "basic": {},
@@ -214,7 +214,7 @@ ROWS = {
         "conv_seq2seq", {"num_encoder_layers": 2, "num_decoder_layers": 2, "max_position": 64}, rounding=0
     ),
     "bytenet": Row("bytenet", {"num_layers": 2, "num_blocks": 1}),  # its reciprocal root depends on the packet
-    "extended_neural_gpu": Row("extended_neural_gpu", {"num_layers": 2}, rounding=0),
+    "extended_neural_gpu": Row("extended_neural_gpu", {"num_layers": 1}, rounding=0),
     "neural_gpu": Row("neural_gpu", {"num_layers": 2}, rounding=0, reads_targets=False),
 }  # fmt: skip
 ELSEWHERE = {"kermit"}  # reads canvases and fills them by a search of its own: tests/baselines/test_kermit.py
