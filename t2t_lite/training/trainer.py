@@ -355,19 +355,9 @@ class Trainer:
 
     def _loop(self):
         return TrainingLoop(
-            self._train_step,
-            self._compilations,
-            self._data,
-            self._iterator,
-            self._step,
-            self._batches_read,
-            self._checkpoints,
-            self._monitor,
-            self._log,
-            self.output_dir,
-            self.checkpoints,
-            self.log,
-        )
+            self._train_step, self._compilations, self._data, self._iterator, self._step, self._batches_read,
+            self._checkpoints, self._monitor, self._log, self.output_dir, self.checkpoints, self.log,
+        )  # fmt: skip
 
     @contextlib.contextmanager
     def _weights_to_evaluate(self):

@@ -228,7 +228,8 @@ class Searcher:
             numbers=(
                 *_numbers(options),
                 *options.stop,
-                *(("banned", *options.banned_texts) if options.banned_texts else ()),
+                *["banned"] * bool(options.banned_texts),
+                *options.banned_texts,
             ),
         )
 
