@@ -168,7 +168,9 @@ class Kermit(TransformerModel):
             ids when they were inserted, and of the last pass's "nothing"s; ended bool [B, 1]; passes int32 [B]).
         """
         inputs, limit = ops.convert_to_tensor(inputs), ops.cast(limit, "int32")
-        width = max_length or ops.maximum(ops.max(limit), 1)
+        width = ops.maximum(ops.max(limit), 1)
+        if max_length:
+            width = min(max_length, self.max_length or max_length)  # no output is longer than the table of positions
         rows = ops.zeros_like(limit)
         canvas = ops.where(ops.arange(width, dtype="int32") == 0, EOS_ID, PAD_ID) + ops.expand_dims(rows, 1)
         state = canvas, limit > 0, ops.cast(rows, "float32"), ops.cast(rows, "bool"), rows

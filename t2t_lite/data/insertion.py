@@ -18,14 +18,14 @@ class Insertion:
     """Samples canvases, and of each of their slots one id that is missing there.
 
     The canvas of a row of n ids and EOS has k of the ids, in order, and EOS; k is uniform from 0 to n, and so is the
-    choice among the sets of k ids (Insertion Transformer, section 4.1). Before each id of a canvas, EOS included, is a
-    slot: the ids that are missing there are all those between it and the id of the canvas before it. One of them is
-    predicted, or 1, "nothing", where none is missing. So the cross-entropy of a batch of these predictions is an
+    choice among the sets of k ids, as in training the Insertion Transformer. Before each id of a canvas, EOS included,
+    is a slot: the ids that are missing there are all those between it and the id of the canvas before it. One of them
+    is predicted, or 1, "nothing", where none is missing. So the cross-entropy of a batch of these predictions is an
     unbiased sample of the sum over all slots of the papers' slot loss.
 
     Attributes:
         order: "binary_tree": id i of a slot with ids a to b has a weight of exp(-|i - (a + b) / 2| / temperature), so
-            that the middle comes first (section 4.2); "uniform": all have the same (section 4.3).
+            that the middle comes first (there "balanced binary tree"); "uniform": all have the same.
         temperature: float, above 0.
 
     Raises:

@@ -4,6 +4,7 @@ import inspect
 import logging
 
 from t2t_lite.config import HParams
+from t2t_lite.decoding.search.own_search import searches
 from t2t_lite.errors import UserError
 from t2t_lite.export.model_card import own_texts
 from t2t_lite.interchange.families import FAMILIES, family_of
@@ -41,7 +42,7 @@ def obstacles(format_name, model, encoders=None):
         encoders: {"inputs": TextEncoder, "targets": TextEncoder}, or None if unknown.
     """
     if format_name == "saved_model":
-        return []
+        return ["it has a search of its own, expected a model that predicts one id after the other"] * searches(model)
     family = family_of(model, encoders)
     holders = {Transformer} if format_name == "ctranslate2" else {entry.model for entry in FAMILIES.values()}
     if type(model) not in holders:
@@ -82,10 +83,8 @@ def check_model(format_name, model, encoders=None):
     """As `check`, for a model without its problem; arguments as for `obstacles`."""
     check_plain_weights(getattr(model, "models", [model]), f"--format={format_name}")
     if reasons := obstacles(format_name, model, encoders):
-        raise UserError(
-            f"{label(format_name, model, encoders)} cannot hold this model: {'; '.join(reasons)}. A SavedModel "
-            "(--format=saved_model) holds models of every class."
-        )
+        hint = "" if obstacles("saved_model", model) else " A SavedModel (--format=saved_model) can hold it."
+        raise UserError(f"{label(format_name, model, encoders)} cannot hold this model: {'; '.join(reasons)}.{hint}")
 
 
 def destinations_text(model, encoders=None):

@@ -19,8 +19,11 @@ from t2t_lite.decoding.scoring import token_log_probs
 from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.errors import UserError
+from t2t_lite.interchange import formats
 from t2t_lite.models.arguments import model_hparams
+from t2t_lite.ranges import FORMATS
 from t2t_lite.search_options import SearchOptions
+from t2t_lite.training import SmoothedCrossEntropy
 from t2t_lite.training.objectives import objective_sums
 from tests.data.canvases import canvases, slot_weights
 from tests.layers.backend import check_gradients
@@ -118,6 +121,14 @@ def test_costs_of_experts_are_those_of_both_sides_positions():
         cost = array(outputs["costs"][feature])
         assert cost.shape == ids.shape and (cost[ids != 0] > 0).all()
     assert array(model.search(inputs, np.array([3, 3, 3]))[0]).shape == (3, 1, 3)  # it reads logits alone
+
+
+def test_trains_through_compile_and_fit():
+    model, (inputs, canvas) = make(scale=0.0, dropout=0.0), example()
+    targets = np.where(canvas != 0, 4 + canvas % 5, 0)
+    model.compile(optimizer=keras.optimizers.Adam(0.01), loss=SmoothedCrossEntropy(0.0), run_eagerly=True)
+    history = model.fit({"inputs": inputs, "canvas": canvas}, targets, epochs=6, batch_size=3, verbose=0)
+    assert history.history["loss"][-1] < 0.8 * history.history["loss"][0]
 
 
 # The objective.
@@ -222,10 +233,11 @@ def test_the_search_is_a_plain_loop_of_passes(wavering):
 
 
 @pytest.mark.long
-def test_a_compiled_search_finds_the_same(wavering):
+@pytest.mark.parametrize("options", [{}, {"position": "learned", "max_position": 13}], ids=["sinusoids", "table"])
+def test_a_compiled_search_finds_the_same(options):
+    model = make(softmax_bias=True, **options)
     found, expected = (
-        Searcher(wavering).search(SOURCES, SearchOptions(extra_length=6, compile=compiles))
-        for compiles in (True, False)
+        Searcher(model).search(SOURCES, SearchOptions(extra_length=6, compile=compiles)) for compiles in (True, False)
     )
     for (one,), (other,) in zip(found, expected, strict=True):
         assert one.ids == other.ids and one.score == pytest.approx(other.score, abs=1e-4)
@@ -262,6 +274,35 @@ def test_a_full_canvas_ends_the_search(eager):
     ]
     assert ended[:, 0].tolist() == [True, False, False, False]
     assert passes.tolist() == [4, 4, 3, 0] and scores[3] == 0
+
+
+@pytest.mark.long
+def test_rows_learned_by_heart_are_found_in_far_fewer_passes_than_they_have_ids():
+    rows, length, draw = 8, 15, np.random.default_rng(0)
+    sources = np.stack([np.arange(rows) + 2, np.ones(rows)], 1).astype("int32")  # a number, and the end
+    targets = np.stack([*(draw.permutation(18)[:length] + 2 for _ in range(rows))]).astype("int32")
+    batch = {
+        "inputs": np.tile(sources, (8, 1)),
+        "targets": np.tile(np.pad(targets, ((0, 0), (0, 1)), constant_values=1), (8, 1)),
+    }
+    hparams = registry.hparams("kermit_tiny").of_model(Kermit)
+    model = Kermit(VOCAB, hidden_size=64, filter_size=256, num_heads=4, num_layers=2, norm="pre", dropout=0.0)
+    model.build()
+    optimizer = keras.optimizers.Adam(2e-3)
+
+    @tf.function(autograph=False)
+    def step(seeds):
+        drawn = Kermit.corrupt({name: tf.constant(ids) for name, ids in batch.items()}, seeds, hparams)
+        with tf.GradientTape() as tape:
+            loss = objective_sums(model(drawn, training=True), drawn).objective["targets"] / (8.0 * rows * length / 2)
+        weights = model.trainable_weights
+        optimizer.apply_gradients(zip(tape.gradient(loss, [w.value for w in weights]), weights, strict=True))
+
+    for _ in range(800):
+        step(tf.constant(draw.integers(-(2**31), 2**31, (8 * rows, 2)), tf.int32))
+    ids, _, ended, passes = map(array, model.search(sources, np.full(rows, 30, "int32")))
+    right = [row[:length].tolist() == target.tolist() for row, target in zip(ids[:, 0], targets, strict=True)]
+    assert sum(right) >= rows - 1 and ended.all() and passes.max() <= length / 2
 
 
 def test_ids_are_inserted_before_those_of_the_canvas():
@@ -302,6 +343,13 @@ def test_prefixes_trees_streams_ensembles_and_scores_are_refused(model):
     }.items():
         with pytest.raises(UserError, match=f"^Kermit: {what}"):
             call()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_format_of_exports_holds_it(model, name):
+    with pytest.raises(UserError, match="cannot hold this model: it ") as refused:
+        formats.check_model(name, model)
+    assert "SavedModel (--format" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

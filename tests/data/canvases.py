@@ -1,4 +1,4 @@
-"""The distribution of canvases and slots (Stern et al. 2019, sections 4.1 to 4.3), by enumeration in NumPy."""
+"""The distribution of canvases and slots (Stern et al. 2019, "Insertion Transformer"), by enumeration in NumPy."""
 
 import collections
 import itertools
