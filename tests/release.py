@@ -48,7 +48,7 @@ def build(folder):
     """Writes the source distribution, and the wheel made from it, of the last commit into dist/."""
     run("git", "clone", "--quiet", ROOT, folder / "clone")
     shutil.rmtree(DIST, ignore_errors=True)
-    run(sys.executable, "-m", "build", "--outdir", DIST, folder / "clone")
+    run(sys.executable, "-m", "build", "--quiet", "--outdir", DIST, folder / "clone")
 
 
 def try_wheel(folder, flags):

@@ -14,7 +14,9 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  the operations of exports
 
 import t2t_lite
+from t2t_lite import HParams, registry
 from t2t_lite.bin import t2t_importer, t2t_trainer
+from t2t_lite.data.records import Records
 from tests.stored import small_models
 
 ARCHIVES = {path.name.removesuffix(".tar.xz"): path for path in pathlib.Path(__file__).parent.glob("*.tar.xz")}
@@ -93,7 +95,17 @@ def test_hugging_face_folder(stored, tmp_path):
     assert log_prob(t2t_lite.load(str(tmp_path / "run")), stored) == pytest.approx(stored.log_prob, rel=1e-4)
 
 
-@pytest.mark.slow  # a training step is traced
+def test_records(stored):
+    problem = registry.problem("translate_own")
+    data = str(stored.folder / "data")
+    encoder = problem.get_feature_encoders(data)["inputs"]
+    examples = list(Records(problem, data, "train").examples(HParams()))
+    assert len(examples) == 60
+    for ids in (list(example[side]) for example in examples for side in ("inputs", "targets")):
+        assert encoder.decode(ids).endswith(".") and [*encoder.encode(encoder.decode(ids)), 1] == ids
+
+
+@pytest.mark.long  # a whole run goes on, with its evaluations
 def test_records_and_optimizer_of_a_run_that_goes_on(stored, tmp_path):
     run = shutil.copytree(stored.folder / "run", tmp_path / "run")
     words = [f"--data_dir={stored.folder / 'data'}", f"--output_dir={run}", "--train_steps=151", "--eval_steps=1"]
