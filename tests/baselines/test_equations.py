@@ -231,8 +231,8 @@ def test_bytenet_reads_the_source_at_the_same_position():
     assert short.shape[1] == 9 and (np.abs(array(short)[0, :8]).max(axis=-1) > 0).all()  # it goes on by half
 
 
-@pytest.mark.parametrize("mechanism", ["additive", "multiplicative"])
-def test_no_lstm_takes_kernels_that_xla_does_not_have(mechanism):
+@pytest.mark.parametrize("name", ["lstm_seq2seq_attention", "lstm_lm"])
+def test_no_lstm_takes_kernels_that_xla_does_not_have(name):
     """On a GPU Keras' layer would take cuDNN's, with which neither a step nor a search can be compiled."""
-    layers = [layer for layer in make(mechanism)._flatten_layers() if isinstance(layer, keras.layers.LSTM)]
+    layers = [layer for layer in make(name)._flatten_layers() if isinstance(layer, keras.layers.LSTM)]
     assert layers and not any(layer.use_cudnn for layer in layers)
