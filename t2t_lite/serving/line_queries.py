@@ -123,7 +123,8 @@ class LineQueries:
     def _output(self, number, line, answer):
         """Returns the output of a line, without its end: text, or JSON."""
         if isinstance(answer, dict):
-            return json_text(({"line": number, "input": line} if self._as_json else {}) | _unpadded(answer))
+            place = {"line": number, "input": line} if self._as_json else {}
+            return json_text(place | dict(sorted(_unpadded(answer).items())))  # gRPC's order is any
         if self._as_json:
             return text_files.json_line(number, line, answer, _described)
         return text_files.output_line(answer, self._settings)

@@ -174,6 +174,8 @@ class _Grpc(prediction_service_pb2_grpc.PredictionServiceServicer, model_service
             signature = spec.signature_name or "serving_default"
             if signature not in export.signatures:
                 raise Refusal(f'Serving signature key "{signature}" not found.', "FAILED_PRECONDITION")
+            if missing := sorted({*export.signatures[signature].inputs} - {*inputs}):
+                raise Refusal(f"input size does not match signature. Missing but required: {missing}")
             for name, value in export.signatures[signature](inputs).items():
                 answer.outputs[name].CopyFrom(tf.make_tensor_proto(value))
         except Refusal as refusal:
