@@ -15,6 +15,7 @@ from t2t_lite.decoding.jobs.text_files import json_line
 from t2t_lite.decoding.parts import whole_sentences
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export.signatures import TextSignatures
+from t2t_lite.interchange import formats
 from t2t_lite.text.protected_texts import KINDS, ProtectedTexts
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder
@@ -185,3 +186,11 @@ def test_an_export_gives_what_a_translator_gives(wrong):
     by_python = np.array([one.log_prob for one in wrong.score(texts[:20], texts[20:40])])
     assert whole.sum() > 5 and scored["scores"].numpy()[whole] == pytest.approx(by_python[whole], rel=1e-4, abs=1e-3)
     assert signatures.card()[0]["unchanged in outputs"] == ", ".join(KINDS)
+
+
+def test_an_export_for_another_toolkit_says_that_symbols_are_its_user_s(copying, monkeypatch, caplog):
+    monkeypatch.setattr(formats, "check_model", lambda *arguments: None)
+    monkeypatch.setattr(formats, "label", lambda name, model: name)
+    with caplog.at_level(logging.WARNING):
+        formats.check("ctranslate2", copying)
+    assert "are replaced by symbols, such as ⟦url1⟧, and put back by t2t_lite and its SavedModels alone" in caplog.text
