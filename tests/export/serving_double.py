@@ -135,7 +135,8 @@ class _Versions:
 
 class _Export:
     def __init__(self, model, requests):
-        if callable(model):
+        self.is_function = callable(model)
+        if self.is_function:
             inputs = {"serving_default": _TEXTS, "with_options": _TEXTS | _OPTIONS}
             model = {name: (specs, functools.partial(model, name)) for name, specs in inputs.items()}
         else:
@@ -174,7 +175,8 @@ class _Grpc(prediction_service_pb2_grpc.PredictionServiceServicer, model_service
             signature = spec.signature_name or "serving_default"
             if signature not in export.signatures:
                 raise Refusal(f'Serving signature key "{signature}" not found.', "FAILED_PRECONDITION")
-            if missing := sorted({*export.signatures[signature].inputs} - {*inputs}):
+            missing = sorted({*export.signatures[signature].inputs} - {*inputs})
+            if missing and not export.is_function:
                 raise Refusal(f"input size does not match signature. Missing but required: {missing}")
             for name, value in export.signatures[signature](inputs).items():
                 answer.outputs[name].CopyFrom(tf.make_tensor_proto(value))
