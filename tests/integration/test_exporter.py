@@ -78,7 +78,7 @@ def test_every_setting_reaches_the_export(call_command, made, monkeypatch):
 
     monkeypatch.setattr(saved_model, "export_saved_model", export)
     flags = f"--output_dir={made}", "--export_dir=there"
-    settings = "beam_size=7,alpha=0.3,extra_length=9,length_penalty=power,ends=top,max_input_size=33"
+    settings = "beam_size=7,alpha=0.3,extra_length=9,length_penalty=power,ends=top,max_input_size=33,banned_texts=[x,y]"
     for more in ([], [f"--decode_hparams={settings}"]):
         assert call_command("t2t-exporter", *flags, *more)[:2] == (0, "x\n")
     assert exported == [(200, "there")] * 2  # the newest checkpoint
@@ -86,9 +86,9 @@ def test_every_setting_reaches_the_export(call_command, made, monkeypatch):
         options.pop("command"), options.pop("license")
     assert given == [
         {"beam_size": 4, "alpha": 0.6, "extra_length": 50, "length_penalty": "gnmt", "ends": "any",
-         "max_input_length": None},  # that of the task
+         "banned_texts": (), "max_input_length": None},  # that of the task
         {"beam_size": 7, "alpha": 0.3, "extra_length": 9, "length_penalty": "power", "ends": "top",
-         "max_input_length": 33},
+         "banned_texts": ("x", "y"), "max_input_length": 33},
     ]  # fmt: skip
 
 
