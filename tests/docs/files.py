@@ -119,6 +119,7 @@ _MARIAN = {  # what Marian's format can hold
 # What makes a folder: the run in <folder>/run, its data in <folder>/data.
 _FOLDERS = {
     "translator": _export,
+    "universal": lambda folder: make_run(folder, model="universal_transformer", num_rec_steps=2),
     "language_model": make_language_model_run,
     "encoder": lambda folder: make_encoder_run(folder, "masked_lm_own", _TEXT, sequence_length=24),
     "classifier": lambda folder: make_encoder_run(folder, "classify_own", _LABELLED),
