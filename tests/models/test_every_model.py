@@ -41,7 +41,8 @@ def rounding(row):
 
 
 def assert_close(found, expected, tolerance):
-    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+    scale = max(1.0, np.abs(expected).max())  # a number that a head predicts may be near 0
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * scale)
 
 
 def test_every_registered_model_is_in_the_table():
