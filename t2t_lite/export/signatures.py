@@ -217,7 +217,7 @@ class TextSignatures:
         return self._answers(sources, hidden, self._search_results(sources, alpha, extra_length))
 
     def _sources(self, inputs):
-        """Returns `Sources`, blank where there is nothing to translate, and the `Hidden`, or None."""
+        """Returns `Sources`, blank where there is nothing to translate, and the `HiddenBatch`, or None."""
         if not self._protection:
             return blanked(self._read["inputs"](inputs)), None
         hidden = hide(self._protection, valid(inputs))

@@ -14,7 +14,7 @@ from t2t_lite.text.reading_graph import BLANK
 _MARK = b"\xff"
 
 
-class Hidden(typing.NamedTuple):
+class HiddenBatch(typing.NamedTuple):
     """Texts with symbols.
 
     Attributes:
@@ -48,7 +48,7 @@ def hide(protection, texts):
         texts: string [batch], valid UTF-8.
 
     Returns:
-        Hidden.
+        HiddenBatch.
     """
     parts, is_match = _split(texts, protection.pattern)
     rows = parts.value_rowids()
@@ -64,7 +64,7 @@ def hide(protection, texts):
     found = tf.ragged.boolean_mask(parts, parts.with_values(is_hidden))
     has_some = tf.math.unsorted_segment_max(tf.cast(is_hidden, tf.int32), rows, parts.nrows()) > 0
     is_only = has_some & tf.strings.regex_full_match(tf.strings.reduce_join(rest, axis=-1), BLANK)
-    return Hidden(
+    return HiddenBatch(
         tf.strings.reduce_join(hidden, axis=-1),
         slots.to_tensor(-1),
         found.to_tensor(""),
@@ -73,7 +73,7 @@ def hide(protection, texts):
 
 
 def hide_as(protection, texts, hidden):
-    """See `ProtectedTexts.hide_as`: string [batch], valid UTF-8, and the Hidden of their inputs -> string [batch]."""
+    """See `ProtectedTexts.hide_as`: string [batch], valid UTF-8, and the HiddenBatch of their inputs -> string [batch]."""
     parts, is_match = _split(texts, protection.pattern)
     is_there = hidden.slots >= 0
     ranks = tf.math.cumsum(  # of each of the input's texts among its equals, from 1
@@ -94,7 +94,7 @@ def restore(protection, outputs, slots, found):
     Args:
         protection: ProtectedTexts.
         outputs: string [batch], valid UTF-8.
-        slots, found: [batch, M], see `Hidden`.
+        slots, found: [batch, M], see `HiddenBatch`.
 
     Returns:
         string [batch].
