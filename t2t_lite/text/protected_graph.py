@@ -73,7 +73,7 @@ def hide(protection, texts):
 
 
 def hide_as(protection, texts, hidden):
-    """See `ProtectedTexts.hide_as`: string [batch], valid UTF-8, and the HiddenBatch of their inputs -> string [batch]."""
+    """See `ProtectedTexts.hide_as`: valid UTF-8 [batch], and the HiddenBatch of its inputs -> string [batch]."""
     parts, is_match = _split(texts, protection.pattern)
     is_there = hidden.slots >= 0
     ranks = tf.math.cumsum(  # of each of the input's texts among its equals, from 1
