@@ -39,11 +39,8 @@ quickstart: install
 # Two processes: what takes the time is tracing, which uses one core. TEST=tests/data runs only that.
 TEST ?=
 PYTEST := $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder
-# Without oneDNN in the tests' own processes: TensorFlow asks of each operation of each function that it prepares whether oneDNN
-# has it, which takes a tenth of all the time. The commands that tests start as processes have it, and so has test-all.
-QUICK := TF_ENABLE_ONEDNN_OPTS=0
 test: lint
-	$(QUICK) $(PYTEST) -m "not long" $(TEST)
+	$(PYTEST) -m "not long" $(TEST)
 
 # With those that take ten seconds or more each: whole stories, such as a run that is killed at any point of it.
 test-all: lint
@@ -51,7 +48,7 @@ test-all: lint
 
 # Without the tests that take more than a few seconds each.
 test-fast: install
-	$(QUICK) $(PYTEST) -m "not slow and not long" $(TEST)
+	$(PYTEST) -m "not slow and not long" $(TEST)
 
 # Plausible mistakes, one by one: which of them do the nearest tests let through? MUTANTS=data: of those files only.
 MUTANTS ?=

@@ -45,9 +45,7 @@ def pytest_collection_finish():
     The commands that tests start in processes of their own do optimize theirs, as for users.
 
     Where no collected test module has imported TensorFlow it is not imported here either: that takes ten seconds.
-    Whether oneDNN is used has been decided by then, for good: make test leaves it out, but of this process alone.
     """
-    os.environ.pop("TF_ENABLE_ONEDNN_OPTS", None)
     if "tensorflow" in sys.modules and os.environ["KERAS_BACKEND"] == "tensorflow":
         import tensorflow as tf
 
