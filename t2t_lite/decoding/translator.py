@@ -15,8 +15,9 @@ from t2t_lite.decoding.pondering import PonderSteps
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.search.stop_strings import before_stop
+from t2t_lite.decoding.source_text import SourceText
 from t2t_lite.decoding.text_model import TextModel
-from t2t_lite.decoding.texts import SourceText, check_list, check_text, check_texts, one_for_each, valid_unicode
+from t2t_lite.decoding.texts import check_list, check_text, check_texts, one_for_each, valid_unicode
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
 from t2t_lite.ranges import Range, typed_value

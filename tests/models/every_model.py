@@ -105,6 +105,12 @@ class Row(NamedTuple):
         return found
 
 
+def own_models():
+    """Names of the models of the package and of its baselines: tests register others."""
+    own = ("t2t_lite.", "baselines.")
+    return {name for name in registry.list_models() if registry.model(name).__module__.startswith(own)}
+
+
 def padded(rows):
     """Rows of ids as int32 [B, length], or numbers as int32 [B]."""
     if not isinstance(rows[0], list):

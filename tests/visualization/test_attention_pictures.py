@@ -203,7 +203,7 @@ def test_texts_that_cannot_be_drawn(translator, texts, words):
 def test_a_model_of_another_task_shows_the_attention_over_its_text(translator, found):
     """A classifier's target is what is asked for: it is 0, and only the kinds over the text are there."""
     features = {"inputs": 2, "targets": 2, "weight": 1}
-    problem = types.SimpleNamespace(task="classification", features=features, input_text=str)
+    problem = types.SimpleNamespace(task="classification", features=features, encoded_text=str)
     classifier = types.SimpleNamespace(model=translator.model, encoders=translator.encoders, problem=problem)
     (kind, own), *others = attend(classifier, TEXT).items()
     assert (kind, others) == ("encoder", [])
