@@ -43,6 +43,8 @@ MODELS = {
     "conv_seq2seq": ("translate_own", "conv_seq2seq_tiny", "conv_seq2seq", {}),
     "bytenet": ("translate_own", "bytenet_tiny", "bytenet", {}),
     "neural_gpu": ("algorithmic_reverse_decimal40", "neural_gpu_tiny", "neural_gpu", {}),
+    "extended_neural_gpu": ("translate_own", "extended_neural_gpu_tiny", "extended_neural_gpu", {}),
+    "kermit": ("translate_own", "kermit_tiny", "kermit", {}),
     "transformer_lm": ("languagemodel_own", "transformer_lm_tiny", "transformer_lm", {}),
     "transformer_memory": ("languagemodel_own", "transformer_memory_tiny", "transformer_memory", {}),
     "lstm_lm": ("languagemodel_own_characters", "lstm_lm_tiny", "lstm_lm", {}),
@@ -62,6 +64,9 @@ FOLDERS = {
     "roberta": lambda folder: write_encoder(folder, "RobertaForMaskedLM"),
     "albert": lambda folder: write_encoder(folder, "AlbertForMaskedLM"),
     "ernie": lambda folder: write_encoder(folder, "ErnieForMaskedLM"),
+    "distilbert": lambda folder: write_encoder(folder, "DistilBertForMaskedLM"),
+    "electra": lambda folder: write_encoder(folder, "ElectraForMaskedLM"),
+    "xlm-roberta": lambda folder: write_encoder(folder, "XLMRobertaForMaskedLM"),
     "xlnet": lambda folder: write_xlnet(folder, "XLNetLMHeadModel"),
 }
 _LINES = {
@@ -74,7 +79,12 @@ _LINES = {
 def lacking(names):
     """Returns what a version has and no row stands for, or what a stored archive, {folder names}, has not."""
     kinds = {model for name, (_, _, model, _) in MODELS.items() if name in names} | {"transformer"}
-    return sorted({*registry.list_models()} - kinds) + sorted({*FAMILIES} - {n for n in FOLDERS if n in names})
+    own = {
+        name
+        for name in registry.list_models()
+        if registry.model(name).__module__.startswith(("t2t_lite.", "baselines."))
+    }
+    return sorted(own - kinds) + sorted({*FAMILIES} - {n for n in FOLDERS if n in names})
 
 
 def make_all(names=(*MODELS, *FOLDERS)):
