@@ -5,13 +5,12 @@ import numpy as np
 import pytest
 from keras import ops
 
-from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.layers import Dropout, dropout_seed
 from t2t_lite.models.arguments import model_hparams
 from tests.layers.backend import BACKEND, check_gradients
 from tests.layers.equations import array
-from tests.models.every_model import CORE, ELSEWHERE, ROWS, VOCAB, logits_of
+from tests.models.every_model import CORE, ELSEWHERE, ROWS, VOCAB, logits_of, own_models
 
 core = pytest.mark.few(*CORE)
 some = pytest.mark.few(  # where one of a kind may do
@@ -46,12 +45,7 @@ def assert_close(found, expected, tolerance):
 
 
 def test_every_registered_model_is_in_the_table():
-    every = [
-        name
-        for name in registry.list_models()
-        if registry.model(name).__module__.split(".")[0] in ("t2t_lite", "baselines")
-    ]
-    assert {*CORE} == {*every} - ELSEWHERE == {row.name for row in ROWS.values()}
+    assert {*CORE} == own_models() - ELSEWHERE == {row.name for row in ROWS.values()}
 
 
 @core

@@ -20,6 +20,7 @@ from tests.decoding.runs import SENTENCES
 from tests.interchange.encoder_folders import write_encoder
 from tests.interchange.gpt_folders import write_gpt
 from tests.interchange.xlnet_folders import write_xlnet
+from tests.models.every_model import own_models
 from tests.text.published_samples import write_words
 
 SIZES = {"num_hidden_layers": 1, "hidden_size": 16, "filter_size": 16, "num_heads": 2, "max_position": 32}
@@ -79,12 +80,7 @@ _LINES = {
 def lacking(names):
     """Returns what a version has and no row stands for, or what a stored archive, {folder names}, has not."""
     kinds = {model for name, (_, _, model, _) in MODELS.items() if name in names} | {"transformer"}
-    own = {
-        name
-        for name in registry.list_models()
-        if registry.model(name).__module__.startswith(("t2t_lite.", "baselines."))
-    }
-    return sorted(own - kinds) + sorted({*FAMILIES} - {n for n in FOLDERS if n in names})
+    return sorted(own_models() - kinds) + sorted({*FAMILIES} - {n for n in FOLDERS if n in names})
 
 
 def make_all(names=(*MODELS, *FOLDERS)):
