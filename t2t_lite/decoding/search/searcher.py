@@ -1,12 +1,9 @@
 """Searches many sentences in batches: forms the batches, chooses their shapes, and decides when XLA compiles."""
 
 import collections
-import concurrent.futures
-import contextlib
 import dataclasses
 import functools
 import math
-import os
 import threading
 import typing
 import zlib
@@ -22,6 +19,7 @@ from t2t_lite.decoding.search.own_search import check_own_search, own_search, re
 from t2t_lite.decoding.search.sampling import sample, sample_step
 from t2t_lite.decoding.search.search_tree import recorded_beam_search, tree
 from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
+from t2t_lite.decoding.search.threads import side_by_side
 
 # Batches of sentences with more ids than this are proportionally smaller: the cache grows with both.
 _LONG = 128
@@ -126,7 +124,7 @@ class Searcher:
             return _results(function(tensors), options.n_best, self._end_id)
 
         found = [None] * len(sources)
-        for batch, results in zip(batches, _side_by_side(run, batches, keys), strict=True):
+        for batch, results in zip(batches, side_by_side(run, batches, keys), strict=True):
             for at, hypotheses in zip(batch, results, strict=False):
                 found[at] = hypotheses
             if on_progress:
@@ -378,28 +376,3 @@ def _results(result, n_best, end_id):
         ]
         for ids, scores, ended in zip(*(tensor.numpy()[:, :n_best] for tensor in result), strict=True)
     ]
-
-
-def use_a_thread_per_search():
-    """Gives each operation one thread, for a process that searches many batches.
-
-    Call it before TensorFlow's first operation. Two searches then keep two cores busy without waiting for each other's
-    threads (measured, only on two cores: 1.1 times as fast in float32, 1.25 in bfloat16). A single batch is slower.
-    Nothing changes with more cores, with a GPU, if the user has set a number of threads, or once TensorFlow runs.
-    """
-    chosen = os.environ.get("TF_NUM_INTRAOP_THREADS") or tf.config.threading.get_intra_op_parallelism_threads()
-    if os.cpu_count() == 2 and not chosen and not tf.config.list_physical_devices("GPU"):
-        with contextlib.suppress(RuntimeError):  # TensorFlow is already running
-            tf.config.threading.set_intra_op_parallelism_threads(1)
-
-
-def _side_by_side(run, *arguments):
-    """Yields the same as `map(run, *arguments)`; on a CPU two calls run at once.
-
-    A search step is a chain of small operations that do not keep two cores busy (measured: 1.6 of two).
-    """
-    if os.cpu_count() == 1 or len(tf.config.list_logical_devices()) > 1:  # each of several devices has its own thread
-        yield from map(run, *arguments)
-        return
-    with concurrent.futures.ThreadPoolExecutor(2) as threads:
-        yield from threads.map(run, *arguments)
