@@ -3,7 +3,7 @@
 import numpy as np
 
 from t2t_lite.interchange.families import bert
-from t2t_lite.interchange.family import Field, check, number, only
+from t2t_lite.interchange.family import Field, check, only
 
 _ATTENTION, _FFN = "encoder.layers.*.self_attention", "encoder.layers.*.feed_forward"
 _PROJECTION = "albert.encoder.embedding_hidden_mapping_in"
@@ -25,12 +25,7 @@ FAMILY = bert.FAMILY._replace(
         ("albert.pooler", "sop_classifier.classifier"),
     ),
     fields=bert.fields(
-        number(
-            "embedding_size",
-            "embedding_size",
-            usual=128,
-            value=lambda config: config["embedding_size"] or config["hidden_size"],
-        ),
+        bert.EMBEDDING_SIZE,
         Field(
             "num_hidden_groups",
             "num_hidden_groups",

@@ -13,6 +13,11 @@ ACTIVATIONS = {
 
 ENDS = ("bos_token_id", "eos_token_id")
 ROLES = ("query", "key", "value")
+# Of relatives whose embeddings may be smaller than their states.
+EMBEDDING_SIZE = number(
+    "embedding_size", "embedding_size", usual=128,
+    value=lambda config: config["embedding_size"] or config["hidden_size"],
+)  # fmt: skip
 
 
 def class_of(config):

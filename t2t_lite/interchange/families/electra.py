@@ -1,7 +1,7 @@
 """ELECTRA: the discriminator as a body for other heads, the generator as a model of masked words."""
 
 from t2t_lite.interchange.families import bert
-from t2t_lite.interchange.family import number, only
+from t2t_lite.interchange.family import only
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
 
 
@@ -33,12 +33,7 @@ FAMILY = bert.FAMILY._replace(
         "ForPreTraining": (None, {}),  # whether an id was replaced is one number per position: no head here gives it
     },
     fields=bert.fields(
-        number(
-            "embedding_size",
-            "embedding_size",
-            usual=128,
-            value=lambda config: config["embedding_size"] or config["hidden_size"],
-        ),
+        bert.EMBEDDING_SIZE,
         only("summary_type", "first", usual="first"),
         only("summary_use_proj", True, usual=True),
         only("summary_activation", "gelu", usual="gelu"),
