@@ -10,7 +10,7 @@ import t2t_lite
 from t2t_lite.runs.weights import open_checkpoint
 from tests.export.served import served
 from tests.integration.conftest import replaced
-from tests.interchange.xlnet_folders import write_xlnet
+from tests.interchange.xlnet_folders import write_warm_and_cold, write_xlnet
 
 SIZES = "num_hidden_layers=1,hidden_size=32,filter_size=64,num_heads=2,batch_size=512,eval_decode_examples=0"
 RATE = "learning_rate_schedule=constant,learning_rate_constant=0.003"
@@ -86,10 +86,7 @@ def test_a_translation_model_learns_by_lora_and_its_exports_answer_as_it_does(ru
 
 @pytest.mark.long
 def test_published_weights_are_tuned_by_lora_and_given_back_merged(run, tmp_path):
-    draw = random.Random(1)
-    words = {"warm": ["the", "red", "cafe"], "cold": ["12", "Un", "sing"]}
-    lines = [f"{kind}\t{draw.choice(words[kind])} in {draw.choice(words[kind])}" for kind in [*words] * 150]
-    (tmp_path / "a.tsv").write_text("\n".join(lines))
+    write_warm_and_cold(tmp_path / "a.tsv")
     write_xlnet(tmp_path / "theirs", "XLNetLMHeadModel")
     run("t2t-importer", "--from=hugging_face", "--path=theirs", "--output_dir=xlnet")
     files = ["--train_files=a.tsv", "--dev_files=a.tsv", "--vocab_from=xlnet"]

@@ -1,21 +1,16 @@
 """Published weights of an XLNet: imported, tuned, answering, exported to be served, and given back, by the commands."""
 
-import random
-
 import numpy as np
 import pytest
 
 import t2t_lite
 from tests.export.served import served
-from tests.interchange.xlnet_folders import write_xlnet
+from tests.interchange.xlnet_folders import write_warm_and_cold, write_xlnet
 
 
 @pytest.mark.long
 def test_imported_tuned_served_and_given_back(call_command, tmp_path):
-    draw = random.Random(1)
-    words = {"warm": ["the", "red", "cafe"], "cold": ["12", "Un", "sing"]}
-    lines = [f"{kind}\t{draw.choice(words[kind])} in {draw.choice(words[kind])}" for kind in [*words] * 150]
-    (tmp_path / "a.tsv").write_text("\n".join(lines))
+    write_warm_and_cold(tmp_path / "a.tsv")
     write_xlnet(tmp_path / "theirs", "XLNetLMHeadModel")
 
     def run(*words):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import random
 
 import numpy as np
 import sentencepiece
@@ -14,6 +15,7 @@ CLASSES = [
     "XLNetForQuestionAnsweringSimple",
 ]  # fmt: skip
 LABELS = ["red", "green", "blue"]
+WARM_AND_COLD = {"warm": ["the", "red", "cafe"], "cold": ["12", "Un", "sing"]}  # words that say a label
 _CONTROL = ["<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
 
 
@@ -38,6 +40,14 @@ def write_xlnet(folder, class_name, prefix=True, **config):
     write_tensors(str(folder / "model.safetensors"), tensors)
     (folder / "config.json").write_text(json.dumps(said))
     return str(folder), tensors
+
+
+def write_warm_and_cold(path):
+    """Writes 300 labelled texts of `WARM_AND_COLD`."""
+    draw = random.Random(1)
+    kinds = [*WARM_AND_COLD] * 150
+    lines = [f"{kind}\t{draw.choice(WARM_AND_COLD[kind])} in {draw.choice(WARM_AND_COLD[kind])}" for kind in kinds]
+    path.write_text("\n".join(lines))
 
 
 def write_vocabulary(folder):

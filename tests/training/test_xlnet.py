@@ -7,6 +7,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
+from tests.interchange.xlnet_folders import WARM_AND_COLD
 from tests.training.runs import assert_replicas_and_parts_give_one_run, trainer
 
 pytestmark = pytest.mark.slow
@@ -16,15 +17,13 @@ SIZES = (
     "attention_dropout=0.1,layer_prepostprocess_dropout=0.1,relu_dropout=0.1"
 )
 
-WORDS = {"warm": ["the", "red", "cafe"], "cold": ["12", "Un", "sing"]}
-
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """A folder with sentences of two kinds of words."""
     folder = tmp_path_factory.mktemp("xlnet")
     draw = random.Random(1)
-    kinds = [WORDS[kind] for kind in [*WORDS] * 150]
+    kinds = [WARM_AND_COLD[kind] for kind in [*WARM_AND_COLD] * 150]
     lines = [f"{draw.choice(words)} in {draw.choice(words)}" for words in kinds]
     (folder / "a.txt").write_text("\n".join(lines))
     text = registry.problem("permutation_lm_own")
