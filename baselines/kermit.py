@@ -16,7 +16,7 @@ from t2t_lite.layers.masks import with_mask
 from t2t_lite.models.encoder_decoder import tied_embeddings
 from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_lm import take_positions
-from t2t_lite.models.transformer_parts import TransformerModel, is_token, normalized, positioned
+from t2t_lite.models.transformer_parts import TransformerModel, build_embeddings, is_token, normalized, positioned
 from t2t_lite.ranges import SLOT_ORDERS, setting
 from t2t_lite.registry import register_hparams, register_model
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
@@ -90,9 +90,7 @@ class Kermit(TransformerModel):
         if self.built:
             return
         shape = (None, None, self.config["hidden_size"])
-        for embedding in (self.input_embedding, self.target_embedding, self.softmax):
-            if not embedding.built:
-                embedding.build()
+        build_embeddings(self.input_embedding, self.target_embedding, self.softmax)
         self.side = self.add_weight(name="side", shape=(2, shape[-1]), initializer=keras.initializers.RandomNormal())
         for layer in (self.position, self.encoder, self.encoder_norm):
             if layer is not None:

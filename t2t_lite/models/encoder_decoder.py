@@ -8,6 +8,7 @@ from t2t_lite.layers.masks import with_mask
 from t2t_lite.layers.seeds import number_seeds
 from t2t_lite.layers.token_embedding import TokenEmbedding
 from t2t_lite.models.sequence_model import SequenceModel
+from t2t_lite.models.transformer_parts import build_embeddings
 
 
 class EncoderDecoder(SequenceModel):
@@ -65,9 +66,7 @@ class EncoderDecoder(SequenceModel):
         """Creates all weights; `input_shape` is not used."""
         if self.built:
             return
-        for embedding in (self.input_embedding, self.target_embedding, self.softmax):
-            if not embedding.built:
-                embedding.build()
+        build_embeddings(self.input_embedding, self.target_embedding, self.softmax)
         self.build_layers((None, None, self.config["hidden_size"]))
         number_seeds(self)
         self.built = True

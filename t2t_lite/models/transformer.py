@@ -17,7 +17,7 @@ from t2t_lite.layers.cache import new_ancestry, see_ancestors
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.models.encoder_decoder import shifted_right, tied_embeddings
 from t2t_lite.models.options import shared_options
-from t2t_lite.models.transformer_parts import TransformerModel, is_token, normalized, positioned
+from t2t_lite.models.transformer_parts import TransformerModel, build_embeddings, is_token, normalized, positioned
 from t2t_lite.registry import register_model
 
 
@@ -87,9 +87,7 @@ class Transformer(TransformerModel):
         if self.built:
             return
         shape = (None, None, self.config["hidden_size"])
-        for embedding in (self.input_embedding, self.target_embedding, self.softmax):
-            if not embedding.built:
-                embedding.build()
+        build_embeddings(self.input_embedding, self.target_embedding, self.softmax)
         if self.config["target_space_embedding"]:
             self.target_space = self.add_weight(name="target_space", shape=shape[-1:], initializer="zeros")
         for layer in (self.encoder_position, self.decoder_position, self.encoder_norm, self.decoder_norm):

@@ -13,7 +13,7 @@ from t2t_lite.layers.masks import with_mask
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.quantization import is_quantized
 from t2t_lite.models.options import shared_options
-from t2t_lite.models.transformer_parts import TransformerModel, is_token, normalized, positioned
+from t2t_lite.models.transformer_parts import TransformerModel, build_embeddings, is_token, normalized, positioned
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_model
 from t2t_lite.reserved_names import BEFORE
@@ -117,9 +117,7 @@ class TransformerLM(TransformerModel):
         if self.built:
             return
         shape = (None, None, self.config["hidden_size"])
-        for embedding in (self.target_embedding, self.softmax):
-            if not embedding.built:
-                embedding.build()
+        build_embeddings(self.target_embedding, self.softmax)
         for layer in (self.decoder_position, self.decoder, self.decoder_norm):
             if layer is not None:
                 layer.build(shape)

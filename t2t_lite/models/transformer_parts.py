@@ -222,6 +222,13 @@ def _taken(layer_class, config):
     return {name: config[name] for name in inspect.signature(layer_class).parameters if name in config}
 
 
+def build_embeddings(*layers):
+    """Builds look-ups and softmax, of which several may be one layer."""
+    for layer in layers:
+        if not layer.built:
+            layer.build()
+
+
 def is_token(ids):
     """int ids -> bool, True where they are not padding."""
     return ops.not_equal(ids, PAD_ID)
