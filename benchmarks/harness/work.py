@@ -7,8 +7,8 @@ to 70 pieces); nothing has to be downloaded. `--run` and `--text` of some benchm
 import concurrent.futures
 import os
 import pathlib
+import queue
 import random
-import statistics
 import subprocess
 import sys
 
@@ -105,8 +105,16 @@ def add_training_flags(parser):
 
 
 def at_once(flags, function, items):
-    """Returns [function(item) for item in items], of which --jobs are called at the same time."""
-    with concurrent.futures.ThreadPoolExecutor(flags.jobs) as pool:
+    """Returns [function(item) for item in items], of which --jobs are called at the same time.
+
+    Each job has as many of the CPUs as another, and no other's: what it starts does not take time from its neighbours.
+    """
+    cpus, shares = sorted(os.sched_getaffinity(0)), queue.SimpleQueue()
+    for job in range(flags.jobs):
+        shares.put(cpus[job :: flags.jobs] or cpus)
+    with concurrent.futures.ThreadPoolExecutor(
+        flags.jobs, initializer=lambda: os.sched_setaffinity(0, shares.get())
+    ) as pool:
         return list(pool.map(function, items))
 
 
@@ -121,10 +129,10 @@ def steps_within(flags, runs, trained, kind):
     """
     if told := 4 if flags.quick else flags.steps:
         return {kind(run): told for run in runs}
-    seconds = {}
-    for run, probe in zip(runs, at_once(flags, lambda run: trained(run, PROBED), runs), strict=True):
-        seconds.setdefault(kind(run), []).append(logged(probe, "progress")[-1]["seconds_per_step"])
-    return {one: max(PROBED, int(60 * flags.minutes / statistics.median(each))) for one, each in seconds.items()}
+    one_of = {kind(run): run for run in runs}
+    probes = at_once(flags, lambda run: trained(run, PROBED), one_of.values())
+    seconds = [logged(probe, "progress")[-1]["seconds_per_step"] for probe in probes]
+    return {one: max(PROBED, int(60 * flags.minutes / each)) for one, each in zip(one_of, seconds, strict=True)}
 
 
 def once(path, command, *words):

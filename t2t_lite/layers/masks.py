@@ -100,7 +100,8 @@ def masked_softmax(scores, mask=None):
         ValueError: the mask is of floats: see `check_masks`.
     """
     check_masks(mask=mask)
-    return _softmax_in_xla(scores, mask) if is_compiled() and scores.dtype.size < 4 else _softmax(scores, mask)
+    is_short = keras.backend.standardize_dtype(scores.dtype) in ("float16", "bfloat16")
+    return _softmax_in_xla(scores, mask) if is_compiled() and is_short else _softmax(scores, mask)
 
 
 def _softmax(scores, mask):
@@ -129,7 +130,7 @@ def _softmax_in_xla(scores, mask):
 
         return weights, gradient
 
-    return softmax(scores)
+    return softmax(tf.convert_to_tensor(scores))  # which may be a variable
 
 
 def merge_masks(shape, attention_mask, use_causal_mask, *padding_masks):

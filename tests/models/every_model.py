@@ -45,6 +45,11 @@ class Row(NamedTuple):
         """Whether outputs are searched for."""
         return self.reads in ("pairs", "texts")
 
+    @property
+    def smoothing(self):
+        """A label smoothing that its loss can have: places in a text are not smoothed."""
+        return 0.0 if self.reads == "span" else 0.1
+
     def make(self, **options):
         """Returns a model whose weights are drawn from a wide distribution, biases, gains and gates included."""
         keras.utils.set_random_seed(3)

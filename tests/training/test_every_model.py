@@ -24,13 +24,13 @@ def counts_of(batch):
     return {feature: tf.constant(float(np.count_nonzero(ids))) for feature, ids in batch.items()}
 
 
-def gradients(model, batch, in_xla=False):
+def gradients(row, model, batch, in_xla=False):
     """Gradients of a step, in XLA of shapes that are unknown where it is traced, as the trainer has them."""
 
     def gradient(batch):
         with dropout_seed(3, 1, in_xla):
             with tf.GradientTape() as tape:
-                loss = mean_loss(objective_sums(model(batch, training=True), batch, 0.1), counts)
+                loss = mean_loss(objective_sums(model(batch, training=True), batch, row.smoothing), counts)
             weights = [weight.value for weight in model.trainable_weights]
             return [loss, *map(tf.convert_to_tensor, tape.gradient(loss, weights, unconnected_gradients="zero"))]
 
@@ -50,16 +50,17 @@ def assert_same(found, expected, model, tolerance):
 @pytest.mark.parametrize("name", RECOMPUTED)
 def test_recomputed_activations_have_the_same_gradient(name):
     """With dropout, whose masks must be the same when a layer is computed again."""
-    model, again = (ROWS[name].make(dropout=0.3, recompute_grad=recompute) for recompute in (False, True))
-    batch = ROWS[name].batch()
-    assert_same(gradients(again, batch), gradients(model, batch), model, 1e-5)
+    row = ROWS[name]
+    model, again = (row.make(dropout=0.3, recompute_grad=recompute) for recompute in (False, True))
+    assert_same(gradients(row, again, row.batch()), gradients(row, model, row.batch()), model, 1e-5)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ROWS)
 def test_a_step_that_xla_compiles_has_the_same_gradient(name):
-    model, batch = ROWS[name].make(dropout=0.3), ROWS[name].batch()
-    assert_same(gradients(model, batch, in_xla=True), gradients(model, batch), model, 1e-5)
+    row = ROWS[name]
+    model, batch = row.make(dropout=0.3), row.batch()
+    assert_same(gradients(row, model, batch, in_xla=True), gradients(row, model, batch), model, 1e-5)
 
 
 def trained(row, replicas, accumulation):
