@@ -12,6 +12,7 @@ from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_positive, check_rates
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.keras_names import GLOROT, Initializer, own_initializer
+from t2t_lite.layers.shapes import shape_of
 
 ACT_TYPES = ("basic", "accumulated", "global")
 
@@ -32,7 +33,7 @@ class Ponder(NamedTuple):
     @classmethod
     def of(cls, inputs):
         """Returns the state before the first step of inputs [B, T, hidden]."""
-        zeros = ops.zeros(ops.shape(inputs)[:2], "float32")
+        zeros = ops.zeros(shape_of(inputs)[:2], "float32")
         return cls(zeros, zeros, zeros)
 
     def advanced(self, p, threshold):

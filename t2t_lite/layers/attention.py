@@ -14,6 +14,7 @@ from t2t_lite.layers.patterns.heads import make_pattern
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.projections import Projections
 from t2t_lite.layers.scores.score import AttentionScore
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.registry import Registries
 
 
@@ -135,7 +136,7 @@ class MultiHeadAttention(Projections):
         Returns:
             (output [B, heads, T, value_dim], weights [B, heads, T, S]).
         """
-        distances = Strides(ops.shape(query)[2] - ops.shape(key)[2])  # counted from the right: a memory is in front
+        distances = Strides(shape_of(query)[2] - shape_of(key)[2])  # counted from the right: a memory is in front
         return self.attend_parts(query, [(key, value, distances)], mask, training)
 
     @property
@@ -162,7 +163,7 @@ class MultiHeadAttention(Projections):
             dropped = [self.dropout(weights, training=training)]
         else:
             weights = masked_softmax(ops.concatenate(scores, axis=-1), mask)
-            dropped = _split(self.dropout(weights, training=training), ops.shape(parts[0][0])[2])
+            dropped = _split(self.dropout(weights, training=training), shape_of(parts[0][0])[2])
         pairs = zip(dropped, parts, strict=True)
         outputs = [self.score.mix(self, own, value, [distances]) for own, (_, value, distances) in pairs]
         return sum(outputs[1:], outputs[0]), weights
@@ -178,7 +179,7 @@ class MultiHeadAttention(Projections):
         Returns:
             As `attend`; the weights may be None unless they are needed.
         """
-        queries, keys = ops.shape(query)[2], ops.shape(key)[2]
+        queries, keys = shape_of(query)[2], shape_of(key)[2]
         in_parts = isinstance(visible.first, int) and visible.first == 0 and visible.dense is None
         in_parts = in_parts and not (needs_weights or self.overrides_attend)
         output = self.pattern.attend(self, query, key, value, visible, training) if in_parts else None
@@ -205,7 +206,7 @@ class MultiHeadAttention(Projections):
             raise NotImplementedError(
                 f"{type(self).__name__} overrides `attend`, and decodes only if it also overrides `attend_cached`."
             )
-        parts, mask = self.pattern.read(past, ops.shape(query)[2], step, mask)
+        parts, mask = self.pattern.read(past, shape_of(query)[2], step, mask)
         if not self.overrides_attend:
             return self.attend_parts(query, parts, mask, False)
         key, value = parts[0][:2] if len(parts) == 1 else (ops.concatenate([p[i] for p in parts], 2) for i in (0, 1))
@@ -267,7 +268,7 @@ class MultiHeadAttention(Projections):
             [B, T, hidden].
         """
         heads = self.project(query, "query")
-        visible = visible_keys((*ops.shape(heads)[:3], ops.shape(memory.key)[2]), attention_mask, False)
+        visible = visible_keys((*shape_of(heads)[:3], shape_of(memory.key)[2]), attention_mask, False)
         return self.project(self.attend_sequence(heads, *memory, visible, False, False)[0], "output")
 
     def prefill(self, query):
@@ -298,12 +299,12 @@ class MultiHeadAttention(Projections):
             (output [B, K, hidden], new Past).
         """
         check_masks(attention_mask=attention_mask)
-        beams = ops.shape(query)[1]
+        beams = shape_of(query)[1]
         step = past.step(beams) if position is None else position
         heads, keys, values = self._turned_alike(query, past.position(step))
         past = past.with_step(keys, values, position)
-        slots = ops.shape(past.key)[2] + past.prompt_slots
-        mask = merge_masks((*ops.shape(heads)[:3], slots), attention_mask, False)
+        slots = shape_of(past.key)[2] + past.prompt_slots
+        mask = merge_masks((*shape_of(heads)[:3], slots), attention_mask, False)
         output, _ = self.attend_cached(heads, past, mask, step)
         return self.project(output, "output"), past
 
@@ -369,9 +370,9 @@ class MultiHeadAttention(Projections):
         else:
             heads, (keys, values) = self.project(query, "query"), self.memory(value, key)
             if self.turned:
-                first = 0 if context is None else ops.shape(keys)[2] - ops.shape(heads)[2]
+                first = 0 if context is None else shape_of(keys)[2] - shape_of(heads)[2]
                 heads, keys = self.turned(heads, first=first), self.turned(keys)
-        shape = (*ops.shape(heads)[:3], ops.shape(keys)[2])
+        shape = (*shape_of(heads)[:3], shape_of(keys)[2])
         visible = visible_keys(shape, attention_mask, use_causal_mask, value_mask, key_mask, context)
         output, weights = self.attend_sequence(heads, keys, values, visible, training, return_attention_scores)
         output = self.project(output, "output")

@@ -11,6 +11,7 @@ from keras import ops
 
 from t2t_lite.layers.distances import Steps
 from t2t_lite.layers.integers import integer_dtype
+from t2t_lite.layers.shapes import shape_of
 
 
 class Memory(NamedTuple):
@@ -42,7 +43,7 @@ class Past(NamedTuple):
 
     def step(self, beams):
         """Returns the number of the next step, where keys are appended: a step has a slot for each of the beams."""
-        return ops.shape(self.key)[2] // beams
+        return shape_of(self.key)[2] // beams
 
     def with_step(self, key, value, position):
         """Returns the past with the keys and values of a step, [B, heads, K, size], at `position` or at the end."""
@@ -55,20 +56,20 @@ class Past(NamedTuple):
     def parts(self, beams, step):
         """Returns what a step attends to: a list of (keys, values, `Steps`), those of the prompt first."""
         step = ops.cast(step, "int32")
-        parts = [(self.key, self.value, Steps(ops.arange(ops.shape(self.key)[2], dtype="int32") // beams - step))]
+        parts = [(self.key, self.value, Steps(ops.arange(shape_of(self.key)[2], dtype="int32") // beams - step))]
         if self.prompt:
-            slots = ops.arange(ops.shape(self.prompt.key)[2], dtype="int32")
+            slots = ops.arange(shape_of(self.prompt.key)[2], dtype="int32")
             parts.insert(0, (*self.prompt, Steps(slots - ops.expand_dims(self.lengths + step, (1, 2)))))
         return parts
 
     @property
     def prompt_slots(self):
         """P, the slots of the prompts; 0 where there are none."""
-        return ops.shape(self.prompt.key)[2] if self.prompt else 0
+        return shape_of(self.prompt.key)[2] if self.prompt else 0
 
     def count(self, beams):
         """Returns a number of positions that is no less than that of any row, its prompt included."""
-        return ops.shape(self.key)[2] // beams + self.prompt_slots
+        return shape_of(self.key)[2] // beams + self.prompt_slots
 
     def near(self, positions, seen, at, beams, mask):
         """Returns some of what `parts` does, without reading the rest, and its mask.
@@ -83,17 +84,17 @@ class Past(NamedTuple):
         Returns:
             (parts, mask bool, broadcastable to [B, heads, K, W of the prompt + W * K]).
         """
-        slots, prompts = ops.shape(self.key)[2], self.prompt_slots
+        slots, prompts = shape_of(self.key)[2], self.prompt_slots
         steps = positions - (ops.expand_dims(self.lengths, 1) if self.prompt else 0)
         places = ops.expand_dims(ops.clip(steps, 0, slots // beams - 1) * beams, 2) + ops.arange(beams, dtype="int32")
-        places = ops.reshape(places, (-1, ops.shape(positions)[1] * beams))
-        mask = None if mask is None else ops.broadcast_to(mask, (*ops.shape(mask)[:3], prompts + slots))
+        places = ops.reshape(places, (-1, shape_of(positions)[1] * beams))
+        mask = None if mask is None else ops.broadcast_to(mask, (*shape_of(mask)[:3], prompts + slots))
         of_steps = (ops.repeat(x, beams, -1) for x in (positions - at, seen & ops.expand_dims(steps >= 0, 1)))
         picked = [_picked(self, places, *of_steps, mask, prompts)]
         if self.prompt:
             places = ops.clip(positions, 0, ops.maximum(prompts - 1, 0))
             # Of prompts that are all empty nothing can be taken.
-            width = ops.shape(positions)[1] * (min(prompts, 1) if isinstance(prompts, int) else ops.minimum(prompts, 1))
+            width = shape_of(positions)[1] * (min(prompts, 1) if isinstance(prompts, int) else ops.minimum(prompts, 1))
             in_prompt = seen & ops.expand_dims(steps < 0, 1)
             of_prompt = (x[..., :width] for x in (places, positions - at, in_prompt))
             picked.insert(0, _picked(self.prompt, *of_prompt, mask, 0))
@@ -103,11 +104,11 @@ class Past(NamedTuple):
 
 def _picked(memory, places, distances, seen, mask, first):
     """Returns one of `Past.parts` of the slots at `places` [B or 1, N], and its mask: of columns from `first` on."""
-    batch, width = ops.shape(memory.key)[0], ops.shape(places)[1]  # not -1, which is unknown where another one is 0
+    batch, width = shape_of(memory.key)[0], shape_of(places)[1]  # not -1, which is unknown where another one is 0
     places = ops.broadcast_to(places, (batch, width))
     seen = ops.expand_dims(seen, 2)
     if mask is not None:
-        *_, heads, queries, count = ops.shape(mask)
+        *_, heads, queries, count = shape_of(mask)
         mask = ops.broadcast_to(mask, (batch, heads, queries, count))
         mask = gathered(ops.reshape(mask, (batch, heads * queries, count, 1)), places + first)
         seen = ops.logical_and(seen, ops.reshape(mask, (batch, heads, queries, width)))
@@ -117,10 +118,10 @@ def _picked(memory, places, distances, seen, mask, first):
 
 def gathered(x, places):
     """[B, A, S, size], of which each row has its own places int32 [B, N] of S -> [B, A, N, size]."""
-    batch, inner, count, size = ops.shape(x)
+    batch, inner, count, size = shape_of(x)
     first = ops.reshape(ops.arange(batch * inner, dtype="int32") * count, (batch, inner, 1))
     taken = ops.take(ops.reshape(x, (batch * inner * count, size)), first + ops.expand_dims(places, 1), axis=0)
-    return ops.reshape(taken, (batch, inner, ops.shape(places)[1], size))  # JAX takes nothing in another shape
+    return ops.reshape(taken, (batch, inner, shape_of(places)[1], size))  # JAX takes nothing in another shape
 
 
 def new_ancestry(batch, beam_size, max_length):
@@ -138,7 +139,7 @@ def see_ancestors(ancestry, position):
     Returns:
         (the table with the step's slots, mask bool [B, K, T * K]: True where beam k sees a slot).
     """
-    batch, beam, length = ops.shape(ancestry)
+    batch, beam, length = shape_of(ancestry)
     own = ops.cast(ops.arange(beam), ancestry.dtype)
     ancestry = ops.where(ops.arange(length) == position, ops.expand_dims(own, 1), ancestry)
     # Beam k sees slot (p, j) when j is its ancestor at p, and p is not in the future. [B, K, T, K] -> [B, K, T*K]
@@ -158,7 +159,7 @@ def see_prompt(mask, prompts, length):
         bool [B, K, P + S].
     """
     seen = ops.arange(length, dtype="int32") < ops.expand_dims(prompts, (1, 2))  # [B, 1, P]
-    return ops.concatenate([ops.broadcast_to(seen, (*ops.shape(mask)[:2], length)), mask], axis=2)
+    return ops.concatenate([ops.broadcast_to(seen, (*shape_of(mask)[:2], length)), mask], axis=2)
 
 
 def add_to_cache(past, new, position):
@@ -166,8 +167,8 @@ def add_to_cache(past, new, position):
     new = ops.cast(new, past.dtype)
     if position is None:
         return ops.concatenate([past, new], axis=2)
-    if isinstance(ops.shape(past)[2], int):
-        return ops.slice_update(past, (0, 0, position * ops.shape(new)[2], 0), new)
+    if isinstance(shape_of(past)[2], int):
+        return ops.slice_update(past, (0, 0, position * shape_of(new)[2], 0), new)
     return write_in_place(past, new, position)
 
 
@@ -180,7 +181,7 @@ def write_in_place(past, new, position):
     """
     import tensorflow as tf
 
-    batch, heads, count, size = ops.shape(new)  # of `past` not even the shape is asked for later: that would hold it
+    batch, heads, count, size = shape_of(new)  # of `past` not even the shape is asked for later: that would hold it
     width = count * size
     rows = ops.reshape(new, (batch * heads, width))
     updated = tf.raw_ops.TensorStridedSliceUpdate(

@@ -7,6 +7,8 @@ from typing import Any
 
 from keras import ops, tree
 
+from t2t_lite.layers.shapes import shape_of
+
 
 class Results:
     """What layers compute beside their outputs, by name, such as "cost": float32 [B, T], what each position costs.
@@ -87,7 +89,7 @@ class Context:
 
     def mask(self, length, mask=None):
         """Returns bool [B, M + T]: which states and which of T inputs are there; `mask`: bool [B, T], or None."""
-        batch, size, _ = ops.shape(self.earlier)
+        batch, size, _ = shape_of(self.earlier)
         seen = ops.ones((batch, size), "bool") if isinstance(self.visible, tuple) else ops.cast(self.visible, "bool")
         mask = ops.ones((batch, length), "bool") if mask is None else ops.cast(mask, "bool")
         return ops.concatenate([seen, mask], axis=1)

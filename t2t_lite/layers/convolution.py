@@ -7,6 +7,7 @@ from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers, own_initializer
+from t2t_lite.layers.shapes import shape_of
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -64,7 +65,7 @@ class Convolution(Layer):
         """[B, T, size] -> [B, T, filters]; `mask`: bool [B, T], True where a position is there, or None."""
         if mask is not None:
             inputs = ops.where(ops.expand_dims(mask, -1), inputs, ops.zeros_like(inputs))
-        batch, length, size = ops.shape(inputs)
+        batch, length, size = shape_of(inputs)
         before = self.kernel_size - 1 if self.causal else (self.kernel_size - 1) // 2
         around = before * self.dilation, (self.kernel_size - 1 - before) * self.dilation
         padded = ops.pad(inputs, ((0, 0), around, (0, 0)))
@@ -93,5 +94,5 @@ class Convolution(Layer):
         """
         seen = ops.concatenate([past, ops.expand_dims(ops.cast(x, past.dtype), -2)], axis=-2)
         window = seen[..., :: self.dilation, :]
-        *rows, size = ops.shape(x)
+        *rows, size = shape_of(x)
         return self.windows(ops.reshape(window, (*rows, self.kernel_size * size))), seen[..., 1:, :]

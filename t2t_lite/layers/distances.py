@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from t2t_lite.layers.shapes import shape_of
+
 
 class Strides(NamedTuple):
     """T queries and S keys at even steps: key j is `stride * (j - i) + shift` positions after query i.
@@ -71,7 +73,7 @@ class Places(NamedTuple):
 
     def place(self, x):
         """[B, heads, N, 2 S] by distance -> [B, heads, N, S] by key."""
-        keys = ops.shape(x)[-1] // 2
+        keys = shape_of(x)[-1] // 2
         at = ops.arange(keys, dtype="int32") - ops.expand_dims(ops.cast(self.places, "int32"), -1) + (keys - 1)
         return ops.take_along_axis(x, ops.expand_dims(at, 1), axis=-1)
 
@@ -109,7 +111,7 @@ def shift_rows(x):
     In the flattened matrix every row then begins one element earlier than the row before, in a matrix that is one
     narrower: so this is a slice and a reshape (Huang et al. 2018, "Music Transformer").
     """
-    *lead, length, width = ops.shape(x)
+    *lead, length, width = shape_of(x)
     zeros = (0,) * len(lead)
     flat = ops.reshape(x, (*lead, length * width))
     # ops.slice, not indexing: its gradient is one padding
@@ -120,7 +122,7 @@ def shift_rows(x):
 
 def shift_rows_back(x):
     """[…, T, S] -> […, T, T + S]: the transpose of `shift_rows`."""
-    *lead, length, keys = ops.shape(x)
+    *lead, length, keys = shape_of(x)
     before, none = _before(length), ((0, 0),) * len(lead)
     wide = ops.pad(x, (*none, (0, 0), (0, before)))
     flat = ops.reshape(wide, (*lead, length * (keys + before)))

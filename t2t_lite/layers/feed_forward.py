@@ -17,6 +17,7 @@ from t2t_lite.layers.keras_names import (
     check_initializers,
     dense_initializers,
 )
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.registry import register_feed_forward
 
 
@@ -84,7 +85,7 @@ class FeedForward(Layer):
 
     def call(self, inputs, training=None):
         """[..., hidden] -> [..., hidden]."""
-        shape = ops.shape(inputs)
+        shape = shape_of(inputs)
         x = ops.reshape(inputs, (-1, shape[-1]))  # two dimensions: product and bias become one kernel
         inner = self.activate(self.inner(x))
         if self.activation == GATED:

@@ -1,5 +1,6 @@
 """Masks: which keys a query may see, and the mask that Keras carries with a tensor."""
 
+import functools
 from typing import Any, NamedTuple
 
 import keras
@@ -21,9 +22,15 @@ class _Masked(keras.layers.Layer):
         return inputs
 
 
+_masked = functools.cache(_Masked)  # made at the first call: it takes as long as a layer of attention
+
+
 def with_mask(tensor, mask):
     """Returns a tensor that carries `mask`, bool. (By a layer: Keras has no other public way on every backend.)"""
-    return _Masked()(tensor, mask=mask)
+    layer = (
+        _Masked() if isinstance(tensor, keras.KerasTensor) else _masked()
+    )  # one of a functional model keeps its calls
+    return layer(tensor, mask=mask)
 
 
 def check_masks(**masks):

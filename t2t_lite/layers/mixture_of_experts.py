@@ -19,6 +19,7 @@ from t2t_lite.layers.keras_names import (
     own_initializer,
 )
 from t2t_lite.layers.seeds import ScopedSeed, is_compiled, normal
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_feed_forward
 
@@ -169,7 +170,7 @@ class MixtureOfExperts(Layer):
         clean = logits = ops.matmul(x, ops.cast(self.gate_kernel, "float32"))
         if training:
             deviation = ops.softplus(ops.matmul(x, ops.cast(self.noise_kernel, "float32"))) + _NOISE
-            logits = clean + normal(ops.shape(clean), self.noise) * deviation
+            logits = clean + normal(shape_of(clean), self.noise) * deviation
         best, experts = ops.top_k(logits, min(self.k + 1, self.num_experts))
         experts = ops.cast(experts[:, : self.k], "int32")
         gates = ops.softmax(best[:, : self.k], axis=-1) if self.k > 1 else ops.ones_like(best[:, :1])
@@ -187,12 +188,12 @@ class MixtureOfExperts(Layer):
         To the results of a `context` it adds "cost", float32 [...], and in training "expert_use", float32
         [num_experts], how many of the k choices of each position that is not padding fell on an expert.
         """
-        shape = ops.shape(inputs)
+        shape = shape_of(inputs)
         x = ops.reshape(inputs, (-1, shape[-1]))
         gates, experts, load = self.gates(x, training)
         kept = None  # the inner activations of a position that dropout keeps
         if training and self.dropout_rate:
-            kept = self.dropout(ops.ones((ops.shape(x)[0], self.filter_size), x.dtype), training=True)
+            kept = self.dropout(ops.ones((shape_of(x)[0], self.filter_size), x.dtype), training=True)
         compute = _chosen if _selects(x) else _all
         output = compute(self, x, ops.cast(gates, x.dtype), experts, kept)
         if context is not None:

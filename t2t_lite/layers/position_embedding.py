@@ -7,6 +7,7 @@ from keras import ops
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes, is_known
 from t2t_lite.layers.keras_names import Initializer, check_initializers, own_initializer
+from t2t_lite.layers.shapes import shape_of
 
 LAYOUTS = ("interleaved", "marian", "tensor2tensor")
 
@@ -45,7 +46,7 @@ class SinusoidalPositionEmbedding(Layer):
         angles = ops.multiply(ops.expand_dims(ops.cast(positions, "float32"), -1), frequencies)
         if self.layout == "interleaved":
             pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
-            encodings = ops.reshape(pairs, (*ops.shape(angles)[:-1], self.hidden_size))
+            encodings = ops.reshape(pairs, (*shape_of(angles)[:-1], self.hidden_size))
         else:
             encodings = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
         return ops.cast(encodings, self.compute_dtype)
@@ -62,7 +63,7 @@ class SinusoidalPositionEmbedding(Layer):
             [B, T, hidden].
         """
         if position is None:
-            return inputs + ops.expand_dims(self.encode(ops.arange(ops.shape(inputs)[1])), 0)
+            return inputs + ops.expand_dims(self.encode(ops.arange(shape_of(inputs)[1])), 0)
         return inputs + self.encode(ops.reshape(position, (-1, 1)))
 
 
@@ -109,7 +110,7 @@ class LearnedPositionEmbedding(Layer):
             # Beyond the table a row is of no use, but must be no error: a search's finished rows are read, too.
             rows = ops.take(table, ops.minimum(position, self.max_length - 1), axis=0)
             return inputs + ops.where(ops.expand_dims(ops.less(position, self.max_length), -1), rows, float("nan"))
-        length, hidden_size = ops.shape(inputs)[1:]
+        length, hidden_size = shape_of(inputs)[1:]
         if isinstance(length, int):
             self._check(length)
         return inputs + ops.expand_dims(ops.slice(table, (0, 0), (length, hidden_size)), 0)

@@ -6,6 +6,7 @@ from t2t_lite.layers.base import Layer
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.keras_names import dense_initializers
 from t2t_lite.layers.seeds import is_compiled
+from t2t_lite.layers.shapes import shape_of
 
 
 class Projections(Layer):
@@ -29,10 +30,10 @@ class Projections(Layer):
         """
         dense = getattr(self, f"{role}_projection")
         if role == "output":
-            batch, heads, length, size = ops.shape(x)
+            batch, heads, length, size = shape_of(x)
             x = ops.reshape(_swap(x), (-1, heads * size))
             return ops.reshape(dense(x), (batch, length, dense.units))
-        batch, length, hidden_size = ops.shape(x)
+        batch, length, hidden_size = shape_of(x)
         # One matrix product of two dimensions: the batched form is slower, and its gradient much slower.
         heads = (batch, length, self.num_heads, dense.units // self.num_heads)  # a -1 would mean 0 in an empty batch
         return _swap(ops.reshape(dense(ops.reshape(x, (-1, hidden_size))), heads))
@@ -48,7 +49,7 @@ class Projections(Layer):
         layers = [getattr(self, f"{role}_projection") for role in roles] if joins else []
         if not joins or any(layer.lora_enabled for layer in layers):
             return [self.project(x, role) for role in roles]
-        batch, length, hidden_size = ops.shape(x)
+        batch, length, hidden_size = shape_of(x)
         kernel = ops.cast(ops.concatenate([layer.kernel for layer in layers], axis=1), self.compute_dtype)
         joined = ops.matmul(ops.reshape(x, (-1, hidden_size)), kernel)
         if self.use_bias:

@@ -5,6 +5,8 @@ import functools
 import numpy as np
 from keras import ops
 
+from t2t_lite.layers.shapes import shape_of
+
 _BASE = 10_000.0
 
 
@@ -34,7 +36,7 @@ def rotated(size, x, position=None, first=0):
     half = size // 2
     frequencies = (_BASE ** (-np.arange(half) / half)).astype("float32")
     if position is None:
-        positions = ops.expand_dims(ops.arange(ops.shape(x)[2]) + first, 1)  # [T, 1]
+        positions = ops.expand_dims(ops.arange(shape_of(x)[2]) + first, 1)  # [T, 1]
     else:
         positions = ops.reshape(position, (-1, 1, 1, 1))
     angles = ops.multiply(ops.cast(positions, "float32"), frequencies)

@@ -7,6 +7,7 @@ from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.distances import Places, Strides
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.masks import check_masks, masked_softmax, merge_masks
+from t2t_lite.layers.shapes import shape_of
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -88,12 +89,12 @@ class SegmentAttention(MultiHeadAttention):
             raise ValueError(f"{type(self).__name__}: with segments it is self-attention in both directions.")
         check_masks(attention_mask=attention_mask)
         segments, places = context.segments, context.places
-        length = ops.shape(segments)[1]
+        length = shape_of(segments)[1]
         if isinstance(places, tuple):
             heads, keys, values = self.project_alike(query)
         else:
             heads, (keys, values) = self.project(query, "query"), self.memory(query[:, :length])
-        merged = merge_masks((*ops.shape(heads)[:3], length), attention_mask, False)
+        merged = merge_masks((*shape_of(heads)[:3], length), attention_mask, False)
         streams = [(heads[:, :, :length], Strides(0), segments, self.dropout, _rows(merged, None, length))]
         if not isinstance(places, tuple):
             own = ops.take_along_axis(segments, ops.cast(places, "int32"), axis=1)

@@ -9,6 +9,7 @@ from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.position_embedding import SinusoidalPositionEmbedding
 from t2t_lite.layers.seeds import ScopedSeed, repeated_call, uniform
+from t2t_lite.layers.shapes import shape_of
 
 POSITION_STARTS = ("none", "random", "step")
 STEP_SIGNALS = ("learned", "sinusoid", "none")
@@ -91,11 +92,11 @@ class StepSignals(Layer):
         """
         x = inputs
         if self.add_position:
-            start = self._start(ops.shape(inputs), step, position, lengths, training)
+            start = self._start(shape_of(inputs), step, position, lengths, training)
             if start is None:
                 x = self.sinusoids(x, position=position)
             elif position is None:
-                places = ops.expand_dims(start, 1) + ops.arange(ops.shape(inputs)[1], dtype="int32")
+                places = ops.expand_dims(start, 1) + ops.arange(shape_of(inputs)[1], dtype="int32")
                 x = x + self.sinusoids.encode(places)
             else:
                 x = self.sinusoids(x, position=ops.cast(position, "int32") + start)

@@ -8,6 +8,7 @@ from t2t_lite.layers.checks import check_sizes, is_known
 from t2t_lite.layers.integers import integer_dtype
 from t2t_lite.layers.keras_names import Initializer, check_initializers, own_initializer
 from t2t_lite.layers.quantization import TABLE_MODES, float_rows, own_policy, quantized_rows
+from t2t_lite.layers.shapes import shape_of
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -170,7 +171,7 @@ class TokenEmbedding(Layer):
             if self.projection is not None:
                 rows = ops.matmul(rows, ops.transpose(ops.cast(self.projection, self.compute_dtype)))
             matrix = ops.transpose(matrix) if self._is_bfloat16 else matrix
-            logits = ops.reshape(ops.matmul(rows, matrix), (*ops.shape(inputs)[:-1], self.vocab_size))
+            logits = ops.reshape(ops.matmul(rows, matrix), (*shape_of(inputs)[:-1], self.vocab_size))
             logits = ops.cast(logits, "float32")
             return logits + ops.cast(self.bias, "float32") if self.use_bias else logits
         ids = inputs if keras.backend.standardize_dtype(inputs.dtype) == "int64" else ops.cast(inputs, integer_dtype())

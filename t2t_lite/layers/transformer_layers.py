@@ -13,6 +13,7 @@ from t2t_lite.layers.feed_forward import FeedForward
 from t2t_lite.layers.keras_names import GLOROT, Initializer
 from t2t_lite.layers.masks import check_masks, merge_masks
 from t2t_lite.layers.residual import Residual
+from t2t_lite.layers.shapes import shape_of
 
 _INITIALIZERS = ("kernel_initializer", "bias_initializer", "output_initializer")
 
@@ -135,7 +136,7 @@ class TransformerEncoderLayer(_TransformerLayer):
         """
         check_masks(attention_mask=attention_mask, mask=mask)
         if mask is not None:
-            batch, length, _ = ops.shape(inputs)
+            batch, length, _ = shape_of(inputs)
             attention_mask = merge_masks((batch, None, length, length), attention_mask, False, mask)
         attended = self.self_attention(
             inputs,
@@ -262,7 +263,7 @@ class TransformerDecoderLayer(_TransformerLayer):
             raise ValueError(f"{self.name}: was built {built} a `memory`, and is called {called} one.")
         is_causal = attention_mask is None
         if mask is not None:
-            batch, length, _ = ops.shape(inputs)
+            batch, length, _ = shape_of(inputs)
             attention_mask = merge_masks((batch, None, length, length), attention_mask, False, mask)
         options = {"training": training, "return_attention_scores": return_attention_scores}
         masks = {"attention_mask": attention_mask, "use_causal_mask": is_causal}

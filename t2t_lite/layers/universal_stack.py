@@ -9,6 +9,7 @@ from t2t_lite.layers.cache import add_to_cache
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.keras_names import config_of
 from t2t_lite.layers.masks import causal_mask
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.layers.stack import TransformerStack
 
 _OWN = ("signals", "halting")  # layers beside those that are repeated
@@ -153,7 +154,7 @@ class UniversalStack(TransformerStack):
 
     def _visible(self, inputs, attention_mask, mask):
         """Returns which positions the self-attention of each one sees, bool, broadcastable to [B, T, T]."""
-        _, length, _ = ops.shape(inputs)
+        _, length, _ = shape_of(inputs)
         visible = attention_mask
         if visible is None:
             is_causal = hasattr(self.layers[0], "init_cache")  # a decoder's
@@ -197,7 +198,7 @@ class UniversalStack(TransformerStack):
             (output [B, K, hidden], the new cache).
         """
         new_steps, new_halting = [], []
-        at = cache["steps"][0][0]["self"].step(ops.shape(inputs)[1]) if position is None else position
+        at = cache["steps"][0][0]["self"].step(shape_of(inputs)[1]) if position is None else position
 
         def transform(step, x):
             new_steps.append([])
@@ -238,4 +239,4 @@ def _lengths(mask, states=None):
     """
     if mask is not None:
         return ops.sum(ops.cast(mask if len(mask.shape) == 2 else mask[:, 0], "int32"), axis=-1)
-    return None if states is None else ops.full(ops.shape(states)[:1], ops.shape(states)[1], "int32")
+    return None if states is None else ops.full(shape_of(states)[:1], shape_of(states)[1], "int32")

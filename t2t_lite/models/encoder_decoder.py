@@ -6,6 +6,7 @@ from keras import ops
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.layers.seeds import number_seeds
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.layers.token_embedding import TokenEmbedding
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.models.transformer_parts import build_embeddings
@@ -119,7 +120,7 @@ class EncoderDecoder(SequenceModel):
             (float32 logits [B * K, target_vocab_size], new cache).
         """
         memory = cache["fixed"]
-        batch = ops.shape(keras.tree.flatten(memory)[0])[0]
+        batch = shape_of(keras.tree.flatten(memory)[0])[0]
         x = self.target_embedding(ops.reshape(ids, (batch, -1)))
         x = ops.where(position > 0, x, ops.zeros_like(x))
         x, state = self.step(x, cache["beams"], memory, position)

@@ -15,6 +15,7 @@ from t2t_lite.layers import (
 )
 from t2t_lite.layers.cache import new_ancestry, see_ancestors
 from t2t_lite.layers.masks import with_mask
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.models.encoder_decoder import shifted_right, tied_embeddings
 from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_parts import TransformerModel, build_embeddings, is_token, normalized, positioned
@@ -199,7 +200,7 @@ class Transformer(TransformerModel):
         Returns:
             {"beams": {"ancestry" int [B, K, T]}, "shared": the softmax's matrix, "fixed": everything else}.
         """
-        batch = ops.shape(memory["hidden"])[0]
+        batch = shape_of(memory["hidden"])[0]
         layers = self.decoder.init_cache(memory["hidden"], batch, max_length * beam_size)
         return {
             "beams": {"ancestry": new_ancestry(batch, beam_size, max_length)},
@@ -219,7 +220,7 @@ class Transformer(TransformerModel):
             (float32 logits [B * K, target_vocab_size], new cache).
         """
         ancestry, mask = see_ancestors(cache["beams"]["ancestry"], position)
-        batch, beam, _ = ops.shape(ancestry)
+        batch, beam, _ = shape_of(ancestry)
         x = self.target_embedding(ops.reshape(ops.cast(ids, ancestry.dtype), (batch, beam)))
         x = ops.where(position > 0, x, ops.zeros_like(x))
         x = positioned(self.decoder_position, x, position)

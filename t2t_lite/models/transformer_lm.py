@@ -12,6 +12,7 @@ from t2t_lite.layers.cache import new_ancestry, see_ancestors, see_prompt
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.quantization import is_quantized
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_parts import TransformerModel, build_embeddings, is_token, normalized, positioned
 from t2t_lite.ranges import setting
@@ -147,7 +148,7 @@ class TransformerLM(TransformerModel):
         """
         self.build_if_needed()
         targets, condition = ops.convert_to_tensor(features["targets"]), None
-        batch, length = ops.shape(targets)
+        batch, length = shape_of(targets)
         if features.get("inputs") is None:
             begin = ops.full((batch, 1), EOS_ID if self.config["begin"] == "end" else PAD_ID, targets.dtype)
             if (before := features.get(BEFORE)) is not None:
@@ -251,7 +252,7 @@ class TransformerLM(TransformerModel):
         Returns:
             {"beams": {"ancestry" int [B, K, T]}, "shared": the softmax's matrix, "fixed": everything else}.
         """
-        batch = ops.shape(memory["length"])[0]
+        batch = shape_of(memory["length"])[0]
         layers = self.decoder.init_cache(None, batch, max_length * beam_size, memory["prompts"], memory["length"])
         return {
             "beams": {"ancestry": new_ancestry(batch, beam_size, max_length)},
@@ -272,10 +273,10 @@ class TransformerLM(TransformerModel):
         """
         fixed = cache["fixed"]
         ancestry, mask = see_ancestors(cache["beams"]["ancestry"], position)
-        batch, beam, _ = ops.shape(ancestry)
+        batch, beam, _ = shape_of(ancestry)
         ids, last = (ops.cast(each, ancestry.dtype) for each in (ids, fixed["last"]))
         ids = ops.where(position > 0, ops.reshape(ids, (batch, beam)), last)
-        slots = ops.shape(fixed["layers"][0]["self"].prompt.key)[2] if fixed["layers"] else 0
+        slots = shape_of(fixed["layers"][0]["self"].prompt.key)[2] if fixed["layers"] else 0
         mask = see_prompt(mask, fixed["length"], slots)
         x = self._embedded(ids, fixed["length"] + position, fixed.get("condition"))
         x, layers = self.decoder.step(x, fixed["layers"], position, mask)
@@ -288,15 +289,15 @@ class TransformerLM(TransformerModel):
 def join_prompts(prompts, lengths, targets):
     """Returns rows of a prompt's ids [B, P], `lengths` [B] of them, and then the targets' [B, T]: [B, P + T]."""
     row = ops.concatenate([prompts, targets], axis=1)
-    width, lengths = ops.shape(row)[1], ops.expand_dims(lengths, 1)
+    width, lengths = shape_of(row)[1], ops.expand_dims(lengths, 1)
     at = ops.arange(width, dtype="int32")
-    at = ops.where(at < lengths, at, at + ops.shape(prompts)[1] - lengths)
+    at = ops.where(at < lengths, at, at + shape_of(prompts)[1] - lengths)
     return ops.where(at < width, ops.take_along_axis(row, ops.minimum(at, width - 1), axis=1), PAD_ID)
 
 
 def take_positions(x, at):
     """Returns of x [B, T, …] the positions `at`, int32 [B, n], of each row: [B, n, …], in one gather from a matrix."""
-    batch, length = ops.shape(x)[:2]
+    batch, length = shape_of(x)[:2]
     first = ops.expand_dims(ops.arange(batch, dtype="int32"), 1) * length
     return ops.take(ops.reshape(x, (-1, *x.shape[2:])), first + at, axis=0)
 

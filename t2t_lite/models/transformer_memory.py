@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.positions import POSITIONS
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.ranges import setting
@@ -98,7 +99,7 @@ class TransformerMemory(TransformerLM):
         visible = ops.cast(state["visible"], "bool")
         before = [{"earlier": memory, "visible": visible} for memory in state["memory"]]
         x, (states,), *beside = self._read(inputs, training, before, return_hidden_states=True)
-        is_there = ops.ones(ops.shape(x)[:2], "bool")
+        is_there = ops.ones(shape_of(x)[:2], "bool")
         new = {
             "memory": [_last(*pair) for pair in zip(state["memory"], states[:-1], strict=True)],
             "visible": _last(visible, is_there),

@@ -11,6 +11,7 @@ from t2t_lite.layers import Context, Dropout, TokenEmbedding, TransformerEncoder
 from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.kind import name_and_options
 from t2t_lite.layers.scores.memory import MemoryScore
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.models.encoder_model import EncoderModel, ends_before
 from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_parts import normalized
@@ -170,7 +171,7 @@ class XLNet(EncoderModel):
         ids = ops.convert_to_tensor(inputs)
         count = ops.expand_dims(_lengths(ids), 1)
         row = ops.pad(ids, ((0, 0), (0, 1)))
-        at = ops.expand_dims(ops.arange(ops.shape(row)[1], dtype="int32"), 0)
+        at = ops.expand_dims(ops.arange(shape_of(row)[1], dtype="int32"), 0)
         row = ops.where(at == count, self.config["last_id"], row)
         segments = ops.where(at == count, -1, ends_before(row))
         return row, at <= count, segments
@@ -181,8 +182,8 @@ class XLNet(EncoderModel):
         row, mask, segments = self._rows(inputs)
         is_predicted, order = (ops.pad(ops.convert_to_tensor(x), ((0, 0), (0, 1))) for x in (is_predicted, order))
         order = ops.where(is_predicted, ops.maximum(ops.cast(order, "int32"), 1), 0)
-        at = ops.arange(ops.shape(row)[1], dtype="int32")
-        length = ops.shape(row)[1]
+        at = ops.arange(shape_of(row)[1], dtype="int32")
+        length = shape_of(row)[1]
         counts = ops.sum(ops.cast(is_predicted, "int32"), axis=1)
         # Of each row as many queries as the row with the most has; elsewhere sizes must be known before.
         most = ops.maximum(ops.max(counts), 1) if keras.backend.backend() == "tensorflow" else length
@@ -199,7 +200,7 @@ class XLNet(EncoderModel):
         itself = ops.expand_dims(ops.expand_dims(at, 1) == ops.expand_dims(at, 0), 0)  # whatever the order says
         masks = [visible(order) | itself, visible(ops.take_along_axis(order, places, axis=1))]
         queries = ops.broadcast_to(
-            ops.cast(self.query, self.compute_dtype), (*ops.shape(places), self.config["hidden_size"])
+            ops.cast(self.query, self.compute_dtype), (*shape_of(places), self.config["hidden_size"])
         )
         x = self.dropout(ops.concatenate([self.embedding(row), queries], axis=1), training=training)
         context = Context(segments=segments, places=places)

@@ -6,6 +6,7 @@ from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.kind import make_kind
 from t2t_lite.layers.patterns.part import attend_in_parts, whole_part
 from t2t_lite.layers.patterns.pattern import Pattern, end_of
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.registry import Registries
 
 
@@ -57,7 +58,7 @@ class HeadPatterns(Pattern):
 
     def attend(self, layer, query, key, value, visible, training):
         """Attends in parts where one of the patterns has some; arguments as `Pattern.attend`."""
-        length = ops.shape(query)[2]
+        length = shape_of(query)[2]
         parts = [pattern.parts(length, visible.causal) for pattern in self.patterns]
         if not any(parts):
             return None
@@ -73,13 +74,13 @@ class HeadPatterns(Pattern):
         """Returns what a step reads: for all heads what one of them sees; see `Pattern.read`."""
         at = ops.reshape(ops.cast(past.position(step), "int32"), (-1, 1))
         read = [pattern.positions_seen(at, past.count(beams)) for pattern in self.patterns]
-        rows = ops.shape(at)[0]
-        columns = [ops.broadcast_to(positions, (rows, ops.shape(positions)[1])) for positions, _ in read]
+        rows = shape_of(at)[0]
+        columns = [ops.broadcast_to(positions, (rows, shape_of(positions)[1])) for positions, _ in read]
         seen = []
         for n, (_, own) in enumerate(read):
             of_all = [own if other == n else ops.zeros_like(own) for other in range(len(read))]
             seen.append(ops.stack([x for x in of_all for _ in range(self.heads_each)], axis=1))
-        seen = [ops.broadcast_to(x, (rows, *ops.shape(x)[1:])) for x in seen]
+        seen = [ops.broadcast_to(x, (rows, *shape_of(x)[1:])) for x in seen]
         return past.near(ops.concatenate(columns, axis=1), ops.concatenate(seen, axis=2), at, beams, mask)
 
     def seen(self, keys):

@@ -7,6 +7,7 @@ from keras import ops
 
 from t2t_lite.layers.distances import Strides
 from t2t_lite.layers.masks import MASKED, masked_softmax
+from t2t_lite.layers.shapes import shape_of
 
 
 class Part(NamedTuple):
@@ -73,8 +74,8 @@ def _attend(layer, part, query, key, value, seen, end, training, is_all):
     """Returns the sums of values; unless the part is all, also the sums of exponentials and what these are less by."""
     k, v = part.keys(key, training), part.keys(value, training)
     q = part.queries(query) * ops.cast(layer.query_size**-0.5, query.dtype)
-    batch, heads, groups, length, _ = ops.shape(q)
-    width = ops.shape(k)[3]
+    batch, heads, groups, length, _ = shape_of(q)
+    width = shape_of(k)[3]
     scores = layer.score.scores(layer, q, k, part.distances, training)
     # Masks in four axes: LiteRT can't compare or choose in more.
     scores = ops.reshape(scores, (batch, heads, groups * length, width))
@@ -107,14 +108,14 @@ def _mask(part, seen, end, training, shape):
 
 def cut(x, size, count):
     """[B, heads, T, d] -> [B, heads, count, size, d]: in blocks, the last one padded."""
-    batch, heads, length, width = ops.shape(x)
+    batch, heads, length, width = shape_of(x)
     x = ops.pad(x, ((0, 0), (0, 0), (0, count * size - length), (0, 0)))
     return ops.reshape(x, (batch, heads, count, size, width))
 
 
 def joined(x, length):
     """[B, heads, count, size, d] -> [B, heads, T, d]: the inverse of `cut`."""
-    batch, heads, count, size, width = ops.shape(x)
+    batch, heads, count, size, width = shape_of(x)
     return ops.reshape(x, (batch, heads, count * size, width))[:, :, :length]
 
 

@@ -4,6 +4,7 @@ from keras import ops
 
 from t2t_lite.layers.kind import Kind
 from t2t_lite.layers.patterns.part import attend_in_parts
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.registry import register_pattern
 
 
@@ -68,7 +69,7 @@ class Pattern(Kind):
         Returns:
             [B, heads, T, value_dim].
         """
-        length = ops.shape(query)[2]
+        length = shape_of(query)[2]
         parts = self.parts(length, visible.causal)
         if not parts:
             return None
@@ -82,6 +83,8 @@ class Pattern(Kind):
     def mask(self, visible, queries, keys):
         """Returns one mask of so many queries and keys, broadcastable to [B, heads, T, S], or None; see `Visible`."""
         merged = visible.merged(queries, keys)
+        if type(self).visible is Pattern.visible:
+            return merged
         i, j = ops.arange(queries, dtype="int32") + visible.first, ops.arange(keys, dtype="int32")
         own = self.visible(ops.expand_dims(i, 1), j, end_of(visible.keys, keys), visible.causal)
         return merged if own is None else own if merged is None else ops.logical_and(own, merged)

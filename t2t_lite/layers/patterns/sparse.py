@@ -13,6 +13,7 @@ from t2t_lite.layers.distances import Strides
 from t2t_lite.layers.patterns.part import Part, block_part, blocks_of, cut, joined
 from t2t_lite.layers.patterns.pattern import Pattern
 from t2t_lite.layers.patterns.window import is_short, last_positions, smallest_block
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_pattern
 
@@ -97,7 +98,7 @@ class Fixed(Pattern):
         distances = [Strides(cell - place, self.stride, count) for cell in cells]
 
         def cells_of(columns):  # [B, heads, stride, count, d] -> [B, heads, 1, summary * count, d]
-            batch, heads, _, count, width = ops.shape(columns)
+            batch, heads, _, count, width = shape_of(columns)
             last = columns[:, :, self.stride - self.summary :]
             return ops.reshape(last, (batch, heads, 1, self.summary * count, width))
 

@@ -5,6 +5,7 @@ from keras import ops
 
 from t2t_lite.layers.distances import Strides, shift_rows_back
 from t2t_lite.layers.scores.relative import RelativeScore
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.registry import register_score
 
 
@@ -36,17 +37,17 @@ class LeftRelativeScore(RelativeScore):
         if not _is_plain(run):
             vectors = self._vectors(ops.cast(table, query.dtype), offsets, len(query.shape))
             return ops.matmul(query, ops.swapaxes(vectors, -1, -2))
-        length, width = ops.shape(query)[-2], ops.shape(offsets)[0]
+        length, width = shape_of(query)[-2], shape_of(offsets)[0]
         near, keys = self._near(table, run, length, query), width - length
         x = ops.matmul(query, ops.swapaxes(near, -1, -2))  # […, T, k], the last of distance 0
         # The column of distance 0 is to be T - 1 - shift, among T + S.
-        *lead, _, size = ops.shape(x)
+        *lead, _, size = shape_of(x)
         x = ops.pad(x, (*[(0, 0)] * len(lead), (0, 0), (length - run.shift, _at_least_0(keys + run.shift))))
         return ops.slice(x, (*[0] * len(lead), 0, size), (*lead, length, width))
 
     def sums(self, table, weights, dtype, run):
         """Returns the sums of the distances' vectors by weights; arguments as `RelativeScore.sums`."""
-        *lead, length, keys = ops.shape(weights)
+        *lead, length, keys = shape_of(weights)
         if not _is_plain(run):
             vectors = self._vectors(ops.cast(table, dtype), run.offsets(length, keys), len(weights.shape))
             return ops.matmul(run.collect(weights), vectors)

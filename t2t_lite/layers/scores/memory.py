@@ -10,6 +10,7 @@ from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.distances import by_key
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.scores.score import AttentionScore
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_score
 
@@ -68,7 +69,7 @@ class MemoryScore(AttentionScore):
             return ops.matmul(biased(layer.position_bias), ops.swapaxes(vectors, -1, -2))
 
         content = super().scores(layer, biased(layer.content_bias), key, distances, training)
-        return content + by_key(distances, ops.shape(query)[-2], ops.shape(key)[-2], products)
+        return content + by_key(distances, shape_of(query)[-2], shape_of(key)[-2], products)
 
     def _vectors(self, layer, offsets, rank, training):
         """Returns W_r R of distances int32 [D], [G, D] or [B, 1, D]: [(B,) heads, (G or 1,) D, key_dim]."""
@@ -79,7 +80,7 @@ class MemoryScore(AttentionScore):
         angles = ops.expand_dims(ops.cast(-offsets, "float32"), -1) * ops.convert_to_tensor(frequencies, "float32")
         encodings = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)[..., :hidden_size]
         encodings = layer.position_dropout(ops.cast(encodings, layer.compute_dtype), training=training)
-        *lead, count, _ = ops.shape(encodings)
+        *lead, count, _ = shape_of(encodings)
         vectors = layer.position_projection(ops.reshape(encodings, (-1, hidden_size)))
         vectors = ops.reshape(vectors, (*lead, count, layer.num_heads, layer.query_size))
         if len(lead) == 2:  # [B, 1, D, heads, size]

@@ -5,6 +5,7 @@ from keras import ops
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.distances import by_key, split_by_run
 from t2t_lite.layers.scores.score import AttentionScore
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.registry import register_score
 
 
@@ -35,7 +36,7 @@ class RelativeScore(AttentionScore):
             return self.products(self.rows(layer, layer.key_table), query, offsets, run)
 
         content = super().scores(layer, query, key, distances, training)
-        return content + by_key(distances, ops.shape(query)[-2], ops.shape(key)[-2], products)
+        return content + by_key(distances, shape_of(query)[-2], shape_of(key)[-2], products)
 
     def mix(self, layer, weights, value, distances):
         """Adds the values' vectors; arguments as `AttentionScore.mix`."""
@@ -57,7 +58,7 @@ class RelativeScore(AttentionScore):
 
     def sums(self, table, weights, dtype, run):
         """Returns the sums of the distances' vectors by weights [… T, S] of a run's keys: […, T, size]."""
-        rows = self._rows(run.offsets(*ops.shape(weights)[-2:]), weights.dtype)
+        rows = self._rows(run.offsets(*shape_of(weights)[-2:]), weights.dtype)
         return ops.matmul(ops.matmul(run.collect(weights), rows), ops.cast(table, dtype))
 
     def _rows(self, offsets, dtype):
