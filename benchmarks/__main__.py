@@ -33,7 +33,7 @@ USUAL = {
     "datagen": 1,
     "decoding_memory": 1,
 }
-ON_REQUEST = {"export": 3, "serving_load": 2, "training_profile": 2, "kills": 3}
+ON_REQUEST = {"export": 3, "serving_load": 2, "training_profile": 2, "kills": 3, "full_passes": 8, "xlnet": 2}
 BENCHMARKS = USUAL | ON_REQUEST
 
 

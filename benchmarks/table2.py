@@ -59,7 +59,9 @@ def add_flags(parser):
     parser.add_argument("--minutes", type=float, default=20, help="of training")
     parser.add_argument("--steps", type=int, help="of training, in place of --minutes")
     parser.add_argument("--seeds", default="1", help="of the runs, such as 1,2,3")
-    parser.add_argument("--repeated", help="the sides that have a run of each seed, others have the first; default: all")
+    parser.add_argument(
+        "--repeated", help="the sides that have a run of each seed, others have the first; default: all"
+    )
     add_training_flags(parser)
 
 

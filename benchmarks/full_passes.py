@@ -1,0 +1,95 @@
+"""A beam search with cached steps beside one by full passes, of every kind of model. Ids of the outputs per second.
+
+python -m benchmarks.full_passes
+python -m benchmarks.full_passes --models=transformer,lstm_seq2seq_attention --width=512
+
+Models have random weights and 2,000 ids; a beam of 4 makes an output of 64 ids for one input of as many. `full` runs
+the whole model over all ids so far at each step, as decoders do that keep nothing; both give the same ids. Every side
+is a process of its own, warmed up.
+"""
+
+import sys
+
+from benchmarks.harness.command import compare, main
+from benchmarks.harness.turns import answer_turns
+from t2t_lite.errors import UserError
+
+TITLE = "Cached steps beside full passes"
+SIDES = {"cached": "cached steps", "full": "full passes"}
+NEEDS = {}
+VOCAB, LENGTH, BEAM = 2_000, 64, 4
+_HEADS = 64  # hidden features of each
+SETS = {
+    "transformer": "transformer_tiny",
+    "universal_transformer": "universal_transformer_small",
+    "adaptive": "adaptive_universal_transformer_small",
+    "transformer_moe": "transformer_moe_tiny",
+    "conv_seq2seq": "conv_seq2seq_tiny",
+    "lstm_seq2seq_attention": "lstm_attention_tiny",
+    "bytenet": "bytenet_tiny",
+    "neural_gpu": "neural_gpu_tiny",
+}
+
+
+def add_flags(parser):
+    """Adds this benchmark's flags."""
+    parser.add_argument("--models", default=",".join(SETS), help=f"of {', '.join(SETS)}")
+    parser.add_argument("--width", type=int, default=128, help="hidden features; the filter has four times as many")
+
+
+def measure(result, flags):
+    """Compares both searches for each model."""
+    names = flags.models.split(",")
+    if unknown := set(names) - set(SETS):
+        raise UserError(f"--models: {min(unknown)}: unknown. Expected some of {', '.join(SETS)}.")
+    length, width = (6, 64) if flags.quick else (LENGTH, flags.width)
+    for name in names:
+        case = f"{name}, width {width}, {length} ids"
+        compare(sys.modules[__name__], result, flags, case, rounds=5, model=name, width=width, length=length)
+
+
+class _Endless:
+    """A model whose outputs never end, so that all are as long as they may be."""
+
+    def __init__(self, model):
+        self.model, self.max_length = model, None
+        self.encode, self.init_cache = model.encode, model.init_cache
+
+    def decode_step(self, ids, position, cache):
+        """Returns the model's logits, but for those of the end, and the cache."""
+        import tensorflow as tf
+
+        logits, cache = self.model.decode_step(ids, position, cache)
+        return logits - 1e9 * tf.one_hot(1, VOCAB), cache
+
+
+def side(name, model, width, length):
+    """Searches once per turn."""
+    import keras
+    import numpy as np
+
+    import t2t_lite.baselines  # noqa: F401  (registers its models)
+    from t2t_lite import registry
+    from t2t_lite.decoding.search.adapters import FullPass
+    from t2t_lite.decoding.search.searcher import Searcher
+    from t2t_lite.search_options import SearchOptions
+
+    keras.utils.set_random_seed(1)
+    hparams = registry.hparams(SETS[model])
+    made = registry.model("universal_transformer" if model == "adaptive" else model)
+    sizes = {"hidden_size": width, "filter_size": 4 * width, "num_heads": width // _HEADS}
+    own = made.from_hparams(hparams.of_model(made).override_from_dict(sizes), VOCAB)
+    searcher = Searcher(_Endless(FullPass(own) if name == "full" else own))
+    source = [*map(int, np.random.default_rng(0).integers(3, VOCAB, length - 1)), 1]
+    options = SearchOptions(beam_size=BEAM, extra_length=0, compile=False)
+    searcher.search([source], options)
+
+    def turn():
+        ((best, *_),) = searcher.search([source], options)
+        return len(best.ids)
+
+    answer_turns(turn)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))
