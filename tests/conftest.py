@@ -1,12 +1,15 @@
 """What all tests share: a quiet backend on the CPU; of TensorFlow, eight logical devices for tests of distribution."""
 
+import atexit
 import collections
 import fcntl
+import functools
 import gc
 import os
 import resource
 import sys
 import time
+import typing
 
 import pytest
 
@@ -16,6 +19,9 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 # Compiles much here, and computes little; JAX splits the CPU in two devices.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_force_host_platform_device_count=2")
+
+if sys.version_info < (3, 12):  # which keeps them: TensorFlow asks for them with each tensor that is an argument
+    typing._get_protocol_attrs = functools.cache(typing._get_protocol_attrs)
 
 LOGICAL_CPUS = 8
 _LAST_REPORT = [0.0]  # CPU time of this process at the last report of a test
@@ -90,6 +96,12 @@ def pytest_runtest_makereport(item, call):
             "Make it smaller, or mark it long and leave a small test of what it promises."
         )
     return report
+
+
+def pytest_sessionfinish():
+    """Ends a process of several at once: taking thousands of graphs apart would take it ten seconds and more."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        atexit.register(os._exit, 0)
 
 
 def pytest_runtest_logstart():

@@ -123,6 +123,7 @@ def test_costs_of_experts_are_those_of_both_sides_positions():
     assert array(model.search(inputs, np.array([3, 3, 3]))[0]).shape == (3, 1, 3)  # it reads logits alone
 
 
+@pytest.mark.long
 def test_trains_through_compile_and_fit():
     model, (inputs, canvas) = make(scale=0.0, dropout=0.0), example()
     targets = np.where(canvas != 0, 4 + canvas % 5, 0)

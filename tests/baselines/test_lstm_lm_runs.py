@@ -52,6 +52,7 @@ def language(data, tmp_path_factory):
     return folder, learner(data, folder, evaluates=True, local_eval_frequency=30).train(60)
 
 
+@pytest.mark.long
 def test_both_directions_learn(data, language):
     _, metrics = language
     first = log(language[0], "evaluation", documented=False)[0]
@@ -89,6 +90,7 @@ def test_a_frozen_language_model_is_read_by_a_classifier(data, language, tmp_pat
     np.testing.assert_allclose(call["predict"](inputs=text)["probabilities"][0], expected, atol=1e-5)
 
 
+@pytest.mark.long
 def test_it_continues_a_text_and_scores_it(language):
     generator = t2t_lite.load(str(language[0]))
     (found,) = generator.generate(["I like"], max_new_tokens=8)

@@ -59,6 +59,7 @@ def test_trains_through_compile_and_fit(name):
     assert history.history["loss"][-1] < 0.8 * history.history["loss"][0]
 
 
+@pytest.mark.few("conv_seq2seq", "bytenet")
 @pytest.mark.parametrize("kind", ["conv_seq2seq", "bytenet", "neural_gpu", "extended_neural_gpu"])
 def test_a_kernel_may_be_wider_than_a_sentence(kind):
     model = make(kind, kernel_size=9)

@@ -31,7 +31,7 @@ def test_forwards(name, capsys):
     assert "t2t-trainer: error: --train_step" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_failure_in_a_cluster_ends_the_process_as_by_its_own_script(tmp_path):
     """Of Python's shutdown TensorFlow's threads would wait for machines that may be gone."""
     code = "import atexit, runpy, sys; atexit.register(print, 'shut down')"

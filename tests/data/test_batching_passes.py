@@ -47,7 +47,7 @@ def check_counts(counts, total):
     assert sum(max(0, passes - count) for count in every) <= MOST_ROWS + seen
 
 
-@pytest.mark.few("8-300", "8-None")
+@pytest.mark.few("8-300")
 @pytest.mark.parametrize(("replicas", "pool_size"), [(1, 300), (2, 300), (8, 300), (8, None)])
 def test_each_example_comes_once_in_a_pass(paths, replicas, pool_size):
     stream = corpus.training_batches(paths, batch_size=BATCH_SIZE, seed=5, pool_size=pool_size)
@@ -143,6 +143,7 @@ def test_files_are_read_in_an_order_of_the_seed_and_the_pass(tmp_path):
     assert len(one & two) < 13 and len(one & other) < 13
 
 
+@pytest.mark.long
 def test_the_batches_of_each_pool_come_in_an_order_of_their_own(tmp_path):
     """Ten batches of a length, in pools of all: the one that was left over is each time at another place."""
     path = str(tmp_path / "even")
@@ -251,6 +252,7 @@ def test_a_problem_with_dropout_cuts_both_sides_anew_in_each_pass(text):
         assert sum(len(found[side]) > 1 for found in cuts.values()) > 0.3 * len(pairs)
 
 
+@pytest.mark.long
 def test_the_draws_of_dropout_follow_from_the_seed_the_pass_and_the_side(text, tmp_path):
     """In a fixed order, of pairs of equal sides."""
     encoders, _, pairs = text

@@ -149,7 +149,7 @@ def test_bytes_that_stand_for_unknown_characters(tmp_path):
     assert row(inspected(Rare(), str(tmp_path)), "spelled in bytes") == ["0.00%", f"{2 / len(ids):.2%}"]
 
 
-@pytest.mark.few("kind0", "kind2")
+@pytest.mark.few("kind2")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "titles", "tokens"),
@@ -187,7 +187,7 @@ def test_the_batches_are_those_of_training(data_dir):
     assert f"a pass over the data: about {batches} batches, {-(-batches // 2)} steps of 2 batches" in text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_bpe_dropout_makes_longer_sentences(data_dir):
     sets = ("batch_size=64", "batch_size=64,bpe_dropout=1")
     as_written, in_characters = (row(inspected(Pairs(), data_dir, hparams), "largest width") for hparams in sets)

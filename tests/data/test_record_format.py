@@ -98,7 +98,7 @@ def test_every_fault_has_its_words(features, fault):
     assert re.match(fault, record_format.find_fault(record))
 
 
-@pytest.mark.few("bytes-3", "just beyond-3", "no targets-9000")
+@pytest.mark.few("bytes-3", "just beyond-3", "no targets-3")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "place"),

@@ -64,7 +64,7 @@ def test_no_other_nested_widths_need_fewer_cells(seed):
     assert cells(lengths, chosen) == min(cells(lengths, widths) for widths in possible)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_lengths_take_little_longer():
     lengths = np.random.default_rng(0).lognormal(5, 0.8, (5000, 2)).astype(int) + 1
     widths = nested_widths(lengths, 16)

@@ -37,7 +37,7 @@ def test_scores_are_near_those_of_float32(translators):
     assert np.std(exact) > 10 * _ERROR
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_greedy_outputs_are_those_of_float32_where_they_are_decided(translators):
     """Where they part, float32 itself thinks the two ids about equally probable."""
     low, exact = (

@@ -49,6 +49,7 @@ class FullPasses:
         return np.asarray(logits["targets"])[0, -1]
 
 
+@pytest.mark.long
 def test_a_search_with_the_cache_is_one_by_full_passes(translator, eager):
     source = [*translator.read(TEXTS[0]).ids[:4], 1]
     options = SearchOptions(beam_size=2, n_best=2, extra_length=1, compile=False)

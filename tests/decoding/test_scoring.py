@@ -56,7 +56,7 @@ def test_scores_are_the_sums_that_the_search_has(translator):
     assert translator.translate(TEXTS[:1], **OPTIONS)[0].hypotheses[0].token_scores is None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_scores_are_the_sums_that_sampling_has(eager, run_dir):
     """Among the samples are some that end, and some that the limit cuts off, which have no EOS."""
     options = {"sampling": True, "n_best": 8, "extra_length": 30, "return_token_scores": True}

@@ -339,7 +339,7 @@ def test_progress_counts_every_sentence(translator):
 
 
 @pytest.mark.few("False")
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_model_in_training_on_replicas(compile):
     """The trainer translates with the model whose variables are mirrored; the weights change in between."""

@@ -151,6 +151,7 @@ def test_samples_depend_on_the_seed_and_the_prompt_alone(eager, tmp_path):
     assert first != third and with_seeds(9, 9, 5, 9)[2] == third
 
 
+@pytest.mark.long
 def test_an_export_opens_again(generator, exported, texts):
     if generator.runs:
         again = t2t_lite.load(os.path.dirname(exported))

@@ -60,6 +60,7 @@ def test_of_a_score_either_side_may_be_truncated(small):
     assert found["lengths"].numpy().tolist() == [9, 2, 9, 1]  # with EOS
 
 
+@pytest.mark.long
 def test_of_positions_that_both_sides_share_inputs_have_half_and_outputs_the_rest():
     sizes = {"hidden_size": 8, "filter_size": 16, "num_heads": 2, "num_layers": 1}
     model = TransformerLM(258, **sizes, position="learned", max_position=32)
@@ -99,7 +100,7 @@ def test_n_best_is_a_search_for_so_many(eager):
         assert row[: len(translation.hypotheses)] == pytest.approx([h.score for h in translation.hypotheses], abs=1e-4)
 
 
-@pytest.mark.few("alpha", "ends")
+@pytest.mark.few("ends")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",

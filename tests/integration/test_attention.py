@@ -55,7 +55,7 @@ def test_roles(folder, call_command):
     assert (folder / "roles.pdf").read_bytes()[:5] == b"%PDF-"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_patterns_and_maps(folder, call_command):
     result = call_command(COMMAND, "--output_dir=run", "--patterns", "--length=9")
     assert (result.status, result.stdout) == (0, "patterns.svg\n"), result.stderr

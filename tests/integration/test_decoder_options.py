@@ -249,6 +249,7 @@ def test_lines_that_are_not_text(decode, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.long
 def test_a_beam_larger_than_the_vocabulary(decode, translator):
     size = translator.encoders["targets"].vocab_size
     _, lines = decode(hparams=f"extra_length=1,beam_size={size + 50},n_best={size}")

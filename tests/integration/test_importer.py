@@ -32,7 +32,7 @@ def test_what_it_writes(made):
     assert json.loads((made / "new" / "hparams.json").read_text())["hparams"]["use_target_space_embedding"] is True
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_decoder(eager, made, call_command, tmp_path):
     (tmp_path / "in.txt").write_text("the red house .\nHaus_1\n")
     result = call_command(

@@ -131,6 +131,7 @@ def test_every_command_module_has_its_console_script(clone, wheel):
     }
 
 
+@pytest.mark.long
 def test_baselines_are_a_package_for_the_flag_of_users_folders(commands, tmp_path):
     done = run(commands / "t2t-trainer", "--registry_help", "--t2t_usr_dir=t2t_lite.baselines", cwd=tmp_path)
     names = {

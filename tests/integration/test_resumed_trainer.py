@@ -34,7 +34,7 @@ def remembered(tmp_path):
     return lambda: json.loads((tmp_path / "run" / "hparams.json").read_text())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_is_resumed_by_its_command_and_by_any_part_of_it(train, remembered, tmp_path):
     multistep = "optimizer=multistep_adam,optimizer_multistep_accumulate_steps=2"
     begun = f"--problem={PROBLEM}", SMALL, SET, f"--hparams={CHANGES},{multistep}", "--random_seed=5"

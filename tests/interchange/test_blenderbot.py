@@ -111,7 +111,7 @@ def test_it_computes_what_our_model_does(exported):
     assert (theirs[:, 0] < -50).all(), "no search chooses the padding"
 
 
-@pytest.mark.few("learned", "tensor2tensor", "an_epsilon_that_counts")
+@pytest.mark.few("an_epsilon_that_counts")
 @pytest.mark.slow
 def test_out_and_in_and_out_again_is_the_same_to_the_bit(exported, tmp_path):
     translator, folder, options = exported

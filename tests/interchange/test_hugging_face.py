@@ -107,7 +107,6 @@ def test_the_head_of_the_card_is_yaml(encoders, tmp_path, license, monkeypatch):
 
 @pytest.mark.few(
     "{}",
-    "{'target_vocab_size': 310, 'tie_embeddings': False, 'softmax_bias': True}",
     "{'position_layout': 'marian', 'activation': 'swish', 'attention_bias': True, 'softmax_bias': True}",
 )
 @pytest.mark.slow

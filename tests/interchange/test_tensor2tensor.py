@@ -51,7 +51,7 @@ def compare(old, checkpoint):
     return run
 
 
-@pytest.mark.few("base", "padded_vocabulary", "two_vocabularies_untied", "learned_positions", "3d_projections")
+@pytest.mark.few("padded_vocabulary", "learned_positions", "3d_projections")
 @pytest.mark.slow
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
 def test_the_same_logits(tmp_path, options):

@@ -110,6 +110,7 @@ FOLDERS = {
 }
 
 
+@pytest.mark.few("WordPiece", "Unigram", "GPT-2")
 @pytest.mark.parametrize("kind", FOLDERS)
 def test_it_holds_what_the_other_files_held(folder, kind):
     fill, of_files = FOLDERS[kind]

@@ -25,7 +25,7 @@ def config_of(folder, name="config.json"):
     return json.loads(pathlib.Path(folder, name).read_text())
 
 
-@pytest.mark.few("XLNetLMHeadModel", "XLNetForSequenceClassification")
+@pytest.mark.few("XLNetForSequenceClassification")
 @pytest.mark.parametrize("class_name", CLASSES)
 def test_in_and_out_again(tmp_path, class_name):
     """Weights, vocabulary and settings are the same, bit by bit; a second time, too."""
@@ -56,6 +56,7 @@ def words(tmp_path_factory):
     return t2t_lite.load(str(folder / "run"))
 
 
+@pytest.mark.long
 def test_what_a_language_model_answers(words):
     """Candidates at masks, which see no other mask; features, whose first pooled one is the last position's."""
     assert words.problem.name == "permutation_lm_own"

@@ -72,7 +72,7 @@ def made(kind):
     return layer
 
 
-@pytest.mark.few("far", "music far")
+@pytest.mark.few("music far")
 @pytest.mark.slow
 @kinds
 def test_contract(kind, tmp_path):

@@ -53,7 +53,7 @@ def test_an_attend_of_ones_own_is_used_at_every_length():
 
 
 @pytest.mark.few("in_blocks")
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("x", [X, LONG], ids=["in_full", "in_blocks"])
 def test_contract(x, tmp_path):
     check_layer(layers.RestrictedAttention, {"num_heads": 2, "neighborhood": 3}, x, 4, tmp_path)

@@ -128,7 +128,7 @@ def test_halting_is_that_of_tensor2tensor(act_type):
     np.testing.assert_allclose(array(stack(X)), expected, atol=1e-5)
 
 
-@pytest.mark.few("None-step", "basic-none", "accumulated-step", "global-none")
+@pytest.mark.few("None-step", "accumulated-step")
 @pytest.mark.parametrize("position_start", ["none", "step"])
 @pytest.mark.parametrize("act_type", [None, "basic", "accumulated", "global"])
 def test_steps_with_a_cache_give_the_full_pass(act_type, position_start):

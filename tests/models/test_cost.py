@@ -27,7 +27,7 @@ def value(text, name):
     return line.strip().removeprefix(name).strip()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_bytes_are_those_of_the_collective_in_the_graph_of_a_step():
     step = make_step(settings("adam", accumulation=2, more=",dtype_policy=mixed_bfloat16"), replicas=2)
     operations = step.graph().get_operations()

@@ -37,6 +37,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.few("seq2seq", "prompts", "memory", "sentence")
 @pytest.mark.parametrize("name", CASES)
 def test_costs_are_of_the_positions_of_their_features(name):
     model_class, own, batch = CASES[name]

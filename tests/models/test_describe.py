@@ -73,7 +73,7 @@ def traced(request):
     return hparams, spread, *trace(hparams, LENGTH, LENGTH)
 
 
-@pytest.mark.few("paper", "depths", "swiglu", "relative_values", "restricted", "bfloat16")
+@pytest.mark.few("depths", "swiglu", "relative_values", "bfloat16")
 @pytest.mark.slow
 def test_operations_are_those_of_the_traced_step(traced):
     _, spread, model, operations, forward = traced
@@ -145,7 +145,7 @@ def assert_memory(kept, model, hparams):
     assert kept == pytest.approx(estimate["activations"] + logits, rel=0.1)
 
 
-@pytest.mark.few("paper", "swiglu", "relative_values", "restricted", "bfloat16")
+@pytest.mark.few("depths", "swiglu", "relative_values", "bfloat16")
 def test_memory_is_what_the_traced_step_keeps_for_its_gradients(traced):
     hparams, _, model, operations, forward = traced
     assert_memory(kept_for_gradients(operations, forward), model, hparams)
@@ -177,6 +177,7 @@ def test_memory_of_weights_gradients_and_optimizer():
     assert accumulated["gradients"] == base["gradients"] + 4 * weights
 
 
+@pytest.mark.few("own_head_sizes", "untied", "swiglu", "relative_values", "bfloat16")
 @pytest.mark.parametrize("changes", OPTIONS.values(), ids=OPTIONS)
 def test_shapes_only_are_the_real_shapes_without_values(changes):
     hparams = SMALL.parse(changes)

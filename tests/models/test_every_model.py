@@ -13,6 +13,13 @@ from tests.layers.equations import array
 from tests.models.every_model import CORE, ELSEWHERE, ROWS, VOCAB, logits_of, own_models
 
 core = pytest.mark.few(*CORE)
+
+
+def without(*names):
+    """One row of each model but of these, which take long and of which make test tries other properties."""
+    return pytest.mark.few(*(name for name in CORE if name not in names))
+
+
 some = pytest.mark.few(  # where one of a kind may do
     "transformer_moe", "transformer_lm", "xlnet", "lstm_seq2seq_attention", "conv_seq2seq", "neural_gpu"
 )  # fmt: skip
@@ -48,7 +55,7 @@ def test_every_registered_model_is_in_the_table():
     assert {*CORE} == own_models() - ELSEWHERE == {row.name for row in ROWS.values()}
 
 
-@core
+@without("universal_transformer", "transformer_moe", "lstm_lm", "bytenet", "extended_neural_gpu")
 def test_neither_padding_nor_neighbours_change_anything(model, row, rounding):
     batch = row.batch()
     expected = row.results(model, batch)
@@ -86,7 +93,7 @@ def test_all_inputs_are_read(model, row, rounding):
             assert_close(ours[0], theirs[0], rounding)
 
 
-@core
+@without("transformer_moe", "lstm_seq2seq_attention", "neural_gpu")
 def test_cached_steps_of_beams_that_change_places_are_those_of_a_full_pass(model, row):
     """Two histories change places between the beams at every position, as a search does by reordering."""
     if not row.is_decoded:
@@ -133,7 +140,7 @@ def test_dropout_follows_the_batch_alone_and_no_two_layers_share_a_mask(model, r
     assert len(indices) == len({*indices}) >= 1
 
 
-@pytest.mark.few(*(name for name in CORE if name not in ("transformer", "extended_neural_gpu")))
+@without("transformer", "transformer_lm", "transformer_memory", "conv_seq2seq", "extended_neural_gpu")
 def test_a_file_opens_and_gives_the_same(model, row, tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")

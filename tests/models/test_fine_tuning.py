@@ -125,6 +125,7 @@ def test_lora_adds_a_product_of_two_small_matrices_to_a_kernel():
         layer.merge_lora()
 
 
+@pytest.mark.few("transformer", "transformer_lm")
 @pytest.mark.parametrize("name", ["transformer", "transformer_lm", "transformer_moe"])
 def test_with_lora_steps_of_decoding_are_the_pass_over_all_and_so_is_the_merged_model(name):
     more = ",ffn_layer=local_moe,moe_num_experts=2,moe_k=1" if name == "transformer_moe" else ""

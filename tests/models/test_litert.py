@@ -59,7 +59,7 @@ def test_what_the_interpreter_cannot_run_is_said(tmp_path):
         model.export(str(tmp_path / "model.tflite"), format="litert", verbose=False)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_costs_are_left_out_of_an_export(tmp_path):
     import tensorflow as tf
 

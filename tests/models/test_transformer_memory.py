@@ -45,6 +45,7 @@ def read(model, lengths, ids=IDS, before=BEFORE):
     return np.concatenate(logits, axis=1), state
 
 
+@pytest.mark.few("pre, clamped", "rotary")
 @pytest.mark.parametrize("norm, kind, position", KINDS, ids=["post", "pre, clamped", "rotary"])
 def test_segments_of_any_length_are_one_pass(norm, kind, position):
     model = made(norm, kind, position)

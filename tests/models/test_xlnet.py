@@ -116,6 +116,7 @@ def test_shapes_are_those_of_symbolic_calls(model, head):
     assert all(size in (None, real) for size, real in zip(found.shape, logits.shape, strict=True))
 
 
+@pytest.mark.long
 def test_compiled_is_the_same():
     tf = pytest.importorskip("tensorflow")
     model, batch = made("class"), {"inputs": tf.constant(padded(INPUTS))}

@@ -222,7 +222,7 @@ def test_each_lane_lies_on_the_device_of_its_replica(data):
     assert devices == ["CPU:0", "CPU:0", "CPU:1", "CPU:1"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_is_compiled(data, tmp_path):
     remembering(data, tmp_path, xla_compile=True).train(4)
     assert [line["shapes"] for line in log(tmp_path, "compile")] == ["3 x 4 x 1"]

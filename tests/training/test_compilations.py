@@ -297,11 +297,16 @@ def test_replicas_train_as_one_that_accumulates(data_dir, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_does_not_change_to_it_unnoticed(data_dir, tmp_path, caplog):
-    caplog.set_level("INFO", "t2t_lite")
-    trainer(data_dir, tmp_path, xla_compile=False).train(2)
+def test_a_run_does_not_change_to_it_unnoticed(data_dir, tmp_path):
+    trainer(data_dir, tmp_path, xla_compile=False).train(1)
     with pytest.raises(UserError, match=r"xla_compile: False -> True\. .*--allow_hparams_change"):
         trainer(data_dir, tmp_path).train(4)
+
+
+@pytest.mark.long
+def test_a_run_changes_to_it_when_allowed(data_dir, tmp_path, caplog):
+    caplog.set_level("INFO", "t2t_lite")
+    trainer(data_dir, tmp_path, xla_compile=False).train(2)
     trainer(data_dir, tmp_path, allow_hparams_change=True).train(4)
     assert "the data begin anew, since these changed: xla_compile" in caplog.text
     (change,) = log(tmp_path, "hparams_change")

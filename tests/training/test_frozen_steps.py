@@ -23,6 +23,7 @@ def values(model):
     return {weight.path: weight.numpy() for weight in model.weights}
 
 
+@pytest.mark.few("other parts", "lora and parts")
 @pytest.mark.parametrize(
     ("more", "trained"),
     [
@@ -31,6 +32,7 @@ def values(model):
         (LORA, "/lora_kernel_"),
         (f"{LORA},frozen=encoder,recompute_grad=1", None),
     ],
+    ids=["two parts", "other parts", "lora", "lora and parts"],
 )
 def test_what_is_frozen_stays_as_it_was_and_costs_nothing(more, trained):
     step = make_step(settings("adam", more=more))

@@ -93,7 +93,7 @@ def test_added_losses_count_once_a_step_as_in_fit(replicas):
     assert float(metrics["added"]["layers"]) == pytest.approx(float(tf.add_n(added)) / 2, rel=1e-5)
 
 
-def test_a_model_that_adds_nothing_has_no_further_number():
+def test_a_model_that_adds_nothing_has_no_further_number(eager):
     step = make_step(settings())
     assert step(placed(step, by(1)[0]))["added"] == {}
 

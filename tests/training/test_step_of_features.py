@@ -90,7 +90,7 @@ def by_hand(model, batch):
     return [gradient / max(there[feature].sum(), 1) for feature, gradient in gradients.items()]
 
 
-@pytest.mark.few("1-1-True", "8-1-False", "2-4-False")
+@pytest.mark.few("1-1-True", "2-4-False")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "replicas, accumulation, only_nonzero",

@@ -53,7 +53,7 @@ def test_architecture_cannot_change(data_dir, begun):
         small_trainer(data_dir, begun, HPARAMS.replace("hidden_size=16", "hidden_size=32")).train(9)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_other_settings_change_only_when_allowed_and_are_recorded(data_dir, tmp_path, taken):
     small_trainer(data_dir, tmp_path).train(3)
     changed = HPARAMS.replace("batch_size=256", "batch_size=200")

@@ -60,6 +60,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(data_dir, whole, tmp_path, monkey
 
 
 @pytest.mark.slow
+@pytest.mark.few("100")
 @pytest.mark.parametrize("log_step_count_steps", [1, 100])
 def test_a_loss_that_stays_infinite_stops_the_run_and_keeps_batches_and_state(data_dir, tmp_path, log_step_count_steps):
     """Even if that is noticed only when metrics are fetched again, at the end."""

@@ -44,6 +44,7 @@ def test_a_map_shows_all_tokens():
         draw_attention(made(np.eye(3)), word="a", view="map")
 
 
+@pytest.mark.long
 def test_an_image_model_s_row_is_its_class_and_what_it_makes_of_it(eager, tmp_path, monkeypatch):
     generator, generations = image_generator(), []
     generate = generator.generate

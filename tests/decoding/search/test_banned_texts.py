@@ -44,7 +44,7 @@ def test_the_table_knows_exactly_the_texts_that_contain_one(tmp_path):
         assert 100 < completed < 6000, f"{name}: not a test otherwise"
 
 
-@pytest.mark.few("1-graph", "3-graph")
+@pytest.mark.few("3-graph")
 @pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])
 @pytest.mark.parametrize("beam", [1, 3])
@@ -70,6 +70,7 @@ def test_a_search_finds_the_best_outputs_without_them(beam, compile):
     assert 2 < changed < len(BANNED) * len(SOURCES), "not a test otherwise"
 
 
+@pytest.mark.few("graph")
 @pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])
 def test_no_sample_contains_one(compile):
     model, encoder = ScriptedModel(spread=0.3, end_bias=-3.0), Letters()

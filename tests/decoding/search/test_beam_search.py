@@ -52,7 +52,7 @@ def assert_same(found, expected, places=None):
         np.testing.assert_allclose([s for s, _, _ in ours], [s for s, _, _ in theirs], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.few("graph", "4-0.6-gnmt-4-xla")
+@pytest.mark.few("graph")
 @graph_and_xla
 @pytest.mark.parametrize(
     "beam, alpha, kind, n_best",

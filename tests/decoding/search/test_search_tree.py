@@ -10,7 +10,7 @@ from tests.decoding.scripted import ScriptedModel
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.few("beams", "only the top may end", "a prefix", "no end within the limit", "no repetition"),
+    pytest.mark.few("only the top may end", "a prefix", "no repetition"),
 ]
 
 SOURCE = [3, 7, 4, 1]

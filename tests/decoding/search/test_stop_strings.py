@@ -84,7 +84,7 @@ def test_a_string_within_another_ends_a_text_at_once():
     assert state == len(table) - 1  # of a longer beginning of "abab", too
 
 
-@pytest.mark.few("1-graph", "3-graph")
+@pytest.mark.few("3-graph")
 @pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])
 @pytest.mark.parametrize("beam", [1, 3])

@@ -66,7 +66,7 @@ def test_held_out_verbs_and_objects_are_never_together_in_training():
     assert checked > 15
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_training_knows_every_word_and_every_verb():
     known, tested = (
         collections.Counter(word for s in sentences(*drawn) for word in re.findall(r"[\w-]+", s.targets.lower()))

@@ -16,7 +16,7 @@ TEXT = "a red house"
 HOSTILE = "<script>alert(1)</script>\x00\u202e\ud800 {{7*7}}"
 
 
-@pytest.mark.few("options0", "options1")
+@pytest.mark.few("options1")
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"beam_size": 2, "alpha": 1, "extra_length": 3}, {"beam_size": 1}])
 def test_translate(ask, translator, options):
@@ -54,7 +54,7 @@ def test_an_output_can_be_given_back_by_its_ids(ask):
     assert queries == [token["token"] for token in best]
 
 
-@pytest.mark.few("options2", "options4")
+@pytest.mark.few("options2")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",

@@ -88,6 +88,7 @@ def test_the_upper_half_of_an_image_is_completed_and_marked(ask):
     np.testing.assert_array_equal(alone, np.concatenate([IMAGE[:2], np.zeros_like(IMAGE[2:])]))
 
 
+@pytest.mark.long
 def test_attention_and_steps_of_a_file(ask, models):
     given = file("a.png", png_bytes(IMAGE))
     ids = ids_of(ask("generate", file=given, beam_size=1)[1]["hypotheses"][0])

@@ -82,6 +82,7 @@ def test_a_typed_sentence_is_translated(open_page, ask, width, scheme):
         assert page.one(".hypothesis[aria-pressed=true]").text.startswith(page.all(".hypothesis")[chosen].text)
 
 
+@pytest.mark.long
 def test_an_alternative_is_forced(open_page, ask):
     page = open_page(text=TEXT)
     ids = best_of(ask, text=TEXT)
@@ -167,6 +168,7 @@ return [...document.querySelectorAll('[data-node]')].sort((a, b) => a.dataset.no
 """
 
 
+@pytest.mark.long
 def test_the_beam_s_tree_is_drawn(open_page, ask):
     page = open_page(text=TEXT, beam=2)
     page.click(".tree summary")
@@ -184,6 +186,7 @@ def test_the_beam_s_tree_is_drawn(open_page, ask):
     assert [score for _, score, _ in shown[1:]] == [f"{node['score']:.3f}" for node in tree["nodes"][1:]]
 
 
+@pytest.mark.long
 def test_two_checkpoints_side_by_side(open_page, ask):
     page = open_page(text=TEXT)
     page.click("#models input", 1)
