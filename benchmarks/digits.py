@@ -16,9 +16,8 @@ import random
 import sys
 from typing import NamedTuple
 
-from benchmarks.harness.command import alone, main
+from benchmarks.harness.command import alone, chosen, main
 from benchmarks.harness.work import add_training_flags, at_once, once, steps_within
-from t2t_lite.errors import UserError
 
 TITLE = "Digits at twice the trained length"
 SIDES = {
@@ -62,9 +61,7 @@ def add_flags(parser):
 
 def measure(result, flags):
     """Trains each side on each task with each seed, and asks its checkpoints."""
-    tasks = flags.tasks.split(",")
-    if unknown := set(tasks) - set(PROBLEMS):
-        raise UserError(f"--tasks: {min(unknown)}: unknown. Expected some of {', '.join(PROBLEMS)}.")
+    tasks = chosen("--tasks", flags.tasks, PROBLEMS)
     folder = pathlib.Path(flags.bench_dir, "digits")
     folder.mkdir(parents=True, exist_ok=True)
     data = folder / "data"

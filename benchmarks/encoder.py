@@ -12,7 +12,7 @@ alone. Features are the last four layers, concatenated. Every side is a process 
 import argparse
 import sys
 
-from benchmarks.harness.command import compare, main
+from benchmarks.harness.command import compare, main, sizes_of
 from benchmarks.harness.steps import new_step
 from benchmarks.harness.turns import answer_turns
 
@@ -125,8 +125,7 @@ def add_flags(parser):
 
 def measure(result, flags):
     """Compares training steps, and features."""
-    names = "layers", "hidden", "batch", "length", "steps"
-    sizes = dict(zip(names, (1, 64, 2, 16, 1), strict=True)) if flags.quick else {n: getattr(flags, n) for n in names}
+    sizes = sizes_of(flags, layers=1, hidden=64, batch=2, length=16, steps=1)
     for work, sides in (("training step", [*SIDES]), ("features", ["ours", "hf"])):
         case = f"{work}, {sizes['layers']} x {sizes['hidden']}, {sizes['batch']} x {sizes['length']} ids"
         compare(sys.modules[__name__], result, flags, case, sides, rounds=5, trains=work == "training step", **sizes)

@@ -10,9 +10,8 @@ is a process of its own, warmed up.
 
 import sys
 
-from benchmarks.harness.command import compare, main
+from benchmarks.harness.command import chosen, compare, main
 from benchmarks.harness.turns import answer_turns
-from t2t_lite.errors import UserError
 
 TITLE = "Cached steps beside full passes"
 SIDES = {"cached": "cached steps", "full": "full passes"}
@@ -39,11 +38,8 @@ def add_flags(parser):
 
 def measure(result, flags):
     """Compares both searches for each model."""
-    names = flags.models.split(",")
-    if unknown := set(names) - set(SETS):
-        raise UserError(f"--models: {min(unknown)}: unknown. Expected some of {', '.join(SETS)}.")
     length, width = (6, 64) if flags.quick else (LENGTH, flags.width)
-    for name in names:
+    for name in chosen("--models", flags.models, SETS):
         case = f"{name}, width {width}, {length} ids"
         compare(sys.modules[__name__], result, flags, case, rounds=5, model=name, width=width, length=length)
 

@@ -14,7 +14,7 @@ serving runs, `xla` always; `hf` uses its cache. Training is a whole step with A
 import argparse
 import sys
 
-from benchmarks.harness.command import compare, main
+from benchmarks.harness.command import compare, main, sizes_of
 from benchmarks.harness.steps import new_step
 from benchmarks.harness.turns import answer_turns
 
@@ -146,8 +146,7 @@ def add_flags(parser):
 
 def measure(result, flags):
     """Compares each kind of work for each batch size."""
-    names = "vocab_size", "prompt", "length", "new", "samples"
-    sizes = dict(zip(names, (100, 4, 16, 4, 1), strict=True)) if flags.quick else {n: getattr(flags, n) for n in names}
+    sizes = sizes_of(flags, vocab_size=100, prompt=4, length=16, new=4, samples=1)
     for work in flags.work.split(","):
         for batch in map(int, flags.batches.split(",")):
             if work == "generate":

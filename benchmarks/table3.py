@@ -12,7 +12,7 @@ import pathlib
 import sys
 from typing import NamedTuple
 
-from benchmarks.harness.command import main
+from benchmarks.harness.command import chosen, main
 from benchmarks.harness.work import add_training_flags, at_once, logged, once
 from t2t_lite.errors import UserError
 
@@ -61,9 +61,7 @@ def measure(result, flags):
     """Trains each row, and evaluates it on the development set."""
     if not flags.train_files or not flags.dev_files:
         raise UserError("--train_files, --dev_files: missing. Expected the paths of two texts each.")
-    names = flags.rows.split(",")
-    if unknown := [name for name in names if name not in ROWS]:
-        raise UserError(f"--rows: {unknown[0]}: unknown. Expected some of {', '.join(ROWS)}.")
+    names = chosen("--rows", flags.rows, ROWS)
     folder = pathlib.Path(flags.bench_dir, "table3")
     folder.mkdir(parents=True, exist_ok=True)
     data, files = folder / "data", (f"--train_files={flags.train_files}", f"--dev_files={flags.dev_files}")

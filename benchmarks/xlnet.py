@@ -10,7 +10,8 @@ orders, and the same ids are predicted: about a sixth. Every side is a process o
 import argparse
 import sys
 
-from benchmarks.harness.command import compare, main
+from benchmarks.encoder import add_flags  # noqa: F401  (the same sizes)
+from benchmarks.harness.command import compare, main, sizes_of
 from benchmarks.harness.steps import new_step
 from benchmarks.harness.turns import answer_turns
 
@@ -76,19 +77,9 @@ def their_step(flags, ids, targets, order):
     return train
 
 
-def add_flags(parser):
-    """Adds this benchmark's flags."""
-    parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--hidden", type=int, default=256)
-    parser.add_argument("--batch", type=int, default=8, help="rows")
-    parser.add_argument("--length", type=int, default=128, help="ids of a row, [CLS] included")
-    parser.add_argument("--steps", type=int, default=5, help="of a turn")
-
-
 def measure(result, flags):
     """Compares training steps."""
-    names = "layers", "hidden", "batch", "length", "steps"
-    sizes = dict(zip(names, (1, 64, 2, 16, 1), strict=True)) if flags.quick else {n: getattr(flags, n) for n in names}
+    sizes = sizes_of(flags, layers=1, hidden=64, batch=2, length=16, steps=1)
     case = f"training step, {sizes['layers']} x {sizes['hidden']}, {sizes['batch']} x {sizes['length']} ids"
     compare(sys.modules[__name__], result, flags, case, rounds=5, **sizes)
 

@@ -59,18 +59,31 @@ def parser_of(module):
     return parser
 
 
+def chosen(flag, words, known):
+    """Returns the names in a flag's words, such as "a,b".
+
+    Raises:
+        UserError: some are not `known`.
+    """
+    names = [name for name in words.split(",") if name]
+    if unknown := set(names) - set(known):
+        raise UserError(f"{flag}: {', '.join(sorted(unknown))}: unknown. Expected some of {', '.join(known)}.")
+    return names
+
+
+def sizes_of(flags, **small):
+    """Returns {name: the flag of this name}, with --quick the `small` ones in place of the flags."""
+    return small if flags.quick else {name: getattr(flags, name) for name in small}
+
+
 def main(module, argv=None):
     """Runs a benchmark, or one side of it. Returns the exit status."""
     flags = parser_of(module).parse_args(argv)
     if flags.side:
         module.side(flags.side, **flags.settings)
         return 0
-    names = [side for side in flags.sides.split(",") if side]
     try:
-        if unknown := set(names) - set(module.SIDES):
-            raise UserError(
-                f"--sides: {', '.join(sorted(unknown))}: unknown. Expected some of {', '.join(module.SIDES)}."
-            )
+        names = chosen("--sides", flags.sides, module.SIDES)
         result = run(module, flags, names or default_sides(module), argv)
         if flags.out:
             print(report.write_result(result, flags.out))

@@ -112,9 +112,11 @@ def at_once(flags, function, items):
     cpus, shares = sorted(os.sched_getaffinity(0)), queue.SimpleQueue()
     for job in range(flags.jobs):
         shares.put(cpus[job :: flags.jobs] or cpus)
-    with concurrent.futures.ThreadPoolExecutor(
-        flags.jobs, initializer=lambda: os.sched_setaffinity(0, shares.get())
-    ) as pool:
+
+    def take_share():
+        os.sched_setaffinity(0, shares.get())
+
+    with concurrent.futures.ThreadPoolExecutor(flags.jobs, initializer=take_share) as pool:
         return list(pool.map(function, items))
 
 
