@@ -27,10 +27,8 @@ _masked = functools.cache(_Masked)  # made at the first call: it takes as long a
 
 def with_mask(tensor, mask):
     """Returns a tensor that carries `mask`, bool. (By a layer: Keras has no other public way on every backend.)"""
-    layer = (
-        _Masked() if isinstance(tensor, keras.KerasTensor) else _masked()
-    )  # one of a functional model keeps its calls
-    return layer(tensor, mask=mask)
+    is_symbolic = isinstance(tensor, keras.KerasTensor)  # a layer of a functional model keeps its calls
+    return (_Masked() if is_symbolic else _masked())(tensor, mask=mask)
 
 
 def check_masks(**masks):

@@ -182,8 +182,8 @@ class XLNet(EncoderModel):
         row, mask, segments = self._rows(inputs)
         is_predicted, order = (ops.pad(ops.convert_to_tensor(x), ((0, 0), (0, 1))) for x in (is_predicted, order))
         order = ops.where(is_predicted, ops.maximum(ops.cast(order, "int32"), 1), 0)
-        at = ops.arange(shape_of(row)[1], dtype="int32")
         length = shape_of(row)[1]
+        at = ops.arange(length, dtype="int32")
         counts = ops.sum(ops.cast(is_predicted, "int32"), axis=1)
         # Of each row as many queries as the row with the most has; elsewhere sizes must be known before.
         most = ops.maximum(ops.max(counts), 1) if keras.backend.backend() == "tensorflow" else length

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from t2t_lite.decoding.search.own_search import refuse, searches
 from t2t_lite.errors import UserError
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.models.attention_weights import attention_weights
 from t2t_lite.models.outputs import named_outputs
 
@@ -45,7 +46,7 @@ class FullPass:
 
     def init_cache(self, memory, max_length, beam_size):
         """Returns room for the ids given to each step, [B, K, T]; those given to step 0 have no meaning."""
-        batch = memory.shape[0] or tf.shape(memory)[0]
+        batch = shape_of(memory)[0]
         return {"fixed": memory, "beams": tf.zeros((batch, beam_size, max_length), tf.int32)}
 
     def decode_step(self, ids, position, cache):

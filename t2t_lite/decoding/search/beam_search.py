@@ -30,6 +30,7 @@ from t2t_lite.decoding.search.banned_texts import banned_rule
 from t2t_lite.decoding.search.loops import GrowingCache, run_dropping, run_phases
 from t2t_lite.decoding.search.repetition import repetition_rules
 from t2t_lite.decoding.search.stop_strings import first_states, next_states
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.search_options import SearchOptions
 
 PAD_ID = 0
@@ -204,7 +205,7 @@ class BeamSearch:
 
     def start(self, cache):
         """Only beam 0 counts at first, since all K beams are equal."""
-        batch = self.limit.shape[0] or tf.shape(self.limit)[0]
+        batch = shape_of(self.limit)[0]
         first = tf.constant([[0.0] + [-float("inf")] * (self.beam_size - 1)])
         nothing = tf.zeros((batch, self.beam_size, self.max_length), tf.int64)
         return BeamState(
@@ -352,7 +353,7 @@ def block_top_k(values, k, block=128):
     size = values.shape[-1]
     if size < 4 * k * block:  # hardly anything would be left out
         return top_k(values, k)
-    rows = values.shape[0] or tf.shape(values)[0]
+    rows = shape_of(values)[0]
     divisors = [n for n in range(block // 2, 2 * block + 1) if size % n == 0]
     if divisors:
         block = min(divisors, key=lambda n: abs(n - block))
