@@ -52,7 +52,6 @@ def language(data, tmp_path_factory):
     return folder, learner(data, folder, evaluates=True, local_eval_frequency=30).train(60)
 
 
-@pytest.mark.long
 def test_both_directions_learn(data, language):
     _, metrics = language
     first = log(language[0], "evaluation", documented=False)[0]

@@ -242,7 +242,6 @@ def test_on_a_full_disk_the_chunks_of_unfinished_shards_stay(tmp_path):
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
-@pytest.mark.long
 @pytest.mark.slow  # a process that imports TensorFlow
 def test_after_a_killed_process_the_same_command_goes_on(tmp_path):
     whole = write(tmp_path / "whole")

@@ -338,7 +338,6 @@ def test_progress_counts_every_sentence(translator):
     assert sum(done) == len(TEXTS)
 
 
-@pytest.mark.few("False")
 @pytest.mark.long
 @pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_model_in_training_on_replicas(compile):

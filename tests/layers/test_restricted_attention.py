@@ -52,7 +52,6 @@ def test_an_attend_of_ones_own_is_used_at_every_length():
     assert not array(layer(X)).any() and not array(layer(LONG)).any()
 
 
-@pytest.mark.few("in_blocks")
 @pytest.mark.long
 @pytest.mark.parametrize("x", [X, LONG], ids=["in_full", "in_blocks"])
 def test_contract(x, tmp_path):
