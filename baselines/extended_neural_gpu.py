@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.base import Layer
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.models.encoder_decoder import EncoderDecoder
 from t2t_lite.registry import register_hparams, register_model
 
@@ -88,17 +89,23 @@ class ExtendedNeuralGPU(NeuralGPU):
         return self.outputs_of_steps(ops.concatenate(parts, axis=-1), initial_state=[tape])
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """As `EncoderDecoder.init_cache`, for outputs of at most `max_length`."""
-        return super().init_cache(_widened(memory, max_length), max_length, beam_size)
+        """As `EncoderDecoder.init_cache`; past the inputs, both tapes have room for `max_length` more positions.
+
+        The room is a tensor of its own, so that its size is known where that of the inputs is not.
+        """
+        cache = super().init_cache(memory, max_length, beam_size)
+        batch, beams, _, size = shape_of(cache["beams"][0])
+        room = ops.zeros((batch, beams, max_length, size), memory["hidden"].dtype)
+        return {**cache, "beams": tuple((tape, room) for tape in cache["beams"])}
 
     def first_state(self, memory):
         """Returns the decoder's tape, and that of its outputs, [B, W, hidden]."""
         return memory["hidden"], ops.zeros_like(memory["hidden"])
 
     def step(self, x, state, memory, position):
-        """[B, K, hidden], the two tapes [B, K, W, hidden] -> ([B, K, hidden], the tapes after it)."""
-        tape, written = state
-        batch, beams, width, size = ops.shape(tape)
+        """[B, K, hidden], the two tapes [B, K, W, hidden] and their room -> ([B, K, hidden], the same after it)."""
+        tape, written = (ops.concatenate(parts, axis=2) for parts in state)
+        batch, beams, width, size = shape_of(tape)
         at, position = ops.arange(width, dtype="int32"), ops.cast(position, "int32")
         written = written + ops.cast(at == position - 1, x.dtype)[:, None] * ops.expand_dims(x, 2)
         flags = ops.broadcast_to(
@@ -106,8 +113,9 @@ class ExtendedNeuralGPU(NeuralGPU):
         )  # the same for all beams
         inputs = ops.reshape(ops.concatenate([written, flags], axis=-1), (-1, width, size + 2))
         output, (after,) = self.outputs_of_steps.cell(inputs, [ops.reshape(tape, (-1, width, size))])
-        shape = (batch, beams, width, size)
-        return ops.reshape(output, (batch, beams, size)), (ops.reshape(after, shape), written)
+        after, read = ops.reshape(after, (batch, beams, width, size)), shape_of(state[0][0])[2]
+        parts = tuple((tape[:, :, :read], tape[:, :, read:]) for tape in (after, written))
+        return ops.reshape(output, (batch, beams, size)), parts
 
 
 def _widened(memory, length):

@@ -23,7 +23,7 @@ class Dense(keras.layers.Dense):
         if not self.lora_enabled:
             return super().call(inputs, training)
         small = ops.multiply(ops.matmul(inputs, self.lora_kernel_a), self.lora_alpha / self.lora_rank)
-        x = ops.add(ops.matmul(inputs, self._kernel), ops.matmul(small, self.lora_kernel_b))
+        x = ops.matmul(inputs, self._kernel) + ops.matmul(small, self.lora_kernel_b)
         x = x if self.bias is None else ops.add(x, self.bias)
         return x if self.activation is None else self.activation(x)
 

@@ -3,7 +3,6 @@
 import inspect
 
 import keras
-from keras import ops
 
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_positive, check_rates
@@ -95,7 +94,8 @@ class Residual(Layer):
         """Makes the connection around a function of [..., hidden], such as a method of the wrapped layer."""
         output = function(self.normalization(inputs) if self.norm == "pre" else inputs)
         output, rest = (output[0], output[1:]) if isinstance(output, tuple) else (output, None)
-        output = ops.add(inputs, self.dropout(output, training=training))
+        # Not `ops.add`, which takes an input without positions, [1, 0, hidden], for a bias and fails.
+        output = inputs + self.dropout(output, training=training)
         if self.norm == "post":
             output = self.normalization(output)
         return output if rest is None else (output, *rest)

@@ -33,6 +33,11 @@ def test_around_attention_with_a_second_input(tmp_path):
     check_layer(layers.Residual, init, X, 6, tmp_path, value=MEMORY)
 
 
+def test_an_input_may_have_no_positions():
+    """An empty prompt, say: of one row, Keras' `add` takes it for a bias."""
+    assert layers.Residual(layers.FeedForward(16))(np.zeros((1, 0, 6), "float32")).shape == (1, 0, 6)
+
+
 def test_what_else_the_layer_returns_is_passed_on():
     residual = layers.Residual(layers.MultiHeadAttention(2))
     output, scores = residual(X, value=MEMORY, return_attention_scores=True)

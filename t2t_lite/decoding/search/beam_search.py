@@ -18,8 +18,9 @@ the longest output (`limit`), the id that ends one (`end_id`) and with what it b
   where they were written, so keys and values are never moved (an ancestry table under "beams" tells a model which of
   them belong to a beam).
 * The cache has room for T positions. The cache for a larger T is the one for the smaller T, padded with zeros at the
-  end of its axes; the search pads it when it is full. With static shapes (for XLA) the cache is static, too.
-  Otherwise the growing axes have unknown size, and T usually lies between the number of decoded ids and the limit.
+  end of axes whose size does not depend on the inputs' width; the search pads it when it is full. With static shapes
+  (for XLA) the cache is static, too. Otherwise the growing axes have unknown size in the loop, and T usually lies
+  between the number of decoded ids and the limit.
 """
 
 import typing

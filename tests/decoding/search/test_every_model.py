@@ -63,6 +63,22 @@ def test_a_compiled_search_finds_the_same(model):
     assert_same_results(found, expected)
 
 
+@pytest.mark.few("extended_neural_gpu")
+def test_how_a_cache_grows_is_known_where_widths_are_not(model):
+    """It grows by sizes that a graph knows: an axis as long as the inputs or the outputs would stay as it is."""
+
+    def growth(inputs):
+        memory = model.encode(inputs)
+        shorter, longer = (tf.nest.flatten(model.init_cache(memory, length, 2)["beams"]) for length in (8, 10))
+        axes = [zip(one.shape, other.shape, strict=True) for one, other in zip(shorter, longer, strict=True)]
+        return [[b - a if None not in (a, b) else 0 for a, b in pairs] for pairs in axes]
+
+    traced = []
+    tf.function(lambda ids: traced.extend(growth(ids))).get_concrete_function(tf.TensorSpec([None, None], tf.int32))
+    for inputs in ([[5, 1]], [[5, 9, 15, 7, 12, 18, 3, 15, 6, 4, 8, 1]]):
+        assert growth(tf.constant(inputs)) == traced
+
+
 @pytest.mark.few("transformer_moe")
 @pytest.mark.slow
 def test_an_ensemble_of_a_model_and_itself_is_that_model(model, row, eager):
