@@ -83,7 +83,7 @@ def trained(row, replicas, accumulation):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ROWS)
-def test_two_replicas_train_as_one_that_accumulates(name):
+def test_two_replicas_train_as_one_that_accumulates(name, eager):
     (before, one), (same, two) = (trained(ROWS[name], *each) for each in ((1, 2), (2, 1)))
     for each, other in zip(before, same, strict=True):
         np.testing.assert_array_equal(each, other)
