@@ -4,7 +4,6 @@ import importlib
 import inspect
 import pathlib
 import re
-import runpy
 import subprocess
 import sys
 import urllib.parse
@@ -123,17 +122,3 @@ def test_every_command_has_a_page(site):
     with (ROOT / "setup.cfg").open(encoding="utf-8") as file:
         commands = re.findall(r"^ +(t2t-[\w-]+) = ", file.read(), re.MULTILINE)
     assert {path.stem for path in (site[0] / "docs/commands").glob("t2t-*.html")} == set(commands)
-
-
-def test_the_architecture_names_files_that_exist():
-    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
-    named = re.findall(r"`([\w/]+(?:/|\.py))`", page)
-    assert len(named) > 50
-    assert [name for name in named if not (ROOT / name).exists() and not (ROOT / "t2t_lite" / name).exists()] == []
-
-
-def test_the_picture_is_what_its_script_draws_of_files_that_exist():
-    made = runpy.run_path(str(DOCS / "make_architecture.py"))
-    assert made["PICTURE"].read_text(encoding="utf-8") == made["draw"]().svg()
-    named = [name for lane in made["LANES"] for names, _ in lane[2] for name in names.split(", ")]
-    assert [name for name in named if not (ROOT / "t2t_lite" / name).exists()] == []

@@ -1,0 +1,22 @@
+"""The page about the architecture, and its picture, name files that exist."""
+
+import pathlib
+import re
+import runpy
+
+ROOT = pathlib.Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+
+def test_the_architecture_names_files_that_exist():
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/]+(?:/|\.py))`", page)
+    assert len(named) > 50
+    assert [name for name in named if not (ROOT / name).exists() and not (ROOT / "t2t_lite" / name).exists()] == []
+
+
+def test_the_picture_is_what_its_script_draws_of_files_that_exist():
+    made = runpy.run_path(str(DOCS / "make_architecture.py"))
+    assert made["PICTURE"].read_text(encoding="utf-8") == made["draw"]().svg()
+    named = [name for lane in made["LANES"] for names, _ in lane[2] for name in names.split(", ")]
+    assert [name for name in named if not (ROOT / "t2t_lite" / name).exists()] == []
