@@ -4,8 +4,8 @@ python -m benchmarks.table3 --train_files=train.en.gz,train.de.gz --dev_files=va
 python -m benchmarks.table3 --train_files=… --dev_files=… --rows=base,one_head
 
 The base has 3 + 3 layers of 128 with 4 heads and 8,000 pieces, 2,048 tokens a step; each row changes what the paper's
-row changes, by about the same factor. As in the paper, figures are those of the development set. On Multi30k a row
-takes about 12 minutes on two cores; one that stopped is continued, where --bench_dir has it.
+row changes, by about the same factor. As in the paper, figures are those of the development set. A row of 1,500 steps
+takes about 13 minutes on one core, the wide one half an hour; one that stopped is continued, where --bench_dir has it.
 """
 
 import pathlib
