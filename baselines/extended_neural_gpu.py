@@ -77,9 +77,9 @@ class ExtendedNeuralGPU(NeuralGPU):
 
     def decode(self, x, memory, training=None):
         """The shifted targets' embeddings [B, T, hidden] -> what the softmax reads, [B, T, hidden]."""
-        batch, length, size = ops.shape(x)
-        tape = _widened(memory, length)["hidden"]
-        width = ops.shape(tape)[1]
+        batch, length, size = shape_of(x)
+        tape = _widened(memory, length)
+        width = shape_of(tape)[1]
         at, steps = ops.arange(width, dtype="int32"), ops.arange(length, dtype="int32")[:, None]
         written = tape_at({"hidden": x}, at + 1)  # a target at its own position
         seen = ops.cast(at < steps, x.dtype)[None, :, :, None] * written[:, None]  # [B, T, W, hidden]
@@ -119,18 +119,18 @@ class ExtendedNeuralGPU(NeuralGPU):
 
 
 def _widened(memory, length):
-    """Returns a memory whose tape has room for outputs of a length."""
-    width = ops.shape(memory["hidden"])[1]
+    """Returns the tape of a memory with room for outputs of a length."""
+    width = shape_of(memory["hidden"])[1]
     both_known = isinstance(width, int) and isinstance(length, int)
     width = max(width, length) if both_known else ops.maximum(width, length)
-    return {**memory, "hidden": tape_at(memory, ops.arange(width, dtype="int32"))}
+    return tape_at(memory, ops.arange(width, dtype="int32"))
 
 
 def _flags(at, steps, memory, dtype):
     """Positions int32 [W], steps int32 [T, 1] -> [B, T, W, 2], 1 where a position is there, and where the output is."""
     lengths = ops.maximum(memory["length"][:, None, None], steps + 1)  # [B, T, 1]
     is_there = ops.cast(at < lengths, dtype)
-    here = ops.broadcast_to(ops.cast(at == steps, dtype), ops.shape(is_there))
+    here = ops.broadcast_to(ops.cast(at == steps, dtype), shape_of(is_there))
     return ops.stack([is_there, here], axis=-1)
 
 
