@@ -30,6 +30,8 @@ import time
 from benchmarks.card import cases, pages
 from benchmarks.card.talk import Side
 from benchmarks.harness import record, report
+from benchmarks.harness.command import chosen
+from t2t_lite.errors import UserError
 
 SECTIONS = "works", "train", "translate", "big", "generate", "gpt2", "variants", "jax", "more"
 _WARM, _TURN = 240, 120  # seconds that a side may take
@@ -284,10 +286,10 @@ def parser():
 def main(argv=None):
     """Runs what the command line says. Returns the exit status."""
     flags = parser().parse_args(argv)
-    flags.sections = [name for name in flags.sections.split(",") if name]
-    if unknown := set(flags.sections) - set(SECTIONS):
-        print(f"gpu: --sections: {', '.join(sorted(unknown))}: unknown. Expected some of {', '.join(SECTIONS)}.",
-              file=sys.stderr)  # fmt: skip
+    try:
+        flags.sections = chosen("--sections", flags.sections, SECTIONS)
+    except UserError as error:
+        print(f"gpu: {error}", file=sys.stderr)
         return 2
     flags.out = flags.out or (str(record.REPOSITORY / "bench" / "gpu") if flags.cpu else report.new_folder("gpu"))
     return Card(flags).run()
