@@ -5,12 +5,13 @@ python -m benchmarks.table2 --train_files=train.en.gz,train.de.gz --dev_files=va
 python -m benchmarks.table2 … --seeds=1,2,3 --repeated=transformer,conv_seq2seq --minutes=20
 
 Each side trains for as many steps as it makes in `--minutes` on this machine, which a first run of few steps measures;
-its rate falls to 0 at the end. With `--jobs`, each has its share of the cores. The test set is decoded with beam 4 and
-alpha 1.0, BLEU is sacreBLEU's.
+its rate falls to 0 at the end. With `--jobs`, each has its share of the cores. Decoded with beam 4 and that of
+--alphas with which a side's first run has the best BLEU on the development set; BLEU is sacreBLEU's.
 Operations are those of training, three forward passes, as `t2t-trainer --describe` counts them. A run that stopped is
 continued, where --bench_dir has it.
 """
 
+import itertools
 import pathlib
 import sys
 from typing import NamedTuple
@@ -32,7 +33,7 @@ SHARED = "batch_size=2048,eval_decode_examples=0,learning_rate_schedule=constant
 
 
 class System(NamedTuple):
-    """A side's set and what it changes, so that all have about 2.3 million weights with 8,000 pieces."""
+    """A side's set, with its dropout of 0.1, and what is changed: about 2.3 million weights with 8,000 pieces."""
 
     hparams_set: str
     hparams: str
@@ -40,15 +41,11 @@ class System(NamedTuple):
 
 
 SYSTEMS = {
-    "transformer": System(
-        "transformer_tiny", "num_hidden_layers=4,filter_size=256,layer_prepostprocess_dropout=0.2", 3e-3
-    ),
+    "transformer": System("transformer_tiny", "num_hidden_layers=4,filter_size=256", 3e-3),
     "conv_seq2seq": System("conv_seq2seq_tiny", "num_encoder_layers=5,num_decoder_layers=4", 2e-3),
-    "lstm_seq2seq_attention": System(
-        "lstm_attention_tiny", "num_hidden_layers=3,layer_prepostprocess_dropout=0.2", 3e-3
-    ),
+    "lstm_seq2seq_attention": System("lstm_attention_tiny", "num_hidden_layers=3", 3e-3),
     "bytenet": System("bytenet_tiny", "num_block_repeat=3", 2e-3),
-    "transformer_moe": System("transformer_moe_tiny", "layer_prepostprocess_dropout=0.2", 3e-3),
+    "transformer_moe": System("transformer_moe_tiny", "num_experts=4", 3e-3),
 }
 
 
@@ -62,6 +59,7 @@ def add_flags(parser):
     parser.add_argument(
         "--repeated", help="the sides that have a run of each seed, others have the first; default: all"
     )
+    parser.add_argument("--alphas", default="0.6,0.8,1.0,1.2,1.4", help="length penalties to choose from")
     add_training_flags(parser)
 
 
@@ -78,10 +76,14 @@ def measure(result, flags):
     runs = [(side, seed) for side in flags.sides for seed in (seeds if side in repeated else seeds[:1])]
     steps = steps_within(flags, runs, lambda run, count: _trained(*run, count, folder, flags), lambda run: run[0])
     trained = at_once(flags, lambda run: _trained(*run, steps[run[0]], folder, flags), runs)
-    at_once(flags, lambda run: _translation(run, flags), trained)
+    alphas = _alphas({side: run for (side, seed), run in zip(runs, trained, strict=True) if seed == seeds[0]}, flags)
+    asked = [
+        (run, split, alphas[side]) for (side, _), run in zip(runs, trained, strict=True) for split in ("test", "dev")
+    ]
+    at_once(flags, lambda one: _bleu(*one, flags), asked)
     rows = {}
     for (side, _), run in zip(runs, trained, strict=True):
-        for figure, number in _figures(run, flags).items():
+        for figure, number in _figures(run, alphas[side], flags).items():
             rows.setdefault(figure, {}).setdefault(side, []).append(number)
     for figure, sides in rows.items():
         result.add(f"{flags.steps} steps" if flags.steps else f"{flags.minutes:g} minutes", figure, sides)
@@ -101,30 +103,37 @@ def _trained(side, seed, steps, folder, flags):
     return run
 
 
-def _translation(run, flags):
-    """Returns the lines into which a run translates the test set."""
-    from t2t_lite.corpora import plain_text
-
-    given, made = run / "test.txt", run / "translation.txt"
-    given.write_text("".join(f"{line}\n" for line in plain_text.read_lines(flags.test_files.split(",")[0])))
-    once(
-        made, "t2t-decoder", f"--output_dir={run}", f"--decode_from_file={given}", f"--decode_to_file={made}",
-        "--decode_hparams=beam_size=4,alpha=1.0,batch_size=128", "--t2t_usr_dir=t2t_lite.baselines",
-    )  # fmt: skip
-    return made.read_text().splitlines()
+def _alphas(trained, flags):
+    """Returns {side: the length penalty with which its run has the best BLEU on the development set}."""
+    alphas = flags.alphas.split(",")
+    at_once(flags, lambda one: _bleu(one[0], "dev", one[1], flags), itertools.product(trained.values(), alphas))
+    return {side: max(alphas, key=lambda alpha: _bleu(run, "dev", alpha, flags)) for side, run in trained.items()}
 
 
-def _figures(run, flags):
-    """Returns {figure: number} of a run."""
+def _bleu(run, split, alpha, flags):
+    """Returns the BLEU of a run's translations of a split."""
     import sacrebleu
 
     from t2t_lite.corpora import plain_text
 
-    references = [*plain_text.read_lines(flags.test_files.split(",")[1])]
+    sources, references = ([*plain_text.read_lines(path)] for path in getattr(flags, f"{split}_files").split(","))
+    given, made = run / f"{split}-{alpha}.txt", run / f"{split}-{alpha}-translation.txt"
+    given.write_text("".join(f"{line}\n" for line in sources))
+    once(
+        made, "t2t-decoder", f"--output_dir={run}", f"--decode_from_file={given}", f"--decode_to_file={made}",
+        f"--decode_hparams=beam_size=4,alpha={alpha},batch_size=128", "--t2t_usr_dir=t2t_lite.baselines",
+    )  # fmt: skip
+    return sacrebleu.corpus_bleu(made.read_text().splitlines(), [references]).score
+
+
+def _figures(run, alpha, flags):
+    """Returns {figure: number} of a run."""
     evaluation = logged(run, "evaluation")[-1]
     return {
-        "bleu": sacrebleu.corpus_bleu(_translation(run, flags), [references]).score,
+        "bleu": _bleu(run, "test", alpha, flags),
+        "dev_bleu": _bleu(run, "dev", alpha, flags),
         "nats_per_piece": evaluation["loss"],
+        "alpha": float(alpha),
         **_cost(run, evaluation["step"]),
     }
 

@@ -54,6 +54,8 @@ FIGURES = {
     "fill": ("share of cells that are not padding", True),
     "shapes": ("different shapes", None),
     "bleu": ("BLEU", True),
+    "dev_bleu": ("BLEU on the development set", True),
+    "alpha": ("alpha", None),
     "perplexity": ("perplexity per piece", False),
     "digits_right": ("share of digits at their place", True),
     "sequences_right": ("share of sequences without a mistake", True),
@@ -78,9 +80,9 @@ FIGURES = {
     "differing_evaluations": ("evaluations that differ", False),
 }
 _WITHOUT_RATIOS = (
-    "bleu", "digits_right", "exponent", "fill", "kills", "memory_exponent", "parameters", "path_length", "perplexity",
-    "ponder_steps", "same_outputs", "sequences_right", "sequential_operations", "share", "shapes", "size_exponent",
-    "steps", "training_flops", "waiting", "wrong",
+    "alpha", "bleu", "dev_bleu", "digits_right", "exponent", "fill", "kills", "memory_exponent", "parameters",
+    "path_length", "perplexity", "ponder_steps", "same_outputs", "sequences_right", "sequential_operations",
+    "shapes", "share", "size_exponent", "steps", "training_flops", "waiting", "wrong",
 )  # fmt: skip
 _PACKAGES = "t2t_lite", "tensorflow", "keras", "tensorflow-text", "torch", "transformers", "ctranslate2", "numpy"
 # What a run of benchmarks itself writes does not make the code another one.
