@@ -8,6 +8,7 @@ from keras import ops
 
 from t2t_lite.layers import ClassHead, Context, Results, SpanHead
 from t2t_lite.layers.encoder_heads import mean_and_maximum
+from t2t_lite.layers.shapes import shape_of
 from t2t_lite.models.transformer_parts import TransformerModel, normalized
 from t2t_lite.ranges import setting
 from t2t_lite.text.vocabulary import EOS_ID
@@ -125,8 +126,17 @@ class EncoderModel(TransformerModel):
         if self.sentence_head is not None:
             of_row = self.of_row(hidden, inputs["inputs"])
             others["sentence"] = self.sentence_head(of_row, training=training)
-        costs = {feature: self.of_ids(found.total("cost")) for feature, found in results.items()}
-        return self.outputs(logits, costs, results, **others)
+        return self.outputs(logits, self.costs_of_ids(results, inputs["inputs"]), results, **others)
+
+    def costs_of_ids(self, results, ids):
+        """Returns {feature: costs float32 [B, S]}, 0 of padding, of {feature: Results} of the stack and int ids [B, S].
+
+        Behind the row's own 1 + S positions there may be others, such as those of a second stream.
+        """
+        ids = ops.convert_to_tensor(ids)
+        row = 1 + shape_of(ids)[1]
+        costs = {feature: self.of_ids(of_layers.total("cost")[:, :row]) for feature, of_layers in results.items()}
+        return {feature: ops.where(ids != 0, cost, 0.0) for feature, cost in costs.items()}
 
     def head_logits(self, hidden, inputs, training=None):
         """Returns the head's logits, see `call`, of `encode`'s "hidden"."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.layers import Context, Dropout, TokenEmbedding, TransformerEncoderLayer, number_seeds
+from t2t_lite.layers import Context, Dropout, Results, TokenEmbedding, TransformerEncoderLayer, number_seeds
 from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.kind import name_and_options
 from t2t_lite.layers.scores.memory import MemoryScore
@@ -137,14 +137,17 @@ class XLNet(EncoderModel):
             training: bool.
 
         Returns:
-            As `EncoderModel.call`.
+            As `EncoderModel.call`. With two streams costs are of the first one's ids; in the use of experts, and so in
+            what its inequality costs, queries count, too.
         """
         if self.config["head"] != "masked_lm" or inputs.get("targets") is None:
             return super().call(inputs, training)
         self.check_inputs(inputs)
         is_predicted = ops.not_equal(inputs["targets"], 0)
         order = is_predicted if inputs.get("order") is None else inputs["order"]
-        return self.ids_logits(self._predicting_states(inputs["inputs"], is_predicted, order, training))
+        results = {feature: Results() for feature in self.cost_features}
+        states = self._predicting_states(inputs["inputs"], is_predicted, order, training, results.get("inputs"))
+        return self.outputs(self.ids_logits(states), self.costs_of_ids(results, inputs["inputs"]), results)
 
     def encode(self, inputs, training=None, return_hidden_states=False, return_attention_scores=False, results=None):
         """Reads rows in both directions.
@@ -176,8 +179,11 @@ class XLNet(EncoderModel):
         segments = ops.where(at == count, -1, ends_before(row))
         return row, at <= count, segments
 
-    def _predicting_states(self, inputs, is_predicted, order, training):
-        """Returns the states [N, hidden] of the second stream at the predicted positions; arguments are [B, S]."""
+    def _predicting_states(self, inputs, is_predicted, order, training, results=None):
+        """Returns the states [N, hidden] of the second stream at the predicted positions; arguments are [B, S].
+
+        Layers add to `results` what is of both streams, the queries' behind the row's S + 1 positions.
+        """
         self.build_if_needed()
         row, mask, segments = self._rows(inputs)
         is_predicted, order = (ops.pad(ops.convert_to_tensor(x), ((0, 0), (0, 1))) for x in (is_predicted, order))
@@ -203,7 +209,9 @@ class XLNet(EncoderModel):
             ops.cast(self.query, self.compute_dtype), (*shape_of(places), self.config["hidden_size"])
         )
         x = self.dropout(ops.concatenate([self.embedding(row), queries], axis=1), training=training)
-        context = Context(segments=segments, places=places)
+        nonpadding = ops.concatenate([mask, is_asked], axis=1)
+        results = Results() if results is None else results
+        context = Context(segments=segments, places=places, nonpadding=nonpadding, results=results)
         x = self.encoder(x, attention_mask=ops.concatenate(masks, axis=1), context=context, training=training)
         x = normalized(x[:, length:], self.encoder_norm)
         return self.chosen(self.output_dropout(x, training=training), is_asked)

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM, TransformerMemory
+from t2t_lite.models.encoder_model import EncoderModel
+from t2t_lite.models.xlnet import XLNet
 from tests.layers.equations import array
 from tests.layers.test_context import Priced
 
@@ -33,11 +35,13 @@ CASES = {
     "prompts": (TransformerLM, {}, BATCH),
     "memory": (TransformerMemory, {"memory_length": 3}, {"targets": TARGETS}),
     "encoder": (TransformerEncoder, {"max_position": 16}, {"inputs": INPUTS, "targets": INPUTS * (INPUTS > 5)}),
+    "two streams": (XLNet, {}, {"inputs": INPUTS, "targets": INPUTS * (INPUTS > 5)}),
     "sentence": (TransformerEncoder, {"max_position": 16, "sentence_classes": 2}, {"inputs": INPUTS}),
 }  # fmt: skip
 
 
-@pytest.mark.few("seq2seq", "prompts", "memory", "sentence")
+@pytest.mark.slow
+@pytest.mark.few("seq2seq", "prompts", "memory", "two streams", "sentence")
 @pytest.mark.parametrize("name", CASES)
 def test_costs_are_of_the_positions_of_their_features(name):
     model_class, own, batch = CASES[name]
@@ -52,7 +56,7 @@ def test_costs_are_of_the_positions_of_their_features(name):
     for feature, logits in expected.items():
         np.testing.assert_array_equal(array(found[feature]), array(logits))
     features = {"seq2seq": ["inputs", "targets"]}.get(
-        name, ["inputs" if model_class is TransformerEncoder else "targets"]
+        name, ["inputs" if issubclass(model_class, EncoderModel) else "targets"]
     )
     assert list(outputs["costs"]) == features
     for feature, cost in outputs["costs"].items():
@@ -66,12 +70,22 @@ def test_costs_are_of_the_positions_of_their_features(name):
         assert cost.shape == batch[feature].shape and cost.dtype == "float32"
 
 
+def test_experts_count_the_queries_of_a_second_stream():
+    experts = {"type": "local_moe", "num_experts": 3, "k": 2}
+    model = XLNet(12, **layers_of(XLNet), feed_forward=experts)
+    outputs = model(CASES["two streams"][2], training=True)
+    positions = (INPUTS != 0).sum() + len(INPUTS) + (INPUTS > 5).sum()  # each row has a last one
+    for use in outputs["shares"]["expert_use"]["inputs"]:
+        assert array(use).sum() == 2 * positions
+
+
 def test_a_memory_keeps_its_state_beside_the_costs():
     model = with_prices(TransformerMemory)(12, **layers_of(TransformerMemory), memory_length=3)
     outputs = model({"targets": TARGETS, "before": np.array([0, 2]), "state": model.initial_state(2)})
     assert set(outputs) == {"targets", "state", "costs"} and outputs["costs"]["targets"].shape == TARGETS.shape
 
 
+@pytest.mark.slow
 def test_fit_minimizes_the_costs_and_leaves_padding_out():
     model = with_prices(Transformer)(12, **layers_of(Transformer))
     model.compile(optimizer="sgd", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
