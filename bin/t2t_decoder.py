@@ -106,7 +106,7 @@ def _job(flags, mode):
 
     check_tokenization(flags)
     runs = _trained.find(flags)
-    check_task(runs[0], flags.flag_values_dict())
+    check_task(runs, flags.flag_values_dict())
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=runs[0].problem.decode_defaults, mbr=bool(flags.mbr))
     if flags["decode_shards"].present:
         settings.shards, settings.shard_id = flags.decode_shards, flags.worker_id

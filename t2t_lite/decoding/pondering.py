@@ -14,19 +14,22 @@ class PonderSteps:
         model: a model with a method `ponder_steps(features)`, which returns {"inputs": [B, S], "targets": [B, T]} of
             the features that it is called with: in how many steps each position was running. Number t of the targets is
             of the step that predicts target t. Such a model is `t2t_lite.models.UniversalTransformer`.
+
+    Raises:
+        UserError: it has no such method.
     """
 
     def __init__(self, model):
+        if not hasattr(model, "ponder_steps"):
+            raise UserError(
+                f"return_ponder_steps: {type(model).__name__} has none. Expected one model with a method "
+                "ponder_steps(features), such as universal_transformer."
+            )
         self._run = GivenTargets(self._steps)
         self._model = model
 
     def _steps(self, inputs, targets):
         """Returns int32 [B, T, 1 + S]: the steps of a target, and of all sources."""
-        if not hasattr(self._model, "ponder_steps"):
-            raise UserError(
-                f"The model {type(self._model).__name__} takes the same steps for every piece. Expected a model with a "
-                "method ponder_steps(features), such as universal_transformer."
-            )
         steps = self._model.ponder_steps({"inputs": inputs, "targets": targets})
         source, target = (tf.cast(tf.round(steps[feature]), tf.int32) for feature in ("inputs", "targets"))
         shape = tf.shape(targets)
@@ -38,9 +41,6 @@ class PonderSteps:
         Args:
             sources: list of lists of ids, each ending in EOS.
             targets: list of as many lists of ids, none empty.
-
-        Raises:
-            UserError: the model has no such steps.
         """
         found = self._run(sources, targets)
         return [

@@ -93,13 +93,14 @@ class Translator(TextModel):
             list of `Translation`, in the order of `texts`. Sentences do not influence one another.
 
         Raises:
-            UserError: an option is out of range, a prefix is as long as the longest output, an id is outside the
-                vocabulary, or there is not one prefix or list of ids for each text.
+            UserError: an option is out of range, the model has no ponder steps, a prefix is as long as the longest
+                output, an id is outside the vocabulary, or there is not one prefix or list of ids for each text.
         """
         texts = self._checked(texts)
         arguments = {"max_input_length": max_input_length, "replace_unknown": replace_unknown, **options}
         asked = {"return_attention": return_attention, "return_token_scores": return_token_scores}
         asked["return_ponder_steps"] = return_ponder_steps
+        ponder_steps = self._ponder_steps if return_ponder_steps else None  # not every model has them
         translate = functools.partial(self.translate, split_sentences="never", **arguments, **asked)
         if found := self._in_parts(translate, texts, split_sentences, prefixes, on_progress):
             return found
@@ -120,7 +121,7 @@ class Translator(TextModel):
         forced = self._prefixes(prefixes, len(texts), sources, rows, options)
         found = self._search(rows, options, forced, on_progress)
         has_attention = return_attention or replace_unknown
-        of_each = self._of_each(rows, found, has_attention, return_token_scores, return_ponder_steps)
+        of_each = self._of_each(rows, found, has_attention, return_token_scores, ponder_steps)
         encoder = self.encoders["inputs"]
         for (at, source), row, results in zip(sources.items(), rows, found, strict=True):
             pieces = encoder.pieces(row[:-1])
@@ -350,7 +351,7 @@ class Translator(TextModel):
                 forced.append(prefix_ids(self.encoders["targets"], source.prefix(prefixes[at]), longest))
         return forced
 
-    def _of_each(self, sources, found, return_attention, return_token_scores, return_ponder_steps):
+    def _of_each(self, sources, found, return_attention, return_token_scores, ponder_steps):
         """Yields for each result of each source the requested extra fields of its `Hypothesis`, as a dict."""
         pairs = [(source, result) for source, results in zip(sources, found, strict=True) for result in results]
         inputs = [source for source, _ in pairs]
@@ -361,8 +362,8 @@ class Translator(TextModel):
         if return_attention:
             weights = self._attention(inputs, outputs)
             fields["attention"] = [rows[:, : len(source)] for source, rows in zip(inputs, weights, strict=True)]
-        if return_ponder_steps:
-            fields["ponder_steps"] = self._ponder_steps(inputs, outputs)
+        if ponder_steps:
+            fields["ponder_steps"] = ponder_steps(inputs, outputs)
         for at in range(len(pairs)):
             yield {name: values[at] for name, values in fields.items()}
 

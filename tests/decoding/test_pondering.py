@@ -1,5 +1,6 @@
 """A trained Universal Transformer translates with its cache, and says in how many steps it thought about each piece."""
 
+import copy
 import dataclasses
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.decoding.jobs.decoding_job import check_task
+from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.models.outputs import named_outputs
@@ -60,6 +62,7 @@ def test_a_search_with_the_cache_is_one_by_full_passes(translator, eager):
         assert result.score == pytest.approx(score, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_steps_of_every_piece(translator, eager):
     options = {"beam_size": 2, "extra_length": 0, "n_best": 2, "compile": False, "return_ponder_steps": True}
     found = translator.translate(TEXTS, split_sentences="never", **options)
@@ -102,7 +105,18 @@ def test_an_export_gives_the_decoders_texts(translator, tmp_path):
 def test_a_model_of_equal_steps_has_none(run_dir):
     run = find_run(str(run_dir))
     flags = dict.fromkeys(("features_file", "decode_reference", "problem", "data_dir"), "") | {"ponder_file": "steps"}
-    check_task(run, flags)
+    check_task([run], flags)
     plain = dataclasses.replace(run, config={**run.config, "model": "transformer"})
     with pytest.raises(UserError, match=r"--ponder_file: .* is a transformer, which takes the same steps"):
-        check_task(plain, flags)
+        check_task([plain], flags)
+    with pytest.raises(UserError, match="--ponder_file: each of the ensemble's 2 models has steps of its own"):
+        check_task([run, run], flags)
+
+
+def test_steps_that_a_model_has_not_are_refused_before_a_search(translator, monkeypatch):
+    monkeypatch.setattr(translator.searcher, "model", None)  # a search would fail by another error
+    ensemble = copy.copy(translator)
+    ensemble.model = Ensemble([translator.model] * 2)
+    ensemble.__dict__.pop("_ponder_steps", None)
+    with pytest.raises(UserError, match="return_ponder_steps: Ensemble has none"):
+        ensemble.translate(TEXTS, return_ponder_steps=True)

@@ -55,20 +55,23 @@ class LineErrors:
             _LOGGER.warning(f"{self.count:,} line{'s' * (self.count != 1)} skipped: their outputs are empty.")
 
 
-def check_task(found, flags):
-    """Refuses what cannot be done with a run's model.
+def check_task(runs, flags):
+    """Refuses what cannot be done with the model of a run, or with an ensemble.
 
     Args:
-        found: `runs.opening.LocatedRun`.
+        runs: list of `runs.opening.LocatedRun`, of one task.
         flags: {name: value} of t2t-decoder.
 
     Raises:
         UserError: no class of this package answers with it, or a flag or setting is about another kind of model.
     """
+    found = runs[0]
     predicts = _is_of_predictor(found)
     if flags["features_file"] and not predicts:
         raise UserError(f"--features_file: only of encoders, and {found.checkpoint} is none. Leave it out.")
     model = found.config["model"]
+    if flags["ponder_file"] and len(runs) > 1:
+        raise UserError(f"--ponder_file: each of the ensemble's {len(runs)} models has steps of its own. Leave it out.")
     if flags["ponder_file"] and not hasattr(registry.model(model), "ponder_steps"):
         raise UserError(
             f"--ponder_file: {found.checkpoint} is a {model}, which takes the same steps for every piece. Leave it out."

@@ -20,9 +20,10 @@ class Translations(TextAnswers):
 
     def __init__(self, answerer):
         super().__init__(answerer)
-        if not hasattr(answerer.model, "ponder_steps"):
+        if hasattr(answerer.model, "ponder_steps"):
+            self._ponder_steps = PonderSteps(answerer.model)
+        else:
             self.leave_out("ponder")
-        self._ponder_steps = PonderSteps(answerer.model)
 
     def translate(self, request):
         """Translates "text"; "beam_size", "alpha", "extra_length" and "prefix" (the output's beginning) are optional.
