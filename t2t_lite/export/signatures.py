@@ -65,7 +65,7 @@ class TextSignatures:
 
     def __init__(self, translator, max_input_length, **search):
         if searches(translator.model):
-            refuse(translator.model, "an export")
+            refuse(translator.model, "an export", "Translate by t2t-decoder, or by t2t_lite.load.")
         check_options(search, self.SETTINGS, "export_saved_model")
         self._options = options = SearchOptions(**search)
         self.settings = kept_settings(options, self.SETTINGS)

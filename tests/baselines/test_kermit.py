@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import types
 
 import keras
 import numpy as np
@@ -15,6 +16,7 @@ from t2t_lite.config import HParams
 from t2t_lite.data import insertion
 from t2t_lite.data.corruption import corrupted
 from t2t_lite.data.problem import Problem
+from t2t_lite.decoding.jobs.decoding_job import check_task
 from t2t_lite.decoding.scoring import token_log_probs
 from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.search.searcher import Searcher
@@ -101,6 +103,7 @@ def test_gradient_reaches_every_weight(model):
     check_gradients(lambda: model({"inputs": inputs, "canvas": canvas}, training=True), model.trainable_weights)
 
 
+@pytest.mark.slow
 def test_files_hyperparameters_and_two_vocabularies(tmp_path):
     model = make(target_vocab_size=VOCAB + 9)
     model.save(tmp_path / "model.keras")
@@ -114,6 +117,7 @@ def test_files_hyperparameters_and_two_vocabularies(tmp_path):
     assert model.compute_output_spec(spec).shape == (None, None, VOCAB + 9)
 
 
+@pytest.mark.slow
 def test_costs_of_experts_are_those_of_both_sides_positions():
     model, (inputs, canvas) = make(hparams="ffn_layer=local_moe,moe_num_experts=2"), example()
     outputs = model({"inputs": inputs, "canvas": canvas, "targets": canvas}, training=True)
@@ -153,6 +157,7 @@ class Drawn:
         return tf.constant(self.numbers)
 
 
+@pytest.mark.slow
 def test_the_expected_loss_is_that_of_the_papers_by_enumeration(model, monkeypatch):
     """All canvases of four ids, each slot and each missing id with its weight: all draws have the same mean."""
     source, drawn = [4, 9, 1], Drawn()
@@ -174,6 +179,7 @@ def test_the_expected_loss_is_that_of_the_papers_by_enumeration(model, monkeypat
     assert np.count_nonzero(batch["targets"]) / rows == pytest.approx(slots)
 
 
+@pytest.mark.slow
 def test_batches_are_drawn_by_the_model_and_references_stay_whole():
     hparams = registry.hparams("kermit_tiny").of_model(Kermit)
     inputs, targets = np.array([[4, 9, 1]] * 6, "int32"), np.array([[*ROW, 1]] * 6, "int32")
@@ -219,6 +225,7 @@ def wavering():
     return model
 
 
+@pytest.mark.slow
 def test_the_search_is_a_plain_loop_of_passes(wavering):
     options = SearchOptions(extra_length=6, compile=False, batch_size=4)
     results = Searcher(wavering).search(SOURCES, options)
@@ -344,6 +351,19 @@ def test_prefixes_trees_streams_ensembles_and_scores_are_refused(model):
     }.items():
         with pytest.raises(UserError, match=f"^Kermit: {what}"):
             call()
+
+
+@pytest.mark.parametrize(
+    "flag, name",
+    [({"mbr": "chrf"}, "mbr"), ({"tune": "grid"}, "tune"), ({"n_best_format": "json"}, "n_best_format=json")],
+)
+def test_flags_about_beams_are_refused_by_their_names(flag, name):
+    problem = registry.problem("translate_ende_phrasebook")
+    run = types.SimpleNamespace(checkpoint="run/model.ckpt-1", config={"model": "kermit"}, problem=problem)
+    flags = dict.fromkeys(("features_file", "ponder_file", "mbr", "tune", "n_best_format"), "")
+    check_task([run], flags)
+    with pytest.raises(UserError, match=f"^--{name}: only of models .* run/model.ckpt-1 is a kermit, whose own search"):
+        check_task([run], flags | flag)
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -17,6 +17,7 @@ from t2t_lite.decoding.jobs.line_prediction import LinePredictor, settings_of
 from t2t_lite.decoding.jobs.line_translation import LineTranslator
 from t2t_lite.decoding.jobs.translator_pool import TranslatorPool
 from t2t_lite.decoding.predictor import Predictor
+from t2t_lite.decoding.search.own_search import searches
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.tokenizations import tokenization_of_problem
@@ -75,6 +76,12 @@ def check_task(runs, flags):
     if flags["ponder_file"] and not hasattr(registry.model(model), "ponder_steps"):
         raise UserError(
             f"--ponder_file: {found.checkpoint} is a {model}, which takes the same steps for every piece. Leave it out."
+        )
+    of_beams = {"mbr": flags["mbr"], "tune": flags["tune"], "n_best_format=json": flags["n_best_format"] == "json"}
+    if searches(registry.model(model)) and (lost := [f"--{name}" for name, is_set in of_beams.items() if is_set]):
+        raise UserError(
+            f"{lost[0]}: only of models that predict one id after the other, and {found.checkpoint} is a {model}, "
+            "whose own search finds one output. Leave it out."
         )
     if not predicts and _task(found).answered_by != "Generator":
         check_answered_by(found.problem, "Translator", found.checkpoint)

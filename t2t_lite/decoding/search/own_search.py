@@ -34,9 +34,9 @@ def check_own_search(model, options, prefixes=()):
         refuse(model, asked[0])
 
 
-def refuse(model, what):
-    """Raises a `UserError` that a model with a search of its own can't do something."""
+def refuse(model, what, instead="Leave it out."):
+    """Raises a `UserError` that a model with a search of its own can't do something, and what to do instead."""
     raise UserError(
         f"{type(model).__name__}: {what} is for models that predict one id after the other; this one has a search of "
-        "its own, which finds one output. Leave it out."
+        f"its own, which finds one output. {instead}"
     )

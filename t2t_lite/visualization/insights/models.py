@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.decoding.loading import load
+from t2t_lite.decoding.search.own_search import searches
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.models.attention_weights import KINDS, attention_weights
@@ -39,7 +40,13 @@ class Models:
         for at, path in enumerate(paths):
             if path in paths[:at]:
                 raise UserError(f"{path}: is there twice. Expected different models.")
-            problem = find_run(path).problem
+            run = find_run(path)
+            if searches(registry.model(run.config["model"])):
+                raise UserError(
+                    f"{path}: a {run.config['model']} has a search of its own, which is not shown. Expected a model "
+                    "that predicts one id after the other."
+                )
+            problem = run.problem
             if problem.answered_by is not None or registry.task_of(problem).answered_by not in _ANSWERS:
                 raise UserError(
                     f"{path}: models of {problem.full_name} (task {problem.task}) are not shown. Expected one that a "

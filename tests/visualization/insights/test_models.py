@@ -115,6 +115,9 @@ def test_models_that_cannot_be_served(run, checkpoints, tmp_path, monkeypatch):
         Models.load([str(run), str(run)])
     with pytest.raises(UserError, match="no such folder or checkpoint"):
         Models.load([checkpoints[0], str(tmp_path / "missing")])
+    with monkeypatch.context() as patch, pytest.raises(UserError, match="a transformer has a search of its own, which"):
+        patch.setattr(registry.model("transformer"), "search", lambda *_: None, raising=False)
+        Models.load([str(run)])
     monkeypatch.setattr(registry.problem("translate_own").__class__, "answered_by", dict)
     with pytest.raises(UserError, match=r"models of translate_own \(task sequence_to_sequence\) are not shown"):
         Models.load([str(run)])
