@@ -129,6 +129,11 @@ class ByteNet(EncoderDecoder):
         for layer in (*self.encoder, *self.decoder):
             layer.build(shape)
 
+    def flops(self, lengths, rows=1):
+        """See `SequenceModel`: the encoder runs over more positions than there are inputs."""
+        counted, width = super().flops(lengths, rows), lengths["inputs"]
+        return counted | {"inputs": counted["inputs"] * (width + width // 2) / width}
+
     def encode(self, inputs, training=None):
         """int ids [B, S] -> {"hidden" [B, S + S // 2, hidden], zeros past the end of a row}."""
         self.build_if_needed()

@@ -130,6 +130,12 @@ class ConvSeq2Seq(EncoderDecoder):
         for layer in parts:
             layer.build(shape)
 
+    def flops(self, lengths, rows=1):
+        """See `SequenceModel`: with the scores and the sums of attention, which has no layers for them."""
+        counted = super().flops(lengths, rows)
+        products = 4 * self.config["hidden_size"] * lengths["inputs"] * len(self.attentions)
+        return counted | {"targets": counted["targets"] + products}
+
     def encode(self, inputs, training=None):
         """int ids [B, S] -> {"keys", "values" [B, S, hidden], "mask" bool [B, S]}."""
         self.build_if_needed()

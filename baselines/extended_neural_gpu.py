@@ -5,6 +5,7 @@ from keras import ops
 
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.shapes import shape_of
+from t2t_lite.models.cost import layer_flops
 from t2t_lite.models.encoder_decoder import EncoderDecoder
 from t2t_lite.registry import register_hparams, register_model
 
@@ -68,6 +69,12 @@ class ExtendedNeuralGPU(NeuralGPU):
         """Creates the weights of the GRUs."""
         super().build_layers(shape)
         self.outputs_of_steps.build((None, None, None, None))
+
+    def flops(self, lengths, rows=1):
+        """See `SequenceModel`: each target's step changes a whole tape."""
+        counted, width = super().flops(lengths, rows), max(lengths.values())
+        step = layer_flops(self.outputs_of_steps, width)
+        return counted | {"targets": counted["targets"] + (width - 1) * step}
 
     def encode(self, inputs, training=None):
         """int ids [B, S] -> {"hidden" [B, S, hidden], the tape after all steps; "length" int32 [B], of the inputs}."""

@@ -8,6 +8,7 @@ from keras import ops
 from t2t_lite.config import HParams
 from t2t_lite.layers import Dropout, masked_softmax
 from t2t_lite.layers.base import Layer
+from t2t_lite.models.cost import layer_flops
 from t2t_lite.models.encoder_decoder import EncoderDecoder, shifted_right
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_hparams, register_model
@@ -96,6 +97,14 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
             encoder.build(twice if i == 1 else shape)
             decoder.build(twice if i > 0 else shape)
         self.attention.build(shape)
+
+    def flops(self, lengths, rows=1):
+        """See `SequenceModel`: keys are of the inputs, and each target has a score of, and a sum over, all of these."""
+        counted, width = super().flops(lengths, rows), lengths["inputs"]
+        key, product = layer_flops(self.attention.key, width), 2 * self.config["hidden_size"]
+        once = 0 if self.attention.score is None else product
+        targets = counted["targets"] - key - once + 2 * product * width
+        return {"inputs": counted["inputs"] + key, "targets": targets}
 
     def encode(self, inputs, training=None):
         """int ids [B, S] -> {"hidden", "keys" [B, S, hidden], "mask" bool [B, S], "states": [h, c] of each layer}."""

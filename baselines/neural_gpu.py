@@ -9,6 +9,7 @@ from t2t_lite.config import HParams
 from t2t_lite.layers import Convolution, Dropout
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes
+from t2t_lite.models.cost import layer_flops
 from t2t_lite.models.encoder_decoder import EncoderDecoder
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_hparams, register_model
@@ -109,6 +110,12 @@ class NeuralGPU(EncoderDecoder):
     def build_layers(self, shape):
         """Creates the weights of the GRUs."""
         self.steps.build((None, None, None, None))
+
+    def flops(self, lengths, rows=1):
+        """See `SequenceModel`: in as many steps as there are inputs, each step changes all of them."""
+        counted, width = super().flops(lengths, rows), lengths["inputs"]
+        step = layer_flops(self.steps, width)
+        return {"inputs": width * step, "targets": counted["targets"] - step}
 
     def encode(self, inputs, training=None):
         """int ids [B, S] -> {"hidden" [B, S, hidden], the tape after all steps, zeros where it has ended}."""

@@ -71,7 +71,7 @@ def counted_flops(model, lengths, rows=1):
     layers without `flops`.
 
     Of a model without `stacks` each layer runs once over the positions of one feature: the only one that is read, or
-    "inputs" if its name begins with "encoder", or else "targets".
+    "inputs" if its name begins with "encoder", or else "targets". Models whose layers run otherwise have a `flops`.
 
     Args:
         model: SequenceModel, with or without values.
@@ -94,11 +94,26 @@ def counted_flops(model, lengths, rows=1):
         for layer in model._layers:
             if id(layer) not in apart:
                 feature = "inputs" if layer.name.startswith("encoder") and "inputs" in flops else [*flops][-1]
-                flops[feature] += sum(_own_flops(part, lengths[feature]) for part in layer._flatten_layers())
+                flops[feature] += layer_flops(layer, lengths[feature])
     if model.softmax is not None:
         matrices = [w.shape for w in model.softmax.weights if len(w.shape) > 1]
         flops[[*flops][-1]] += 2 * model.predicted_share * sum(map(math.prod, matrices))
     return flops
+
+
+def layer_flops(layer, length, without=()):
+    """Counts the products of one position that goes through a layer once, for the `flops` of a model.
+
+    Args:
+        layer: a Keras layer, with what is in it.
+        length: int, positions of the row.
+        without: layers inside that do not count.
+
+    Returns:
+        int.
+    """
+    apart = {id(part) for part in without}
+    return sum(_own_flops(part, length) for part in layer._flatten_layers() if id(part) not in apart)
 
 
 def _block_flops(layer, length, memory_length, context, rows, only_frozen=False):

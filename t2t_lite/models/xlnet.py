@@ -12,6 +12,7 @@ from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.kind import name_and_options
 from t2t_lite.layers.scores.memory import MemoryScore
 from t2t_lite.layers.shapes import shape_of
+from t2t_lite.models.cost import layer_flops
 from t2t_lite.models.encoder_model import EncoderModel, ends_before
 from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_parts import normalized
@@ -148,6 +149,17 @@ class XLNet(EncoderModel):
         results = {feature: Results() for feature in self.cost_features}
         states = self._predicting_states(inputs["inputs"], is_predicted, order, training, results.get("inputs"))
         return self.outputs(self.ids_logits(states), self.costs_of_ids(results, inputs["inputs"]), results)
+
+    def flops(self, lengths, rows=1):
+        """See `SequenceModel`: predicted positions are queries, too, beside which the distances are projected anew."""
+        counted, length = super().flops(lengths, rows), lengths["inputs"]
+        if self.config["head"] != "masked_lm":
+            return counted
+        attentions = [layer.self_attention.layer for layer in self.encoder.layers]
+        distances = [attention.position_projection for attention in attentions]
+        apart = [*distances, *(part for one in attentions for part in (one.key_projection, one.value_projection))]
+        queries = self.predicted_share * sum(layer_flops(layer, length, apart) for layer in self.encoder.layers)
+        return {"inputs": counted["inputs"] + queries + 2 / rows * sum(layer_flops(one, length) for one in distances)}
 
     def encode(self, inputs, training=None, return_hidden_states=False, return_attention_scores=False, results=None):
         """Reads rows in both directions.

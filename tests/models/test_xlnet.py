@@ -7,7 +7,9 @@ from keras import ops
 
 from t2t_lite import registry
 from t2t_lite.models import XLNet
+from t2t_lite.models.cost import forward_flops
 from t2t_lite.models.describe import describe, shapes_only
+from tests.models.products import products_run
 
 VOCAB = 15
 SMALL = {"vocab_size": VOCAB, "hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_layers": 2, "last_id": 4}
@@ -57,6 +59,7 @@ def logits_of(model, batch):
     return ops.convert_to_numpy(model(batch, training=False))
 
 
+@pytest.mark.slow
 def test_no_word_is_seen_before_its_turn(language_model):
     """Another word changes the logits of those after it in the order, and of no others, bit for bit."""
     batch = batch_of("masked_lm", slice(0, 1))
@@ -98,6 +101,7 @@ def test_each_segment_is_told_from_others(language_model):
     np.testing.assert_array_equal(mask.sum(1), [8, 3, 6, 7])
 
 
+@pytest.mark.slow
 def test_a_row_is_read_from_its_last_position():
     features_of = pytest.importorskip("t2t_lite.decoding.hidden_states", reason="it needs TensorFlow").features_of
     model = made("class")
@@ -124,6 +128,7 @@ def test_compiled_is_the_same():
     np.testing.assert_allclose(compiled, logits_of(model, batch), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, parameters", [("xlnet_base", 116_718_336 + 32_000), ("xlnet_large", 360_300_800)])
 def test_parameters_are_as_many_as_published(name, parameters):
     hparams = registry.hparams(name).of_model(XLNet)
@@ -147,3 +152,14 @@ def test_bad_arguments_are_refused(arguments, message):
 def test_an_order_needs_a_number_for_each_position(language_model):
     with pytest.raises(ValueError, match="'order': 4}: expected a target at each position"):
         language_model({name: np.ones((2, 4 + (name != "order")), "int32") for name in ("inputs", "targets", "order")})
+
+
+@pytest.mark.parametrize("head", ["masked_lm", "class"])
+def test_flops_are_those_of_the_products_that_run(head, eager):
+    model = made(head)
+    ids = np.random.default_rng(0).integers(5, VOCAB, (2, 8))
+    predicted = ids * (np.arange(8) % 3 == 1)
+    batch = {"inputs": ids, **({"targets": predicted} if head == "masked_lm" else {})}
+    model.predicted_share = (predicted[0] != 0).sum() / 9  # of the positions of a row, the last one with them
+    (flops,) = forward_flops(model, {"inputs": 9}, 2).per_token.values()
+    assert 2 * 9 * flops == pytest.approx(products_run(lambda: model(batch, training=False)), rel=0.02)

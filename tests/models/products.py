@@ -1,0 +1,27 @@
+"""Counts what TensorFlow computes, for tests of what is counted from layers."""
+
+import math
+
+import tensorflow as tf
+from tensorflow.python.framework import op_callbacks  # the debugger's; there is no public way to see what runs
+
+
+def products_run(function):
+    """Returns the operations of matrix products and convolutions that a function runs."""
+    counts = []
+
+    def count(op_type, inputs, attributes, outputs, *_, **__):
+        op_type = tf.compat.as_str(op_type)
+        if "MatMul" in op_type:
+            named = dict(zip(map(tf.compat.as_str, attributes[::2]), attributes[1::2], strict=True))
+            turned = named.get("transpose_a", named.get("adj_x", False))
+            counts.append(2 * math.prod(outputs[0].shape) * inputs[0].shape[-2 if turned else -1])
+        elif op_type.startswith("Conv"):
+            counts.append(2 * math.prod(outputs[0].shape) * math.prod(inputs[1].shape[:-1]))
+
+    op_callbacks.add_op_callback(count)
+    try:
+        function()
+    finally:
+        op_callbacks.remove_op_callback(count)
+    return sum(counts)
