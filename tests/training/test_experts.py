@@ -11,6 +11,7 @@ from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
 from tests.layers.equations import array
+from tests.training.runs import assert_same, killed_after, state, trainer
 from tests.training.test_train_step import VOCAB, by, distance, make_step, placed, settings, trained
 
 EXPERTS = ",ffn_layer=local_moe,moe_num_experts=4,moe_k=2,moe_loss_coef=0.1"
@@ -33,6 +34,24 @@ def test_eight_replicas_train_as_one_that_accumulates():
     one = trained(step_of(experts(dropout=0.1, accumulation=8)), groups)
     many = trained(step_of(experts(dropout=0.1), replicas=8), groups)
     assert distance(one, many) <= 1e-5
+
+
+@pytest.mark.long
+def test_a_run_in_parts_is_bit_for_bit_the_run_in_one(data_dir, tmp_path):
+    """The gates' noise comes from the step's seed."""
+
+    def run(folder):
+        name, model = "transformer_moe_tiny", registry.model("transformer_moe")
+        made = trainer(data_dir, tmp_path / folder, "", hparams_set=name, model="transformer_moe")
+        sizes = "hidden_size=16,filter_size=24,num_heads=2,num_hidden_layers=1,batch_size=128"
+        rates = "layer_prepostprocess_dropout=0.2,learning_rate_schedule=constant,learning_rate_constant=0.001"
+        made.hparams = registry.hparams(name).of_model(model).parse(f"{sizes},{rates}")
+        made.train(6)
+        return tmp_path / folder
+
+    one = run("one")
+    killed_after(one, 3, tmp_path / "parts")
+    assert_same(state(run("parts"), 6), state(one, 6))
 
 
 @pytest.mark.long
