@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError, first_line
+from t2t_lite.models.arguments import model_settings
 from t2t_lite.models.describe import shapes_only
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.runs import exported
@@ -58,7 +59,7 @@ def warm_start(path, model, encoders, hparams=None):
     lora = _changed_lora(config, hparams, weights, saved)
     if config["vocabulary_sha256"] == {feature: encoder.fingerprint for feature, encoder in encoders.items()}:
         apart = new_heads | lora
-        check_fits(checkpoint, model, apart=apart)
+        _check_fits(checkpoint, model, apart, config, hparams)
         restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in apart})
         _tell(facts)
         return facts
@@ -77,7 +78,7 @@ def warm_start(path, model, encoders, hparams=None):
     }
     source_names = {source for names in sources.values() for source in names}
     of_rows = {name for name in matrices if sources[name]} | source_names
-    check_fits(checkpoint, model, apart=of_rows | new_heads | lora)
+    _check_fits(checkpoint, model, of_rows | new_heads | lora, config, hparams)
     old_encoders = encoders_of(registry.problem(config["problem"]), config, folder)
     transferred = {}
     for name, features in matrices.items():
@@ -100,6 +101,23 @@ def warm_start(path, model, encoders, hparams=None):
         if count < of and not weights[name].trainable:
             _LOGGER.warning(f"{name} is frozen: its {of - count:,} new rows stay as they were initialized")
     return {**facts, "warm_start_rows": transferred}
+
+
+def _check_fits(checkpoint, model, apart, config, hparams):
+    """As `check_fits`; its error also says which settings differ that shape a model, if `hparams` are known."""
+    try:
+        check_fits(checkpoint, model, apart=apart)
+    except UserError as error:
+        if hparams is None:
+            raise
+        old, new, settings = (
+            hparams_of(config).values(),
+            hparams.values(),
+            model_settings(type(model), **hparams.kinds()),
+        )
+        names = [name for name in sorted(old.keys() & new.keys() & settings.keys()) if settings[name].fixed]
+        changes = ", ".join(f"{name}: {old[name]} -> {new[name]}" for name in names if old[name] != new[name])
+        raise UserError(f"{error} These differ: {changes or 'none'}.") from None
 
 
 def _tell(facts):
