@@ -46,7 +46,7 @@ test: lint
 test-all: lint
 	$(PYTEST) $(TEST)
 
-# Without the tests that take more than a few seconds each.
+# Without the tests that take about a second or more each.
 test-fast: install
 	$(PYTEST) -m "not slow and not long" $(TEST)
 

@@ -45,7 +45,7 @@ SYSTEMS = {
     "conv_seq2seq": System("conv_seq2seq_tiny", "num_encoder_layers=5,num_decoder_layers=4", 2e-3),
     "lstm_seq2seq_attention": System("lstm_attention_tiny", "num_hidden_layers=3", 3e-3),
     "bytenet": System("bytenet_tiny", "num_block_repeat=3", 2e-3),
-    "transformer_moe": System("transformer_moe_tiny", "num_experts=4", 3e-3),
+    "transformer_moe": System("transformer_moe_tiny", "moe_num_experts=4", 3e-3),
 }
 
 
