@@ -77,6 +77,7 @@ def test_cases_travel_as_json(section):
         assert [cases.from_json(json.loads(json.dumps(cases.to_json(case)))) for case in wave] == wave
 
 
+@pytest.mark.slow
 def test_a_page_has_what_was_found_when_it_is_cut_off(tmp_path):
     page = pages.Page(str(tmp_path / "gpu"))
     page.describe("NVIDIA H100", {"peer": {"torch": "2.11"}}, "580, 81559 MiB")

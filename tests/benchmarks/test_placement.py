@@ -70,6 +70,7 @@ def test_branches_and_loops():
     assert copies(rounds, HOST, [3]) == [("Cast", ("StatelessWhile",)), ("GatherV2", ("result",))]
 
 
+@pytest.mark.slow
 def test_a_training_step_waits_for_little():
     graph = placement.training_step()
     # Whether the update is left out: the branch is taken on the host. No dropout, and nothing of a batch.

@@ -31,6 +31,7 @@ def test_a_page_says_how_memory_grows():
     assert "| t2t_lite | 100 to 400 | 1,100 | 1,400 | 1000 | +7.4% |" in report.page(found)
 
 
+@pytest.mark.slow
 def test_the_index_has_the_newest_of_each_processor_and_lists_the_others(tmp_path):
     for date in ("2026-01-02", "2026-01-10"):
         report.write_result(result(date=date), tmp_path)
