@@ -125,6 +125,7 @@ def test_every_flag_of_every_command_is_there(capsys):
         assert {*words} == expected and len(words) == len(expected)
 
 
+@pytest.mark.slow
 def test_neither_tensorflow_nor_keras_is_imported():
     code = (
         "import sys; from t2t_lite.bin import t2t_completion as c; assert c.main(['--shell=fish']) == 0; "

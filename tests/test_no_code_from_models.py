@@ -64,6 +64,7 @@ def relative(path):
     return path.relative_to(REPOSITORY).as_posix()
 
 
+@pytest.mark.slow
 def test_no_module_runs_what_files_hold():
     assert len(SOURCES) > 150
     found = {relative(path): findings(path.read_text(encoding="utf-8")) for path in SOURCES}

@@ -96,6 +96,7 @@ def test_a_search_trains_ordinary_runs_and_the_winner_again(command, tmp_path):
     assert status == 2 and "begun with hparams={'random_seed': 7}, now it is {'random_seed': 8}" in err
 
 
+@pytest.mark.slow
 def test_the_printed_command_keeps_the_best_model_of_the_same_metric(command, monkeypatch):
     kept = []
 
@@ -146,6 +147,7 @@ def test_trials_are_trained_side_by_side(data_dir, tmp_path, capfd):
         assert "step 2/2" in (tmp_path / "search" / f"worker-{worker}.log").read_text()
 
 
+@pytest.mark.slow
 def test_a_signal_in_the_last_evaluation_is_noticed(data_dir, tmp_path):
     def stop_when(evaluations):
         if evaluations:
@@ -157,6 +159,7 @@ def test_a_signal_in_the_last_evaluation_is_noticed(data_dir, tmp_path):
     assert (one.ended_by, one.was_signalled) == ("train_steps", True)
 
 
+@pytest.mark.slow
 def test_a_trainer_stops_when_it_is_told_and_stays_so(data_dir, tmp_path):
     def stop_when(evaluations):
         return "enough" if [step for step, _ in evaluations] == [1, 2] else None

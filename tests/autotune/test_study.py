@@ -21,6 +21,7 @@ def sampled(folder, count, stop=None, **arguments):
     return [trial.hparams for trial in found.study.trials()]
 
 
+@pytest.mark.slow
 def test_samples_are_in_their_ranges_and_follow_their_scales(tmp_path):
     found = sampled(tmp_path / "a", 40)
     assert {type(value) for value in found[0].values()} == {float, int, str}

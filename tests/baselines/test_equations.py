@@ -42,6 +42,7 @@ def shifted(x):
     return np.concatenate([np.zeros_like(x[:1]), x[:-1]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lstm_seq2seq_attention", "lstm_seq2seq_attention_luong"])
 def test_lstms_and_both_kinds_of_attention(name):
     model = make(name)
@@ -114,6 +115,7 @@ def test_convs2s():
     np.testing.assert_allclose(logits_of(model, INPUTS, TARGETS)[0], expected, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_convs2s_begins_with_small_embeddings_and_divides_the_encoders_gradient():
     model = make("conv_seq2seq", hidden_size=64, dropout=0.0)
     features, weight = {"inputs": INPUTS, "targets": TARGETS}, model.encoder[0].convolution.windows.kernel
@@ -132,6 +134,7 @@ def test_convs2s_begins_with_small_embeddings_and_divides_the_encoders_gradient(
     assert np.abs(nats - np.log(1000)).max() < 1  # nothing is predicted before training
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("training", [False, True])
 def test_the_neural_gpu_is_tensor2tensors(training):
     """models/neural_gpu.py and `conv_gru` of layers/common_layers.py, of one row without padding."""
@@ -153,6 +156,7 @@ def test_the_neural_gpu_is_tensor2tensors(training):
     np.testing.assert_allclose(logits[0], expected, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_extended_neural_gpu_reads_its_outputs():
     """Figure 5: a second tape has the targets known so far; the first one grows with the outputs, if need be."""
     model = make("extended_neural_gpu", num_layers=2)
@@ -174,6 +178,7 @@ def test_the_extended_neural_gpu_reads_its_outputs():
     np.testing.assert_allclose(logits_of(model, INPUTS, targets)[0], expected, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_past_the_tape_the_neural_gpu_predicts_the_end():
     inputs, targets = example()  # of 7, 4 and 1 ids
     logits = logits_of(make("neural_gpu"), inputs, targets)
@@ -209,6 +214,7 @@ def test_an_encoder_reaches_its_receptive_field(name, options, radius):
     assert found == [*range(20 - radius, 20 + radius + 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, options, back",
     [

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-import t2t_lite.baselines  # noqa: F401  (registers its models)
+import baselines  # noqa: F401  (registers its models)
 from t2t_lite import registry
 from t2t_lite.models.cost import forward_flops
 from t2t_lite.runs.run_config import build_model

@@ -73,6 +73,7 @@ def logits_of(model, inputs, canvas):
 RELATIVE = "pos=none,self_attention_type=dot_product_relative,max_relative_position=3"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hparams", ["", RELATIVE], ids=["absolute", "relative"])
 def test_padding_of_any_width_and_neighbours_change_nothing(hparams):
     model, (inputs, canvas) = make(hparams=hparams), example()
@@ -262,6 +263,7 @@ class Counting(Kermit):
         return 9.0 * ops.one_hot(ops.where(right - left > 1, (left + right) // 2, 1), self.target_vocab_size)
 
 
+@pytest.mark.slow
 def test_a_slots_middle_first_takes_the_logarithm_of_the_length_in_passes(eager):
     model = Counting(100, **SIZES)
     for n in (1, 2, 7, 8, 64):

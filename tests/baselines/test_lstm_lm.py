@@ -102,6 +102,7 @@ def test_each_direction_predicts_the_next_id_that_it_reads(model):
         np.testing.assert_allclose(costs[at, : len(text)], nats(model, right, text[::-1])[::-1], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_prompt_is_read_and_not_predicted(model):
     whole = array(model({"targets": ROWS[:1]})["targets"])
     prompts = np.array([[4, 5, 0], [4, 0, 0], [0, 0, 0]], "int32")
@@ -111,6 +112,7 @@ def test_a_prompt_is_read_and_not_predicted(model):
         np.testing.assert_allclose(row[: 5 - read], whole[0, read:], atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head, shape", [("class", (3, 4)), ("real", (3, 1)), ("tag", (3, 5, 4))])
 def test_a_head_reads_the_mix_of_all_layers_whatever_the_padding(head, shape):
     model = LSTMLanguageModel(VOCAB, 4, head=head, num_layers=2, hidden_size=SIZE)
@@ -178,6 +180,7 @@ def test_classes_need_their_number():
         LSTMLanguageModel(VOCAB, 5)
 
 
+@pytest.mark.slow
 def test_a_file_opens_once_the_folder_is_imported(tmp_path):
     model = make(head="tag", target_vocab_size=4)
     model.forward_stack.layers[0].trainable = False
@@ -187,6 +190,7 @@ def test_a_file_opens_once_the_folder_is_imported(tmp_path):
     assert len(loaded.trainable_weights) == len(model.trainable_weights) == len(model.weights) - 3
 
 
+@pytest.mark.slow
 @pytest.mark.few("True-False", "False-True")
 @pytest.mark.parametrize("named_labels", [True, False])
 @pytest.mark.parametrize("named_losses", [True, False])

@@ -25,6 +25,7 @@ def assert_close(found, expected, tolerance):
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * np.abs(expected).max())
 
 
+@pytest.mark.slow
 @pytest.mark.few("True-bytenet", "bytenet-True", "bytenet-False", "True-neural_gpu", "neural_gpu-True")
 @pytest.mark.parametrize("tie", [True, False])
 def test_two_vocabularies(name, tie):
@@ -37,6 +38,7 @@ def test_two_vocabularies(name, tie):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.few("lstm_seq2seq_attention", "conv_seq2seq")
 def test_attention_weights_are_shown(name):
     model = make(name)
@@ -49,6 +51,7 @@ def test_attention_weights_are_shown(name):
         assert (array(weights)[1, :, :, 4:] == 0).all() and (array(weights)[2, ..., 0] == 1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.few("conv_seq2seq")
 def test_trains_through_compile_and_fit(name):
     model, (inputs, targets) = make(name, dropout=0.0), example()
@@ -59,6 +62,7 @@ def test_trains_through_compile_and_fit(name):
     assert history.history["loss"][-1] < 0.8 * history.history["loss"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.few("conv_seq2seq", "bytenet")
 @pytest.mark.parametrize("kind", ["conv_seq2seq", "bytenet", "neural_gpu", "extended_neural_gpu"])
 def test_a_kernel_may_be_wider_than_a_sentence(kind):

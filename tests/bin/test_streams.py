@@ -91,6 +91,7 @@ sys.exit(_app.main("t2t-x", lambda flags: None, run, [], tensorflow=False))"""
     assert (tmp_path / "made").read_bytes() == b""
 
 
+@pytest.mark.slow
 def test_words_that_are_not_utf8(tmp_path):
     name = os.fsdecode(b"caf\xe9")
     for argv in ([f"--translation={name}"], [f"--{name}=1"], [name], [f"--metrics={name}"], [f"--flagfile={name}"]):

@@ -226,6 +226,7 @@ def test_nothing_is_trained_when_data_cannot_be_generated(call, recorded, tmp_pa
     assert len(recorded) == 1
 
 
+@pytest.mark.slow
 def test_the_curves_of_a_run_as_a_picture(call, tmp_path):
     (tmp_path / "train.log").write_text(json.dumps({"event": "progress", "step": 1, "loss": 2.0}) + "\n")
     assert call(f"--summary={tmp_path}")[:2] == (0, f"{tmp_path}/curves.png\n")

@@ -54,6 +54,7 @@ def test_packed_streams_may_have_padding_between_and_behind_them(module, padding
         archives.unpacked(io.BytesIO(packed.rstrip(b"\0")[:-1]), ending).read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module, ending", [(gzip, ".gz"), (bz2, ".bz2"), (lzma, ".xz")])
 def test_a_small_file_that_holds_much_takes_little_memory(module, ending):
     packed = module.compress(bytes(2**26))
@@ -66,6 +67,7 @@ def test_a_small_file_that_holds_much_takes_little_memory(module, ending):
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_two_sides_are_read_side_by_side_in_any_order(tmp_path):
     sides = {
         "x.de": packing.lines(f"de {i}" for i in range(50_000)),
@@ -189,6 +191,7 @@ def test_bad_text_is_named_with_archive_member_and_line(tmp_path):
         list(source_files.read_members(str(tmp_path), ("in/a.en", "in/a.de"), "corpus.tgz"))
 
 
+@pytest.mark.slow
 def test_a_member_may_be_left_in_the_middle(tmp_path):
     archive = pack(tmp_path, ".tgz", {"a.en": os.urandom(3_000_000).hex().encode().replace(b"0", b"\n")})
     pairs = source_files.read_members(str(tmp_path), ("a.en", "a.en"), "corpus.tgz")

@@ -93,6 +93,7 @@ def test_seen_hashes_is_a_set():
     assert len(seen) == len(expected)
 
 
+@pytest.mark.slow
 def test_seen_hashes_take_little_more_than_8_bytes_each():
     import tracemalloc
 
@@ -111,6 +112,7 @@ def test_hashes_are_spread_and_apart_by_purpose():
     assert hash64("a") == hash64("a") != hash64("a", "weight")
 
 
+@pytest.mark.slow
 def test_a_pair_takes_few_microseconds():
     pairs = [{"inputs": f"This is sentence {i}, of some 50 letters or so.", "targets": f"Das ist der Satz {i} mit "
               "etwa 50 Zeichen, ungefähr."} for i in range(20_000)]  # fmt: skip

@@ -34,6 +34,7 @@ def same(first, second):
     )
 
 
+@pytest.mark.slow
 def test_a_batch_is_padded_int32_within_the_budget(paths):
     originals = {example["inputs"][0] - 10: example for example in read_examples(paths)}
     for batch in take(corpus.training_batches(paths, batch_size=256), 100):
@@ -53,6 +54,7 @@ def test_rows_that_fill_the_budget_exactly_are_one_batch(tmp_path):
     assert [batch["inputs"].shape for batch in batches] == [(4, 4)] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.few("None", "300")
 @pytest.mark.parametrize("pool_size", [None, 300, 2000])
 def test_every_example_comes_once_an_epoch(paths, pool_size):
@@ -82,6 +84,7 @@ def test_an_epoch_boundary_loses_and_repeats_nothing(paths):
     assert all(count in (2, 3, 4) for count in counts.values())
 
 
+@pytest.mark.slow
 def test_fill_is_high(paths):
     real = cells = 0
     for batch in take(corpus.training_batches(paths, batch_size=256), 300):
@@ -90,6 +93,7 @@ def test_fill_is_high(paths):
     assert real / cells >= 0.90
 
 
+@pytest.mark.slow
 def test_no_batch_is_a_leftover(paths):
     """The ragged last batch of a pool is carried on, so every batch uses its budget."""
     for batch in take(corpus.training_batches(paths, batch_size=256, pool_size=500), 200):
@@ -107,6 +111,7 @@ def test_the_seed_decides_the_order(paths):
     assert lengths != sorted(lengths) and lengths != sorted(lengths, reverse=True)
 
 
+@pytest.mark.slow
 def test_epochs_differ(paths):
     batches = take(corpus.training_batches(paths, batch_size=512), 120)
     groups = [frozenset(numbers(batch)) for batch in batches]
@@ -129,6 +134,7 @@ def test_a_restored_iterator_goes_on_identically(paths, tmp_path, position):
     assert same(list(itertools.islice(restored, 150)), expected)
 
 
+@pytest.mark.slow
 def test_the_saved_state_is_small(paths, tmp_path):
     iterator = iter(corpus.training_batches(paths, batch_size=4096))
     next(iterator)
@@ -136,6 +142,7 @@ def test_the_saved_state_is_small(paths, tmp_path):
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 50e6
 
 
+@pytest.mark.slow
 def test_lengths_outside_the_limits_are_left_out(paths):
     lengths = {example["inputs"][0] - 10: max(map(len, example.values())) for example in read_examples(paths)}
     kept = {n for n, length in lengths.items() if 6 <= length <= 12}
@@ -154,6 +161,7 @@ def test_what_cannot_fit_into_a_batch_is_dropped_in_training_and_kept_in_evaluat
     assert sorted(n for batch in evaluated for n in numbers(batch)) == list(range(2000))
 
 
+@pytest.mark.slow
 def test_evaluation_is_one_pass_in_a_fixed_order(paths):
     first, again = (list(corpus.evaluation_batches(paths, batch_size=300)) for _ in range(2))
     assert same(first, again)
@@ -189,6 +197,7 @@ def test_the_stream_follows_its_hyperparameters(paths):
     assert all(len(numbers(batch)) * width <= 100 for batch, width in zip(batches, widths, strict=True))
 
 
+@pytest.mark.slow
 def test_a_corpus_smaller_than_a_batch_still_gives_batches(tmp_path):
     (path,) = corpus.write_numbered(tmp_path, 3, shards=1)
     batches = take(corpus.training_batches([path], batch_size=200), 20)

@@ -66,6 +66,7 @@ def test_a_third_is_masked_and_nothing_is_lost(dataset, clean):
     assert 0.3 < masked / ids < 0.37
 
 
+@pytest.mark.slow
 def test_a_row_is_masked_anew_each_time_it_comes(dataset):
     masks = collections.defaultdict(list)
     for batch in dataset.take(70):
@@ -123,6 +124,7 @@ def test_seeds_depend_on_the_row_the_batch_and_the_run_alone():
         assert not (other.numpy() == all_rows).any(1).any()
 
 
+@pytest.mark.slow
 def test_a_feature_that_nothing_adds_is_named(paths):
     class Forgotten(Masked):
         def corrupt(self, batch, seeds):
@@ -139,6 +141,7 @@ class Augmented(Masked):
         return {**batch, "targets": tf.where(batch["targets"] > 1, batch["targets"] + 1000, batch["targets"])}
 
 
+@pytest.mark.slow
 def test_training_alone_is_augmented_and_then_corrupted(paths, clean):
     augmented = batching.training_batches(Augmented(), HPARAMS, paths)
     for batch, plain in zip(augmented.take(3), clean, strict=False):

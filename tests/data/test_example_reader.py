@@ -167,6 +167,7 @@ def test_what_an_override_may_not_return(data_dir, kind):
         next(iter(batching.evaluation_batches(Wrong(), HPARAMS, paths, Wrong().feature_encoders(data_dir))))
 
 
+@pytest.mark.slow
 def test_fit_checks_the_ids_of_the_dev_set_too(data_dir):
     class Wrong(Plain):
         def preprocess_example(self, example, mode, hparams):
@@ -218,6 +219,7 @@ def test_what_could_not_be_resumed_is_refused_before_records_are_read(problem_cl
             read(problem_class(operation), HPARAMS, ["/nowhere/a"])
 
 
+@pytest.mark.slow
 def test_random_numbers_with_a_state_in_batches_are_refused_too(data_dir):
     with pytest.raises(
         UserError, match=r"DrawingInBatches\.corrupt: uses RandomUniform, whose state no checkpoint holds"

@@ -83,6 +83,7 @@ def row(text, name):
     return line.removeprefix(name).split()
 
 
+@pytest.mark.slow
 def test_counts_rates_and_lengths_of_words(data_dir):
     text = inspected(Words(), data_dir)
     assert row(text, "train") == ["160", "640", "880", "2", "0"]  # (3 + 1) and (1 to 8, + 1) ids
@@ -122,6 +123,7 @@ def test_a_vocabulary_a_side(data_dir):
     assert "vocabulary of targets: SentencePieceEncoder, 270 entries" in text
 
 
+@pytest.mark.slow
 def test_the_first_tag_is_shown_and_counted(tmp_path):
     problem = generated("tag_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=TAGS, dev=TAGS))
     text = inspected(problem, str(tmp_path), "min_length=99")
@@ -130,6 +132,7 @@ def test_the_first_tag_is_shown_and_counted(tmp_path):
     assert row(text, "tokens per character")[1] == "0.60"  # 3 in 5
 
 
+@pytest.mark.slow
 def test_bytes_that_stand_for_unknown_characters(tmp_path):
     class Rare(Pairs):
         name = "pairs_rare"
@@ -194,6 +197,7 @@ def test_bpe_dropout_makes_longer_sentences(data_dir):
     assert int(in_characters[1]) > int(as_written[1])
 
 
+@pytest.mark.slow
 def test_nothing_is_within_the_limits(data_dir):
     text = inspected(Words(), data_dir, "max_length=2")
     assert "160 of 160 examples are left out (100.00%)" in text
@@ -205,6 +209,7 @@ def copy_words(data_dir, folder):
         (folder / path.name).write_bytes(path.read_bytes())
 
 
+@pytest.mark.slow
 def test_data_without_a_manifest_are_shown_from_a_sample(data_dir, tmp_path):
     for path in pathlib.Path(data_dir).glob("*pairs_words*-of-*"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
@@ -217,6 +222,7 @@ def test_data_without_a_manifest_are_shown_from_a_sample(data_dir, tmp_path):
     assert re.search(r": \d+ of 40 examples of the sample are left out", text)
 
 
+@pytest.mark.slow
 def test_data_that_can_only_be_read_are_shown_without_the_picture(data_dir, tmp_path, caplog):
     copy_words(data_dir, tmp_path)
     whole = inspected(Words(), str(tmp_path))
@@ -254,6 +260,7 @@ def test_percentiles():
     assert [inspection.percentile({1: 1, 2: 1, 3: 1}, p) for p in (33, 50, 67)] == [1, 2, 3]  # at least so many have it
 
 
+@pytest.mark.slow
 @pytest.mark.few("30")
 @pytest.mark.parametrize("max_length", [5, 30, 256])
 def test_the_picture(tmp_path, max_length):

@@ -50,6 +50,7 @@ def mistakes(path, text, use):
     return count
 
 
+@pytest.mark.slow
 def test_manifest(finished):
     path = finished / "d" / "translate_own-manifest.json"
     text = path.read_text()

@@ -62,6 +62,7 @@ def test_a_row_has_its_share_of_masks_in_whole_units_and_at_least_one(batch, uni
         assert left < (max([1, *rest]) * LONGEST_NGRAM if unit == "ngram" else min([left + 1, *rest])), row
 
 
+@pytest.mark.slow
 def test_the_ngrams_are_one_to_three_words_of_a_segment(batch):
     random = np.random.RandomState(1)
     ids = tf.constant(random.randint(4, 30, (1000, 300)), tf.int32)  # each id is a word
@@ -88,6 +89,7 @@ def test_eight_in_ten_are_masked_and_one_in_ten_is_another_ordinary_id(batch):
 PHRASES = ((5, 6, 30), (6, 30, 7), (8, 9), (30, 8), (10,))
 
 
+@pytest.mark.slow
 def test_phrases_are_masked_as_a_whole():
     random = np.random.RandomState(3)
     ids = random.choice([*range(4, 11), 30, 1], (3000, 16))
@@ -189,6 +191,7 @@ def test_which_row_is_drawn_says_nothing_of_its_masks():
         assert abs(is_masked[is_first].mean() - is_masked[~is_first].mean()) < 0.06
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["token", "word", "ngram", "phrase"])
 def test_masks_depend_on_the_seed_and_the_row_alone(batch, unit):
     ids, seeds = batch

@@ -305,6 +305,7 @@ def test_only_two_texts_are_swapped():
             problem.maybe_reverse_and_copy({feature: [5, 1] for feature in problem.record_features})
 
 
+@pytest.mark.slow
 def test_problems_are_imported_without_tensorflow():
     script = "import sys, t2t_lite.data.problem; sys.exit('tensorflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -61,6 +61,7 @@ def test_damaged_files_are_named(tmp_path, damage):
         list(examples_of([good, bad]))
 
 
+@pytest.mark.slow
 def test_records_of_something_else_are_named(tmp_path):
     path = str(tmp_path / "other")
     with tf.io.TFRecordWriter(path) as writer:
@@ -119,6 +120,7 @@ def test_records_that_cannot_be_trained_on_are_named_with_their_number(tmp_path,
             list(read([good, bad]))
 
 
+@pytest.mark.slow
 def test_errors_that_are_not_the_datas_do_not_blame_it(tmp_path):
     folder = tmp_path / ("a" * 200)  # no message is cut before what is wrong
     folder.mkdir()

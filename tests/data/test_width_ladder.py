@@ -118,6 +118,7 @@ def test_a_restored_iterator_goes_on_identically(paths, ladder, tmp_path, positi
             np.testing.assert_array_equal(found[side], expected[side])
 
 
+@pytest.mark.slow
 def test_a_corpus_smaller_than_a_batch_still_gives_full_batches(tmp_path):
     paths = corpus.write_numbered(tmp_path, 3, shards=1)
     ladder = ladder_of(paths)
@@ -135,6 +136,7 @@ def test_the_widest_shape_holds_the_longest_as_the_model_sees_them(paths, origin
     assert ladder_of(paths, problem).shapes[-1, 1:].tolist() == [longest[side] for side in sides]
 
 
+@pytest.mark.slow
 def test_an_example_that_fits_into_no_shape_is_not_cut_off(paths):
     narrow = WidthLadder(np.array([[25, 10, 10]], np.int32))
     with pytest.raises(tf.errors.InvalidArgumentError, match="longer than the widest shape"):

@@ -98,6 +98,7 @@ def test_an_unknown_word_of_a_vocabulary_of_words_keeps_the_space_before_it():
     assert found == ("ein Bjørn", [(0, 3), (3, 9)])
 
 
+@pytest.mark.slow
 def test_attention_is_the_mean_of_the_heads_of_a_layer():
     keras.utils.set_random_seed(0)
     model = Transformer(20, hidden_size=8, filter_size=16, num_heads=2, num_encoder_layers=1, num_decoder_layers=2)
@@ -127,6 +128,7 @@ def test_a_translator_gives_attention_on_request(eager, run_dir):
     assert translator.translate(texts, **options)[0].attention is None
 
 
+@pytest.mark.slow
 def test_a_model_that_does_not_show_its_attention():
     encoders = {"inputs": ByteTextEncoder(), "targets": ByteTextEncoder()}
     translator = Translator(ScriptedModel(vocab_size=258), encoders, HParams())

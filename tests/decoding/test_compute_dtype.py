@@ -27,6 +27,7 @@ def translators(run_dir):
     return low, exact
 
 
+@pytest.mark.slow
 def test_scores_are_near_those_of_float32(translators):
     targets = SENTENCES[1:] + SENTENCES[:1]
     low, exact = (

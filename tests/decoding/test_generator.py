@@ -204,6 +204,7 @@ def test_what_cannot_be_streamed_or_is_out_of_range_is_named(eager, letters):
     generator.generate(["a"], max_new_tokens=1, temperature=0.5, sampling=False)  # as settings that are passed on
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [{"repetition_penalty": 1.3}, {"no_repeat_ngram_size": 1}], ids=str)
 def test_a_greedy_score_is_the_models_own_log_probability_whatever_the_rules(eager, rule):
     (found,) = generator_of().generate(

@@ -90,6 +90,7 @@ def texts_of(translations):
     return [translation.text for translation in translations]
 
 
+@pytest.mark.slow
 def test_protected_texts_come_through(copying):
     found = copying.translate(TEXTS, beam_size=2, n_best=2)
     expected = [*TEXTS]
@@ -104,11 +105,13 @@ def test_protected_texts_come_through(copying):
         assert (unchanged.score, unchanged.tokens, unchanged.hypotheses[0].ended) == (0.0, [], True)
 
 
+@pytest.mark.slow
 def test_another_order_is_that_of_the_symbols(made):
     (found,) = made(SWAPPED).translate(TEXTS[:1])
     assert found.text == "see {name} , https://x.org/a?b=1 !" and not found.hypotheses[0].lost
 
 
+@pytest.mark.slow
 def test_what_the_model_loses_stands_at_the_end_and_what_it_invents_is_removed(wrong):
     found = wrong.translate(TEXTS)
     assert texts_of(found)[0] == "see , , {name} ! https://x.org/a?b=1"
@@ -128,6 +131,7 @@ def test_lines_are_named_whose_protected_texts_were_lost(wrong, caplog):
     assert json_line(2, "", answers[1]) == outputs[1].replace(TEXTS[4], "", 1)
 
 
+@pytest.mark.slow
 def test_a_prefix_and_a_scored_target_have_the_symbols_of_their_text(copying, encoder):
     text = TEXTS[0]
     (found,) = copying.translate([text], prefixes=["{name} see https://x.org/a?b=1"])
@@ -149,6 +153,7 @@ def test_pieces_have_their_places_in_the_texts(copying):
     assert [output[start:end] for start, end in spans] == ["https://x.org/a?b=1", " see"] and lost == ["{name}"]
 
 
+@pytest.mark.slow
 def test_of_a_long_text_only_what_is_read_is_put_back(copying):
     text = "see {a} " + "the old house " * 9 + "{b}"
     (found,) = copying.translate([text], max_input_length=12)
@@ -164,6 +169,7 @@ def test_no_sentence_ends_within_a_protected_text(copying):
     assert texts_of(copying.translate([text], split_sentences="always")) == [text]
 
 
+@pytest.mark.slow
 def test_an_export_gives_what_a_translator_gives(wrong):
     draw = random.Random(4)
     parts = ["see ", "the ", "old ", "{a}", "{b} ", "http://x.y ", "<b>", "</b>", " ", "⟦url1⟧", "⟦", "me@x.yz", "é"]

@@ -68,6 +68,7 @@ def test_scores_are_the_sums_that_sampling_has(eager, run_dir):
         assert sum(h.token_scores) == pytest.approx(h.score, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_given_texts_score_as_when_they_are_found(translator):
     found = [(text, t.hypotheses) for text, t in zip(TEXTS, translator.translate(TEXTS, **OPTIONS), strict=True)]
     encode = translator.encoders["targets"].encode
@@ -86,6 +87,7 @@ def test_a_score_a_token():
     assert score.per_token == 2.0
 
 
+@pytest.mark.slow
 def test_blanks_have_scores_too(translator):
     scores = translator.score(["", "a"], ["", " "])
     assert [len(score.token_log_probs) for score in scores] == [1, 1]  # that of EOS

@@ -47,6 +47,7 @@ def of_a_script(problem=None):
     return Translator(model, dict.fromkeys(("inputs", "targets"), ByteTextEncoder()), HParams(), problem)
 
 
+@pytest.mark.slow
 def test_results_are_in_input_order_and_independent_of_their_neighbours(translator):
     together = translator.translate(TEXTS, n_best=4, extra_length=8)
     for text, translation in zip(TEXTS, together, strict=True):
@@ -61,6 +62,7 @@ def test_blank_gives_blank(translator):
         assert len(translation.hypotheses) == 1 and not translation.truncated
 
 
+@pytest.mark.slow
 def test_a_translation_is_one_thing_in_three_forms(translator):
     encoder = translator.encoders["targets"]
     for translation in translator.translate(["the red house.", "a tree"], n_best=4, extra_length=4):
@@ -73,6 +75,7 @@ def test_a_translation_is_one_thing_in_three_forms(translator):
             assert len(h.ids) <= 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra_length", [0, 3])
 def test_the_limit_is_the_sentence_s_own_length_and_extra_length(extra_length):
     model = ScriptedModel(vocab_size=258, end_bias=-100.0, longest=128)
@@ -115,6 +118,7 @@ def test_the_cached_search_equals_full_passes(mode):
         assert ours.score == pytest.approx(theirs.score, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_translate_ids_is_translate_without_text(translator):
     encoder = translator.encoders["inputs"]
     ids = [[*encoder.encode(text), 1] for text in TEXTS if text.strip()]
@@ -199,6 +203,7 @@ def test_ids_in_place_of_texts_are_checked(translator, wrong):
             translator.score_ids([([5, 1], [5, 1]), ([5, 1], wrong)])
 
 
+@pytest.mark.slow
 def test_what_was_read_is_translated_like_its_text(translator):
     texts = ["the tree", " ", "a tree"]
     found = translator.translate([*map(translator.read, texts[:2]), texts[2]], beam_size=1)
@@ -214,6 +219,7 @@ def test_a_length_that_is_none(translator, length):
         translator.score(["a"], ["b"], batch_size=length)
 
 
+@pytest.mark.slow
 def test_long_inputs_are_cut_and_flagged():
     translator = of_random_weights(pos="emb", max_position=12)
     assert translator.max_input_length == 12
@@ -226,6 +232,7 @@ def test_long_inputs_are_cut_and_flagged():
         translator.translate(["a"], max_input_length=13)
 
 
+@pytest.mark.slow
 @pytest.mark.few("end")
 @pytest.mark.parametrize("begin", ["zero", "end"])
 def test_positions_that_inputs_and_outputs_share_are_enough_for_both(begin):
@@ -254,6 +261,7 @@ def test_positions_that_inputs_and_outputs_share_are_enough_for_both(begin):
         LineTranslator(translator, DecodeHParams(max_input_size=32), "in")
 
 
+@pytest.mark.slow
 def test_a_very_long_line(translator):
     (translation,) = translator.translate(["ab " * 33_000], beam_size=1, extra_length=0, max_input_length=100)
     assert translation.truncated and len(translation.hypotheses[0].ids) <= 100
@@ -309,6 +317,7 @@ def test_of_several_samples_the_one_of_least_risk(translator, utility):
         translator.translate_by_risk(TEXTS, utility="ter")
 
 
+@pytest.mark.slow
 def test_lone_surrogates_are_replaced(translator):
     broken, replaced = translator.translate(["red \ud800 house", "red \ufffd house"], extra_length=2)
     assert broken.text == replaced.text
@@ -372,6 +381,7 @@ def test_loads_the_newest_checkpoint_or_the_one_named(run_dir):
     assert abs(saved[200] - saved[100]) > 1e-3 * saved[100]
 
 
+@pytest.mark.slow
 def test_only_stock_operations_without_xla():
     translator = of_random_weights()
     search = tf.function(

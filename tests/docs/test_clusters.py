@@ -59,6 +59,7 @@ def test_slurm(bash):
     assert bash(script, finished="false", **job) == (1, expected * 5), "started again, five times at most"
 
 
+@pytest.mark.slow
 def test_kubernetes(bash):
     manifest = file_of_page("train.yaml")
     script = re.search(r"            - \|\n(.*?)          resources:", manifest, re.DOTALL)[1]

@@ -113,6 +113,7 @@ def test_an_ensemble_answers_as_its_models_together(ensemble, exported_ensemble)
     assert given["scores"].numpy() == pytest.approx([score.log_prob], abs=1e-4)
 
 
+@pytest.mark.slow
 def test_a_run_can_begin_with_an_exports_weights(exported, exported_ensemble, tmp_path, monkeypatch):
     opened = Translator.load(exported)
     new = build_model(opened.run.config)
@@ -137,6 +138,7 @@ def test_a_run_can_begin_with_an_exports_weights(exported, exported_ensemble, tm
             np.testing.assert_array_equal(weight.numpy(), first[name].numpy())
 
 
+@pytest.mark.slow
 def test_bfloat16_is_half_the_size(exported, exported_ensemble):
     def of_weights(export):
         reader = tf.train.load_checkpoint(os.path.join(export, "variables", "variables"))
@@ -147,6 +149,7 @@ def test_bfloat16_is_half_the_size(exported, exported_ensemble):
     assert of_weights(exported_ensemble) * 2 == of_weights(exported)
 
 
+@pytest.mark.slow
 def test_an_export_can_be_damaged(exported, exported_ensemble, tmp_path):
     facts = pathlib.Path(exported, "assets.extra", "t2t_lite", "export.json")
     whole = facts.read_text()
@@ -175,6 +178,7 @@ def test_an_export_can_be_damaged(exported, exported_ensemble, tmp_path):
         variables.write_bytes(data)
 
 
+@pytest.mark.slow
 def test_the_card_says_what_it_is(exported, exported_ensemble):
     card = pathlib.Path(exported, "README.md").read_text(encoding="utf-8")
     for words in (

@@ -44,6 +44,7 @@ def test_an_export_says_whether_its_model_wants_single_sentences(small):
     assert "sentences" not in of_several.functions() and "`sentences`" not in of_several.card()[1]
 
 
+@pytest.mark.slow
 def test_a_text_is_truncated_beyond_the_longest_length_alone(small):
     inputs = tf.constant(["a" * 7, "a" * 8, "a" * 9, "a" * 8 + " ", "", " " * 8, " " * 50])
     expected = [False, False, True, True, False, False, False]  # a blank gives a blank, however long
@@ -77,6 +78,7 @@ def test_of_positions_that_both_sides_share_inputs_have_half_and_outputs_the_res
     assert scored["truncated"].numpy().tolist() == [True, False, False]
 
 
+@pytest.mark.slow
 def test_a_request_may_ask_for_as_much_as_the_export_has(eager, monkeypatch):
     """Though it is more than others may ask for."""
     monkeypatch.setattr("t2t_lite.export.signatures._LARGEST_EXTRA_LENGTH", 1)
@@ -87,6 +89,7 @@ def test_a_request_may_ask_for_as_much_as_the_export_has(eager, monkeypatch):
         assert found["scores"].numpy() == pytest.approx([t.score for t in expected], abs=1e-4)
 
 
+@pytest.mark.slow
 def test_n_best_is_a_search_for_so_many(eager):
     """Where a search for the best output ends before the others are final."""
     texts, options = ["ab", "hello", "xyz"], {"beam_size": 4, "extra_length": 8, "alpha": 0.6}
@@ -119,6 +122,7 @@ def test_an_export_searches_by_its_own_settings(options):
     assert found["scores"].numpy() == pytest.approx([t.score for t in expected], abs=1e-4)
 
 
+@pytest.mark.slow
 def test_an_export_keeps_banned_texts():
     banned, texts = ["%3", "o"], ["abc", "de", "fgh"]
     translator, signatures = made(9, beam_size=2, extra_length=6, banned_texts=banned)

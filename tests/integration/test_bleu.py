@@ -208,6 +208,7 @@ def test_what_is_shown_of_a_line_cannot_disturb_the_terminal(bleu):
     assert "[2Jrotes" in result.stdout
 
 
+@pytest.mark.slow
 def test_empty_and_very_long_lines(bleu):
     long = "wort " * 5_000 + "\n\n" + REFERENCE
     result = bleu(long, "--by_length", "--worst=4", reference=long)

@@ -62,6 +62,7 @@ def ende_archives(tmp_path):
 GENERATE = ("t2t-datagen", "--problem=translate_ende_wmt8k", "--data_dir=d", "--tmp_dir=tmp", "--num_workers=1")
 
 
+@pytest.mark.slow
 def test_from_archives_to_records(tmp_path, ende_archives, call_command):
     before = sorted(os.listdir(tmp_path / "tmp"))
     result = call_command(*GENERATE)

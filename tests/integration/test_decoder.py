@@ -59,6 +59,7 @@ def test_a_file_gives_a_file_of_as_many_lines(call_command, made, source, tmp_pa
     assert again.stdout.split("\n") == lines
 
 
+@pytest.mark.slow
 def test_what_is_open_is_read_and_written_as_it_is(call_command, loaded, made, source, tmp_path):
     """As --decode_to_file=/dev/stdout > out, and --decode_from_file=<(cat in.en), beside which no file can be."""
     args = ["t2t-decoder", f"--output_dir={made}", f"{FAST},beam_size=1"]
@@ -74,6 +75,7 @@ def test_what_is_open_is_read_and_written_as_it_is(call_command, loaded, made, s
     assert sorted(os.listdir(tmp_path)) == ["in.en", "out"]
 
 
+@pytest.mark.slow
 def test_the_output_has_tensor2tensor_s_name(eager, call_command, made, source, tmp_path):
     call_command("t2t-decoder", f"--checkpoint_path={made}/model.ckpt-100", f"{FAST},beam_size=2",
                  f"--decode_from_file={source}", "--keep_timestamp")  # fmt: skip
@@ -112,6 +114,7 @@ def test_standard_input_line_by_line(call_command, made, source, tmp_path):
     assert "standard input, line 7: byte 0xff" in errors.decode() and "1 line skipped" in errors.decode()
 
 
+@pytest.mark.slow
 def test_interactive(call_command, loaded, standard_input, made):
     standard_input(b"the red house.\n\ndl=zero\ndl=0\nthe red house.\nq\nnever read\n")
     result = call_command("t2t-decoder", f"--output_dir={made}", "--decode_interactive")
@@ -139,6 +142,7 @@ def test_an_empty_file_gives_an_empty_file(call_command, loaded, made, tmp_path)
     assert result.status == 0 and "BLEU" not in result.stderr
 
 
+@pytest.mark.slow
 def test_long_lines_are_cut_and_reported(call_command, loaded, made, tmp_path):
     (tmp_path / "in").write_text("a tree\n" + "is " * 50 + "\n" + "a" * 100_000 + "\n")
     result = call_command("t2t-decoder", f"--output_dir={made}", f"{FAST},max_input_size=9,beam_size=1",

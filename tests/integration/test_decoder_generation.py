@@ -88,6 +88,7 @@ def test_what_is_typed_is_continued(eager, decode, loaded, generator, standard_i
     assert result.status == 0 and result.stdout == "".join(f"{text}\n" for text in texts)
 
 
+@pytest.mark.slow
 def test_texts_are_scored(decode, made, tmp_path):
     decode("--score_file=in", "--decode_to_file=out")
     expected = [
@@ -96,6 +97,7 @@ def test_texts_are_scored(decode, made, tmp_path):
     assert (tmp_path / "out").read_text().splitlines() == expected
 
 
+@pytest.mark.slow
 def test_a_refused_line_is_no_empty_prompt(decode, loaded, tmp_path):
     """Of which a language model would make a text of its own."""
     (tmp_path / "in").write_bytes(b"the red\n\xff\n")

@@ -66,6 +66,7 @@ def test_lines_of_json(decode):
     assert found[1]["hypotheses"] == [{"text": "", "score": 0.0, "ended": True, "tokens": [], "token_scores": []}]
 
 
+@pytest.mark.slow
 def test_scores_of_given_translations_are_those_of_the_search(decode, tmp_path):
     _, lines = decode("--n_best_format=json")
     best = [json.loads(line)["hypotheses"][0] for line in lines]
@@ -83,6 +84,7 @@ def test_scores_of_given_translations_are_those_of_the_search(decode, tmp_path):
     assert losses[0] and losses[1] == ""
 
 
+@pytest.mark.slow
 def test_scoring_does_not_go_on_with_an_unfinished_translation(decode, tmp_path, monkeypatch):
     """Both may have the same lines, and are written to the same file."""
     monkeypatch.setattr(DecodingJob, "chunk", 1)
@@ -116,6 +118,7 @@ def test_pairs_that_are_too_long(decode, tmp_path, monkeypatch):
     assert decode("--score_file=part", *score)[1] == losses[:2]
 
 
+@pytest.mark.slow
 def test_outputs_begin_as_the_prefixes_say(decode, tmp_path):
     (tmp_path / "prefixes").write_text("\n\nder rote\nneu\nalt und\n\n")
     _, free = decode()
@@ -129,6 +132,7 @@ def test_outputs_begin_as_the_prefixes_say(decode, tmp_path):
     assert "prefixes has 1 line, in has 6" in decode("--prefix_file=prefixes", status=2)[0].stderr
 
 
+@pytest.mark.slow
 def test_word_alignments(decode, tmp_path):
     _, lines = decode("--alignments_file=links", hparams="replace_unknown=true")
     links = (tmp_path / "links").read_text().split("\n")[:-1]
@@ -169,6 +173,7 @@ def test_parts_of_a_file_are_those_of_the_whole(decode, tmp_path):
     assert "--worker_id=2" in decode("--decode_shards=2", "--worker_id=2", status=2)[0].stderr
 
 
+@pytest.mark.slow
 def test_records_of_the_problem(decode, made, tmp_path, translator):
     data = made.parent / "data"
     flags = ["--decode_from_file=", "--problem=translate_own", f"--data_dir={data}"]
@@ -195,6 +200,7 @@ def test_other_delimiters(decode, tmp_path):
     assert (tmp_path / "out").read_text() == "".join(f"{line}|" for line in whole[:4])
 
 
+@pytest.mark.slow
 def test_long_lines(decode, tmp_path):
     (tmp_path / "in").write_text("The red house. A tree.\nold\n" + "a" * 2000 + "\n")
     result, lines = decode("--long_input=split", hparams="max_input_size=9")
@@ -223,6 +229,7 @@ def test_a_refused_line_of_a_part_has_its_number_in_the_file(decode, tmp_path):
     assert "in, line 4: " in result.stderr
 
 
+@pytest.mark.slow
 def test_the_model_is_looked_up_once(decode, made, tmp_path, translator, monkeypatch):
     """Beside a running trainer, a newer checkpoint may appear at any time."""
     run = shutil.copytree(made, tmp_path / "run")
@@ -256,6 +263,7 @@ def test_a_beam_larger_than_the_vocabulary(decode, translator):
     assert len(lines) == len(LINES) and all(len(line.split("\t")) > 1 for line in lines if line)
 
 
+@pytest.mark.slow
 def test_an_exception_between_chunks_leaves_what_is_done(decode, tmp_path, monkeypatch):
     monkeypatch.setattr(DecodingJob, "chunk", 2)
     settings = "return_beams=true,write_beam_scores=true"

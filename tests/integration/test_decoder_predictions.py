@@ -227,6 +227,7 @@ def test_json_has_all_probabilities(decode, loaded, runs):
     assert rows[0]["probabilities"] == pytest.approx(expected.probabilities, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_the_output_has_tensor2tensor_s_name(decode, loaded, tmp_path):
     loaded("classify_own")
     decode("classify_own")
@@ -265,6 +266,7 @@ def test_features_are_written_as_arrays(decode, loaded, runs, pooling, tmp_path)
         np.testing.assert_allclose(found["features"], joined, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_refused_line_is_no_empty_text(decode, loaded, tmp_path):
     """It has no label and no hidden states, which an empty text has."""
     loaded("classify_own")

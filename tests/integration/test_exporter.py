@@ -36,6 +36,7 @@ PAIRS = "\n".join(f"{at % 3}\t{text}\t{text[:9]}" for at, text in enumerate(SENT
 FEATURES = "--features_layers=0,2", "--features_join=sum", "--features_pooling=mean"
 
 
+@pytest.mark.slow
 def test_the_features_of_an_encoder_reach_the_export(call_command, tmp_path, monkeypatch):
     given = []
     monkeypatch.setattr(saved_model, "export_saved_model", lambda *_, **options: given.append(options) or "x")
@@ -61,6 +62,7 @@ def test_an_encoder_with_features(call_command, tmp_path):
     assert signatures["features"](**inputs)["features"].numpy() == pytest.approx(np.array(states), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_by_default_beside_the_checkpoint(call_command, made, monkeypatch):
     monkeypatch.setattr(tf.saved_model, "save", lambda module, path, signatures: None)
     for number in (1, 2):
@@ -68,6 +70,7 @@ def test_by_default_beside_the_checkpoint(call_command, made, monkeypatch):
         assert result.stdout == f"{made}/export/{number}\n" and "--as_text has no effect" in result.stderr
 
 
+@pytest.mark.slow
 def test_every_setting_reaches_the_export(call_command, made, monkeypatch):
     given, exported = [], []
 
@@ -104,6 +107,7 @@ def test_settings_that_a_format_does_not_keep(call_command, tmp_path, monkeypatc
     assert "warning: --decode_hparams: beam_size: no effect with --format=hugging_face" in result.stderr
 
 
+@pytest.mark.slow
 def test_an_ensemble_by_name_and_one_export_of_another(call_command, made, tmp_path, monkeypatch):
     """What the command hands on; that ensembles and bfloat16 answer rightly is tested with the library."""
     given = []
@@ -121,6 +125,7 @@ def test_an_ensemble_by_name_and_one_export_of_another(call_command, made, tmp_p
     assert command[0] == "t2t-exporter" and sorted(command[1:]) == sorted(flags)
 
 
+@pytest.mark.slow
 def test_other_formats_go_into_a_new_folder(call_command, made):
     """The usual set: pre-norm, tensor2tensor's positions."""
     settings = "--decode_hparams=beam_size=3,alpha=1,extra_length=9"
@@ -137,6 +142,7 @@ def test_other_formats_go_into_a_new_folder(call_command, made):
     assert again.status == 2 and "holds files already" in again.stderr
 
 
+@pytest.mark.slow
 def test_all_that_a_format_does_not_have_is_said_at_once(call_command, assert_user_error, tmp_path):
     made = make_run(tmp_path / "odd", ffn_activation="swiglu", shared_embedding_and_softmax_weights=False)
     words = ["Blenderbot", "activation=swiglu (hparam ffn_activation)", "tie_embeddings=False"]

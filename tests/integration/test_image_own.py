@@ -55,6 +55,7 @@ def test_images_come_back_from_records_with_their_classes(tmp_path):
     assert encoder.vocab_size == 3 + 2 + 3 * 256 and {len(row["targets"]) for row in rows} == {36}
 
 
+@pytest.mark.slow
 def test_classes_are_forgotten_in_training_alone(tmp_path):
     problem = configured(tmp_path)
     data_dir = generate(problem, tmp_path)
@@ -137,6 +138,7 @@ def run(tmp_path_factory):
     return make_problem_run(configured(folder), "transformer_lm", folder)
 
 
+@pytest.mark.slow
 def test_the_decoder_completes_images(eager, run, call_command, tmp_path):
     given = [image(7), image(8)]
     (tmp_path / "grid.png").write_bytes(png_bytes(np.concatenate(given, axis=1)))
@@ -151,6 +153,7 @@ def test_the_decoder_completes_images(eager, run, call_command, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["grid.png", "out.png"]
 
 
+@pytest.mark.slow
 def test_the_decoder_makes_images_of_a_class(run, call_command, tmp_path):
     (tmp_path / "lines").write_text("old dog\n\ncat\n")
     flags = ["--decode_from_file=lines", "--decode_to_file=out.png"]
@@ -188,6 +191,7 @@ def test_what_the_decoder_cannot_do_with_images_is_one_line(run, call_command, s
     assert not (tmp_path / "out.png").exists()
 
 
+@pytest.mark.slow
 def test_an_export_makes_whole_images_unless_a_call_says_less(run):
     generator, texts = Generator.load(str(run)), ["old dog", "", "cat"]
     assert GenerationSignatures(generator, None).settings["sampling"]

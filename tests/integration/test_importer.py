@@ -110,6 +110,7 @@ def test_mistakes(made, call_command, assert_user_error, tmp_path, flags, words)
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
 
 
+@pytest.mark.slow
 def test_an_encoder(call_command, assert_user_error, tmp_path):
     """A classifier of pairs goes in and out again; --problem belongs to encoders of Hugging Face alone."""
     write_encoder(tmp_path / "theirs", "BertForSequenceClassification")
@@ -149,6 +150,7 @@ def test_a_body_is_tuned_and_goes_back_as_a_classifier(call_command, tmp_path, k
     assert [values["pooler_activation"] for values in hparams] == [activation] * 2
 
 
+@pytest.mark.slow
 def test_a_language_model(call_command, assert_user_error, tmp_path, monkeypatch):
     """GPT-2 goes in, out again, and into a SavedModel with all settings of its search or its samples."""
     write_gpt(tmp_path / "theirs")

@@ -49,6 +49,7 @@ def test_pieces_come_back_from_rows_and_their_notes_are_counted(tmp_path):
     assert records.unit_counts() == {"id": sum(map(len, rows)), "note": 60} and max(map(len, rows)) == 48
 
 
+@pytest.mark.slow
 def test_rows_are_transposed_in_training_alone_and_stay_on_the_keyboard(tmp_path):
     highest = write_music(tmp_path / "high", [9], lowest=107, highest=108, count=40)
     problem = configured(tmp_path, train_files=[highest])
@@ -116,6 +117,7 @@ def test_a_missing_package_is_one_line(tmp_path, monkeypatch):
         generate(problem, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_decoder_continues_a_primer_and_draws_it(eager, call_command, tmp_path):
     run = make_problem_run(configured(tmp_path / "own"), "transformer_lm", tmp_path / "own")
     primer = melody(7, count=4)

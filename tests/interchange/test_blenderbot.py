@@ -189,6 +189,7 @@ def test_what_is_refused_on_the_way_in(of_tensor2tensor, tmp_path, tmp_path_fact
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_fine_tuned_elsewhere_its_positions_stay_as_they_were_learned(of_tensor2tensor, tmp_path):
     changes = tensors_with(lambda t: spoil(t, "model.decoder.embed_positions.weight", 0.7))
     tuned = changed(of_tensor2tensor, tmp_path / "tuned", "model.safetensors", changes)

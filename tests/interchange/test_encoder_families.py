@@ -46,6 +46,7 @@ def taken_in(folder, run):
     return t2t_lite.load(str(run))
 
 
+@pytest.mark.slow
 def test_a_distilbert_of_sines_has_a_table_of_them(tmp_path):
     """Which is stored like a learned one, and goes out as such."""
     folder, tensors = write_encoder(tmp_path / "theirs", "DistilBertForMaskedLM", sinusoidal_pos_embds=True)
@@ -61,6 +62,7 @@ def test_a_distilbert_of_sines_has_a_table_of_them(tmp_path):
     assert config_of(tmp_path / "out")["sinusoidal_pos_embds"] is False
 
 
+@pytest.mark.slow
 def test_a_distilbert_goes_out_with_its_own_tokenizer(tmp_path):
     """BERT's makes ids of segments, which the model does not take."""
     folder, _ = write_encoder(tmp_path / "theirs", "DistilBertForSequenceClassification")
@@ -74,6 +76,7 @@ def test_a_distilbert_goes_out_with_its_own_tokenizer(tmp_path):
         assert words in str(caught.value)
 
 
+@pytest.mark.slow
 def test_an_electra_that_tells_replaced_words_is_a_body(tmp_path, caplog):
     folder, tensors = write_encoder(tmp_path / "theirs", "ElectraModel")
     more = {"dense.weight": (16, 16), "dense.bias": (16,), "dense_prediction.weight": (1, 16)}
@@ -95,6 +98,7 @@ def test_an_electra_that_tells_replaced_words_is_a_body(tmp_path, caplog):
         pathlib.Path(folder, "config.json").write_text(json.dumps(before))
 
 
+@pytest.mark.slow
 def test_an_electra_projects_only_embeddings_of_another_size(tmp_path):
     folder, tensors = write_encoder(tmp_path / "theirs", "ElectraForTokenClassification", embedding_size=16)
     assert not any("embeddings_project" in name for name in tensors)
@@ -114,6 +118,7 @@ def xlm_roberta(tmp_path):
     return pathlib.Path(folder), sentencepiece.SentencePieceProcessor(model_file=f"{folder}/{FAIRSEQ}")
 
 
+@pytest.mark.slow
 def test_ids_of_an_xlm_roberta_are_one_more_than_in_its_file(tmp_path, xlm_roberta):
     """But for the unknown piece's, 3 there; in the graph, too. The file goes out with the same pieces and ids."""
     folder, processor = xlm_roberta
@@ -205,6 +210,7 @@ def test_files_of_an_xlm_roberta_that_do_not_fit_are_named(tmp_path, xlm_roberta
     refused(folder, tmp_path, f"{FAIRSEQ}: not a SentencePiece model")
 
 
+@pytest.mark.slow
 def test_the_vocabulary_says_which_family_a_roberta_is(tmp_path, xlm_roberta):
     """One segment and byte-level BPE: RoBERTa; with an XLM-RoBERTa's pieces that; with two segments neither."""
     predictor = taken_in(xlm_roberta[0], tmp_path / "run")

@@ -31,6 +31,7 @@ def config_of(folder, name="config.json"):
     return json.loads(pathlib.Path(folder, name).read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.few(
     "BertForPreTraining",
     "RobertaForMaskedLM",
@@ -64,6 +65,7 @@ def test_in_and_out_again(tmp_path, class_name):
     assert class_name in card and "MIT" in card
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given, change",
     [
@@ -113,6 +115,7 @@ def test_beside_a_mask_of_an_albert_a_new_word_begins_as_in_its_tokenizer(tmp_pa
     assert predictor.read("the [MASK]cafe").rows == [[*expected, *encoder.encode("cafe"), 1]]
 
 
+@pytest.mark.slow
 def test_the_head_of_sentences_is_found_by_its_weights(tmp_path):
     """bert-base-uncased says that it is a BertForMaskedLM, and has the other head, too; it may be left out."""
     folder, _ = write_encoder(tmp_path / "theirs", "BertForPreTraining")
@@ -127,6 +130,7 @@ def test_the_head_of_sentences_is_found_by_its_weights(tmp_path):
         assert len(predictor.fill_mask(["the [MASK]"], top=3)[0][0]) == 3
 
 
+@pytest.mark.slow
 def test_one_label_is_a_number(tmp_path):
     """What the model says, in and out, also that of a model which has learned numbers of another range."""
     folder, tensors = write_encoder(tmp_path / "theirs", "BertForSequenceClassification", id2label={"0": "LABEL_0"})
@@ -146,6 +150,7 @@ def test_one_label_is_a_number(tmp_path):
     assert after == pytest.approx(2 + 3 * before, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_problems_of_pairs(tmp_path):
     folder, _ = write_encoder(tmp_path / "theirs", "BertForSequenceClassification")
     import_hugging_face(folder, str(tmp_path / "run"), problem="classify_pair_own")
@@ -163,6 +168,7 @@ def test_problems_of_pairs(tmp_path):
     assert not (tmp_path / "no").exists()
 
 
+@pytest.mark.slow
 def test_a_body_alone_gives_features(tmp_path, caplog):
     folder, tensors = write_encoder(tmp_path / "theirs", "BertModel", prefix=False)
     with caplog.at_level(logging.WARNING):
@@ -173,6 +179,7 @@ def test_a_body_alone_gives_features(tmp_path, caplog):
     np.testing.assert_array_equal(predictor.model.embedding_norm.gamma, tensors["embeddings.LayerNorm.weight"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lower", [True, False])
 def test_case_is_as_the_tokenizer_says(tmp_path, lower):
     """Also where the pieces say otherwise, in the run, in what is made from its vocabulary, and in exports."""
@@ -191,6 +198,7 @@ def test_case_is_as_the_tokenizer_says(tmp_path, lower):
     assert (again.lower, again.fingerprint) == (encoder.lower, encoder.fingerprint)
 
 
+@pytest.mark.slow
 def test_an_albert_cleans_texts_up(tmp_path):
     """As its tokenizer does: quotation marks, accents, case. The second time the model's own rules do all of it."""
     folder, _ = write_encoder(tmp_path / "theirs", "AlbertForMaskedLM")
@@ -215,6 +223,7 @@ def test_an_albert_cleans_texts_up(tmp_path):
     refused(folder, tmp_path / "x", "keep_accents=True")
 
 
+@pytest.mark.slow
 def test_a_vector_of_zeros_before_the_text(tmp_path):
     """A model of here, which reads nothing first, goes out with a token there whose embedding is zero."""
     folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
@@ -280,6 +289,7 @@ def test_other_files_that_do_not_fit_are_named(tmp_path):
     refused(folder, tmp_path, "holds pytorch_model.bin")
 
 
+@pytest.mark.slow
 def test_ids_beyond_the_tokens_are_left_out(tmp_path, caplog):
     """As ERNIE 1.0 has them."""
     size = len(PIECES) + 3
@@ -292,6 +302,7 @@ def test_ids_beyond_the_tokens_are_left_out(tmp_path, caplog):
     np.testing.assert_array_equal(tensors_of(tmp_path / "out")[name], tensors[name][: len(PIECES)])
 
 
+@pytest.mark.slow
 def test_a_vocabulary_that_was_learned_here_is_refused(tmp_path):
     folder, _ = write_encoder(tmp_path / "theirs", "AlbertForMaskedLM")
     predictor = t2t_lite.load(os.path.dirname(import_hugging_face(folder, str(tmp_path / "run"))))
@@ -302,6 +313,7 @@ def test_a_vocabulary_that_was_learned_here_is_refused(tmp_path):
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_options_that_it_does_not_have_are_refused_by_name(tmp_path):
     """All in one message, before anything is written."""
     folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
@@ -325,6 +337,7 @@ def added_to(folder, tensors, *tokens):
     return tensors, {str(count + n): {"content": token, "special": "[" in token} for n, token in enumerate(tokens)}
 
 
+@pytest.mark.slow
 @pytest.mark.few("tokenizer_config.json")
 @pytest.mark.parametrize("file", ["tokenizer_config.json", "tokenizer.json", "added_tokens.json"])
 def test_tokens_that_were_added(tmp_path, file):
@@ -365,6 +378,7 @@ def test_added_tokens_of_an_albert_are_refused_by_name(tmp_path):
     refused(folder, tmp_path, "spiece.model: the added token 'covid' is no piece. Expected none beside the pieces.")
 
 
+@pytest.mark.slow
 def test_shards_are_found_by_their_index(tmp_path):
     folder, tensors = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
     os.remove(f"{folder}/model.safetensors")
@@ -386,6 +400,7 @@ def test_shards_are_found_by_their_index(tmp_path):
     refused(folder, tmp_path / "again", "the shard '../model.safetensors'. Expected the name of a .safetensors file")
 
 
+@pytest.mark.slow
 def test_a_byte_order_mark_is_no_part_of_the_first_piece(tmp_path):
     folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
     path = pathlib.Path(folder, "vocab.txt")

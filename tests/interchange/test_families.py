@@ -33,6 +33,7 @@ def toy(monkeypatch):
     return toy
 
 
+@pytest.mark.slow
 def test_it_comes_in_goes_out_and_is_refused_by_its_table(tmp_path, toy):
     folder, _ = write_gpt(tmp_path / "theirs", attn_pdrop=0.5)
     path = pathlib.Path(folder, "model.safetensors")

@@ -20,6 +20,7 @@ def tensors_of(folder):
     return read_tensors(pathlib.Path(path).read_bytes(), path)
 
 
+@pytest.mark.slow
 @pytest.mark.few("gpt2--write_byte_level", "openai-gpt-transformer.-write_words")
 @pytest.mark.parametrize(
     "kind, prefix, write_vocabulary",
@@ -179,6 +180,7 @@ def test_rows_beyond_the_vocabulary_are_left_out(tmp_path, caplog):
     )
 
 
+@pytest.mark.slow
 def test_padding_and_other_tokens_that_were_added(tmp_path):
     folder, tensors = write_gpt(tmp_path / "theirs")
     table = with_rows(folder, tensors, 2)

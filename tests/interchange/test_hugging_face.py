@@ -157,6 +157,7 @@ def json_with(**values):
     return lambda data: json.dumps({**json.loads(data), **values}).encode()
 
 
+@pytest.mark.slow
 def test_each_rate_of_dropout_is_taken_over(exported, tmp_path):
     theirs = {"dropout": 0.1, "attention_dropout": 0.2, "activation_dropout": 0.3}
     folder = changed(exported[1], tmp_path / "hf", "config.json", json_with(**theirs))
@@ -207,6 +208,7 @@ def with_start(tensors):
     tensors["model.shared.weight"][0] = 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, change, words",
     [

@@ -66,6 +66,7 @@ def test_the_same_logits(tmp_path, options):
     assert run.hparams.layer_prepostprocess_dropout == 0.3 and run.hparams.max_length == 128, "from hparams.json"
 
 
+@pytest.mark.slow
 def test_without_settings_beside_the_checkpoint(tmp_path):
     old = OldModel(hidden=128, filter=512, heads=4)
     path = old.write(tmp_path / "old", with_hparams=False)
@@ -78,12 +79,14 @@ def test_without_settings_beside_the_checkpoint(tmp_path):
     assert run.hparams.learning_rate_constant == registry.hparams("transformer_tiny").learning_rate_constant
 
 
+@pytest.mark.slow
 def test_heads_alone_are_enough_for_other_sizes(tmp_path):
     old = OldModel(pre_norm=False)
     run = compare(old, imported(tmp_path, old, written={"with_hparams": False}, hparams="num_heads=4"))
     assert (run.hparams.num_heads, run.hparams.hidden_size, run.model.config["norm"]) == (4, 16, "post")
 
 
+@pytest.mark.slow
 def test_a_scope_of_another_name_or_none(tmp_path):
     old = OldModel()
     for number, scope in enumerate(("", "my_model/")):

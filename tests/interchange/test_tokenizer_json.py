@@ -110,6 +110,7 @@ FOLDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.few("WordPiece", "Unigram", "GPT-2")
 @pytest.mark.parametrize("kind", FOLDERS)
 def test_it_holds_what_the_other_files_held(folder, kind):
@@ -149,6 +150,7 @@ def test_damaged_pieces_of_an_albert(folder):
         refused(folder, f"unk_id={number}: expected the number of a piece")
 
 
+@pytest.mark.slow
 def test_it_says_whether_letters_become_small(folder):
     """The pieces, all small, would say that they do."""
     write_encoder(folder, "BertForMaskedLM")

@@ -25,6 +25,7 @@ def config_of(folder, name="config.json"):
     return json.loads(pathlib.Path(folder, name).read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.few("XLNetForSequenceClassification")
 @pytest.mark.parametrize("class_name", CLASSES)
 def test_in_and_out_again(tmp_path, class_name):
@@ -72,6 +73,7 @@ def test_what_a_language_model_answers(words):
     np.testing.assert_allclose(states[-1], last, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_texts_are_cleaned_up(words):
     """As its tokenizer does, in the graph, too: quotation marks and accents, while capital letters stay."""
     encoder = words.encoders["inputs"]
@@ -98,6 +100,7 @@ def test_an_export_answers_as_python(words, tmp_path):
             np.testing.assert_allclose(outputs["probabilities"][row, at], expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_classes_of_pairs_and_a_body_alone(tmp_path, caplog):
     folder, _ = write_xlnet(tmp_path / "classes", "XLNetForSequenceClassification")
     import_hugging_face(folder, str(tmp_path / "run"), problem="classify_pair_own")
@@ -122,6 +125,7 @@ def refused(folder, tmp_path, message):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "config, message",
     [
@@ -143,6 +147,7 @@ def test_what_no_model_here_has_is_refused(tmp_path, config, message):
     refused(folder, tmp_path, message)
 
 
+@pytest.mark.slow
 def test_a_tensor_that_is_missing_or_has_no_place(tmp_path):
     folder, tensors = write_xlnet(tmp_path / "theirs", "XLNetLMHeadModel")
     path = f"{folder}/model.safetensors"

@@ -65,6 +65,7 @@ def test_a_layer_that_takes_no_context_sees_none():
         layer(X, context=layers.Context(earlier=ops.convert_to_tensor(X)))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a gradient by GradientTape")
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "graph"])
 def test_recomputed_costs_have_the_gradient_of_kept_ones(compiled):

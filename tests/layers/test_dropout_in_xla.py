@@ -44,6 +44,7 @@ def test_masks_of_16_bits_are_independent_of_each_other_and_of_themselves_moved(
             assert np.abs(alike[1:] if one == other else alike).max() <= 6.5  # standard deviations, of 540,000 shifts
 
 
+@pytest.mark.slow
 def test_the_gradient_of_16_bit_attention_is_that_of_the_uncompiled_softmax():
     draw = np.random.default_rng(0)
     scores, upstream = (tf.cast(draw.normal(size=(2, 3, 5, 7)), tf.bfloat16) for _ in range(2))

@@ -39,6 +39,7 @@ def seen(length, case):
     return np.stack([visible(length, each) for each in CASES[case] for _ in range(2)])[None]
 
 
+@pytest.mark.slow
 @pytest.mark.few("strided:fixed")
 @pytest.mark.parametrize("case", CASES)
 def test_all_lengths_around_the_edges_of_blocks(case, in_parts):  # noqa: F811
@@ -52,6 +53,7 @@ def test_all_lengths_around_the_edges_of_blocks(case, in_parts):  # noqa: F811
     assert ((array(weights) > 0) == seen(9, case)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.few("full:local_1d-memory", "strided:fixed-relative_v2")
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("case", CASES)
@@ -71,6 +73,7 @@ def test_any_score_padded_and_step_by_step(case, score, in_parts):  # noqa: F811
     np.testing.assert_allclose(array(output), expected[:, 9:], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_two_beams_read_their_own_slots():
     layer, _ = made("strided:fixed")
     full, past = array(layer(X[:, :9], use_causal_mask=True)), layer.empty_past(1, 18)

@@ -123,6 +123,7 @@ def test_use_is_counted_in_training():
     assert array(use).sum() == 2 * 7 and array(use).max() <= 7
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="XLA beside a graph")
 def test_xla_computes_with_all_experts_what_a_graph_does_with_the_chosen_ones():
     """The same outputs, costs and gradients, noise and dropout included."""

@@ -78,6 +78,7 @@ def test_equals_full_attention_under_the_mask(length, r, causal):
     np.testing.assert_allclose(output, attention_in_numpy(layer, x, x, neighborhood(length, r, causal)), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.few("5-causal", "40-centred")
 @pytest.mark.parametrize("causal", [False, True], ids=["centred", "causal"])
 @pytest.mark.parametrize("r", [5, 40])

@@ -58,6 +58,7 @@ def test_numbers_have_their_distributions():
     assert abs((np.abs(normal) < 1).mean() - 0.6827) < 0.01 and abs((np.abs(normal) < 2).mean() - 0.9545) < 0.005
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="XLA beside a graph")
 def test_xla_draws_the_numbers_of_a_graph():
     import tensorflow as tf

@@ -49,6 +49,7 @@ def test_steps_with_a_cache_give_the_full_pass(decoder):
     np.testing.assert_allclose(np.concatenate(steps, axis=1), array(decoder(X, MEMORY)), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_layer_may_stand_in_several_places():
     one, two = encoder_layers()
     stack = layers.TransformerStack([one, one, two])
@@ -80,6 +81,7 @@ def test_each_place_of_a_layer_has_masks_of_its_own():
         assert all(0.3 < (array(mask) != array(other)).mean() < 0.7 for other in masks[:i])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("places", [[0, 1], [0, 0, 1]], ids=["own", "shared"])
 def test_recomputed_activations_change_nothing(places):
     parts = encoder_layers(dropout=0.3)
@@ -95,6 +97,7 @@ def test_recomputed_activations_change_nothing(places):
         np.testing.assert_allclose(array(again(X, training=True)), array(kept(X, training=True)), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.few("shared")
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a gradient by GradientTape")
 @pytest.mark.parametrize("places", [[0, 1], [0, 0, 1]], ids=["own", "shared"])

@@ -58,6 +58,7 @@ def test_a_memory_given_once_is_given_always():
         other(X, MEMORY)
 
 
+@pytest.mark.slow
 @pytest.mark.few("post-GroupedQueryAttention", "pre-MultiHeadAttention")
 @pytest.mark.parametrize("kind", [keras.layers.MultiHeadAttention, keras.layers.GroupQueryAttention])
 @pytest.mark.parametrize("norm", ["post", "pre"])
@@ -83,6 +84,7 @@ def test_attention_of_keras_is_a_sub_layer(kind, norm):
     np.testing.assert_array_equal(array(clone(X)), array(encoder(X)))
 
 
+@pytest.mark.slow
 def test_attention_weights_in_a_functional_model():
     encoder, decoder = layers.TransformerEncoderLayer(2, 16), layers.TransformerDecoderLayer(2, 16)
     inputs, targets = keras.Input((None, 8)), keras.Input((None, 8))
@@ -174,6 +176,7 @@ def test_contract_of_a_layer_composed_of_layers(tmp_path):
     check_layer(layers.TransformerDecoderLayer, cross, X, 5 + 2 + 6 + 2 + 4 + 2, tmp_path, memory=MEMORY)
 
 
+@pytest.mark.slow
 def test_layers_composed_of_layers(tmp_path):
     """What is given is used, saved with the layer, and nothing else is made."""
     encoder = layers.TransformerEncoderLayer(**composed())

@@ -128,6 +128,7 @@ def test_halting_is_that_of_tensor2tensor(act_type):
     np.testing.assert_allclose(array(stack(X)), expected, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.few("None-step", "accumulated-step")
 @pytest.mark.parametrize("position_start", ["none", "step"])
 @pytest.mark.parametrize("act_type", [None, "basic", "accumulated", "global"])

@@ -51,6 +51,7 @@ def _arguments(model_class):
     return {*arguments, *options, "self_attention"}
 
 
+@pytest.mark.slow
 def test_a_setting_that_a_model_declares(tmp_path):
     hparams = run_hparams({}, "transformer_tiny", "window=9,note=hello", model="own_model")
     assert (hparams.window, hparams.note) == (9, "hello")
@@ -133,6 +134,7 @@ def test_a_models_setting_cannot_have_the_name_of_a_common_one():
         HParams().of_model(Twice)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "layers", ["restricted/dot_product", "dot_product_relative/restricted/dot_product", "dot_product"]
 )
@@ -208,6 +210,7 @@ def test_another_kind_of_attention_with_an_option_of_its_own(monkeypatch):
     assert model.decoder.layers[0].self_attention.layer.factor == 0.5
 
 
+@pytest.mark.slow
 def test_a_subclass_whose_constructor_has_other_arguments_is_made_from_hyperparameters():
     class Windowed(Transformer):
         def __init__(self, vocab_size, window=8, **kwargs):

@@ -17,6 +17,7 @@ BLOCKS = {"type": "local_2d", "block_height": 2, "block_width": 2, "image_width"
 LENGTH = 15
 
 
+@pytest.mark.slow
 def test_each_pattern_is_there_once_with_its_layers_and_holds_the_models_weights():
     kinds = [LOCAL, STRIDED, LOCAL, BLOCKS]
     model = TransformerLM(20, num_layers=4, self_attention=kinds, **SIZES)

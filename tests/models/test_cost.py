@@ -126,6 +126,7 @@ def test_patterns_count_the_scores_that_are_made(kind, seen):
     assert full - sparse == tiny.num_hidden_layers * 2 * 2 * tiny.hidden_size * (1024 - seen)
 
 
+@pytest.mark.slow
 def test_of_experts_those_count_that_compute_a_position():
     model_class = registry.model("transformer")
     changes = "ffn_layer=local_moe,moe_num_experts={},moe_k={}"

@@ -70,6 +70,7 @@ def test_costs_are_of_the_positions_of_their_features(name):
         assert cost.shape == batch[feature].shape and cost.dtype == "float32"
 
 
+@pytest.mark.slow
 def test_experts_count_the_queries_of_a_second_stream():
     experts = {"type": "local_moe", "num_experts": 3, "k": 2}
     model = XLNet(12, **layers_of(XLNet), feed_forward=experts)

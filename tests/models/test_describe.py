@@ -84,6 +84,7 @@ def test_operations_are_those_of_the_traced_step(traced):
     assert training == pytest.approx(matrix_product_flops(operations), rel=spread or 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", ["frozen=embedding/encoder", "lora_rank=4"])
 def test_what_frozen_weights_save_is_counted_but_for_the_lowest_layer(changes):
     hparams = SMALL.parse(f"num_hidden_layers=2,{changes}")
@@ -102,6 +103,7 @@ def test_what_frozen_weights_save_is_counted_but_for_the_lowest_layer(changes):
     assert_memory(kept_for_gradients(operations, forward), model, hparams)
 
 
+@pytest.mark.slow
 def test_either_side_counts_its_own_tokens():
     model, operations, forward = trace(SMALL.parse(OPTIONS["depths"]), LENGTH, 4)
     flops = forward_flops(model, {"inputs": LENGTH, "targets": 4}).per_token
@@ -145,12 +147,14 @@ def assert_memory(kept, model, hparams):
     assert kept == pytest.approx(estimate["activations"] + logits, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.few("depths", "swiglu", "relative_values", "bfloat16")
 def test_memory_is_what_the_traced_step_keeps_for_its_gradients(traced):
     hparams, _, model, operations, forward = traced
     assert_memory(kept_for_gradients(operations, forward), model, hparams)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", ["", "shared_embedding_and_softmax_weights=0,num_encoder_layers=2"])
 def test_a_model_of_one_stack_is_counted_by_what_it_tells(changes):
     hparams = SMALL.parse(changes)

@@ -55,6 +55,7 @@ def test_every_registered_model_is_in_the_table():
     assert {*CORE} == own_models() - ELSEWHERE == {row.name for row in ROWS.values()}
 
 
+@pytest.mark.slow
 @without("universal_transformer", "transformer_moe", "lstm_lm", "bytenet", "extended_neural_gpu")
 def test_neither_padding_nor_neighbours_change_anything(model, row, rounding):
     batch = row.batch()
@@ -67,6 +68,7 @@ def test_neither_padding_nor_neighbours_change_anything(model, row, rounding):
                 assert_close(one, other, rounding)
 
 
+@pytest.mark.slow
 @core
 def test_later_targets_change_no_earlier_logit(model, row, rounding):
     if not row.is_decoded:
@@ -80,6 +82,7 @@ def test_later_targets_change_no_earlier_logit(model, row, rounding):
         assert (np.abs(before[:, 4:] - after[:, 4:]).max(axis=(1, 2)) > 1e-4).all()
 
 
+@pytest.mark.slow
 @some
 def test_all_inputs_are_read(model, row, rounding):
     batch = row.batch()
@@ -93,6 +96,7 @@ def test_all_inputs_are_read(model, row, rounding):
             assert_close(ours[0], theirs[0], rounding)
 
 
+@pytest.mark.slow
 @without("transformer_moe", "lstm_seq2seq_attention", "neural_gpu")
 def test_cached_steps_of_beams_that_change_places_are_those_of_a_full_pass(model, row):
     """Two histories change places between the beams at every position, as a search does by reordering."""
@@ -113,6 +117,7 @@ def test_cached_steps_of_beams_that_change_places_are_those_of_a_full_pass(model
         ids = np.stack([history[:, i] for history in histories], axis=1).reshape(-1)
 
 
+@pytest.mark.slow
 @core
 def test_gradient_reaches_every_weight(model, row):
     """From logits and costs."""
@@ -126,6 +131,7 @@ def test_gradient_reaches_every_weight(model, row):
     check_gradients(outputs, model.trainable_weights)
 
 
+@pytest.mark.slow
 @some
 def test_dropout_follows_the_batch_alone_and_no_two_layers_share_a_mask(model, row):
     def trained(batch):
@@ -140,6 +146,7 @@ def test_dropout_follows_the_batch_alone_and_no_two_layers_share_a_mask(model, r
     assert len(indices) == len({*indices}) >= 1
 
 
+@pytest.mark.slow
 @without("transformer", "transformer_lm", "transformer_memory", "conv_seq2seq", "extended_neural_gpu")
 def test_a_file_opens_and_gives_the_same(model, row, tmp_path):
     model.save(tmp_path / "model.keras")
@@ -159,6 +166,7 @@ def test_hyperparameters_make_the_model_again(model):
     assert [w.shape for w in again.weights] == [w.shape for w in model.weights]
 
 
+@pytest.mark.slow
 @some
 def test_mixed_precision_gives_float32_logits(row):
     model = row.make(dtype="mixed_bfloat16")

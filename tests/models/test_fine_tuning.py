@@ -60,6 +60,7 @@ def test_each_weight_is_of_one_part(name, sizes, more, expected):
     assert {part: set(parts[part]) for part in expected} == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("frozen", "kept"),
     [
@@ -75,6 +76,7 @@ def test_frozen_names_parts_layers_and_ranges(frozen, kept):
     assert not model.encoder.trainable and model.decoder.layers[0].trainable == ("decoder_0-1" not in frozen)
 
 
+@pytest.mark.slow
 def test_what_a_model_has_not_is_refused_in_one_line():
     parts = r"embedding, encoder \(encoder_0-1\), decoder \(decoder_0-1\)\.$"
     for word in ("softmax", "encoder_2", "encoder_1-2", "encoder_1-0", "encoder_0-99999999999", "Encoder"):
@@ -125,6 +127,7 @@ def test_lora_adds_a_product_of_two_small_matrices_to_a_kernel():
         layer.merge_lora()
 
 
+@pytest.mark.slow
 @pytest.mark.few("transformer", "transformer_lm")
 @pytest.mark.parametrize("name", ["transformer", "transformer_lm", "transformer_moe"])
 def test_with_lora_steps_of_decoding_are_the_pass_over_all_and_so_is_the_merged_model(name):
@@ -147,6 +150,7 @@ def test_with_lora_steps_of_decoding_are_the_pass_over_all_and_so_is_the_merged_
     assert trained(model) == trained(made(name, more))
 
 
+@pytest.mark.slow
 def test_heads_are_trained_beside_lora_and_files_keep_what_is_frozen(tmp_path):
     model = made("transformer_encoder", ",head=class,attention_dropout=0", (20, 4))
     model.enable_lora(2, lora_alpha=4)

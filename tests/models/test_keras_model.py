@@ -38,12 +38,14 @@ def model():
     return model
 
 
+@pytest.mark.slow
 def test_metrics_leave_padding_out(model):
     right = (array(model(BATCH)).argmax(-1) == TARGETS)[TARGETS != 0].mean()
     found = model.evaluate(BATCH, TARGETS, batch_size=5, return_dict=True, verbose=0)
     np.testing.assert_allclose([found["accuracy"], found["masked_accuracy"]], right, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_masked_accuracy_takes_a_weight_a_row(model):
     weights = np.array([1, 0, 0, 2, 0.0])
     right = array(model(BATCH)).argmax(-1) == TARGETS
@@ -53,6 +55,7 @@ def test_the_masked_accuracy_takes_a_weight_a_row(model):
     np.testing.assert_allclose(float(metric.result()), (right * counts).sum() / counts.sum(), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_keras_own_loss_leaves_padding_out(model):
     logits = model(BATCH)
     values = array(logits)
@@ -62,10 +65,12 @@ def test_keras_own_loss_leaves_padding_out(model):
     np.testing.assert_allclose(array(loss), expected, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_predict_gives_all_rows(model):
     np.testing.assert_allclose(model.predict(BATCH, batch_size=2, verbose=0), array(model(BATCH)), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "inputs, words",
     [
@@ -99,6 +104,7 @@ def test_prompts_of_a_language_model_are_checked_where_given():
             model({"targets": TARGETS, "inputs": inputs})
 
 
+@pytest.mark.slow
 @pytest.mark.few("translation")
 @pytest.mark.parametrize("kind", ["translation", "language model", "LSTMs", "LSTMs of classes"])
 def test_fit_trains_every_weight(kind):
@@ -165,6 +171,7 @@ def fitted_on(batch):
     return [*found.values(), *(array(weight) for weight in model.weights)]
 
 
+@pytest.mark.slow
 def test_costs_of_a_model_are_in_the_loss_of_keras():
     model = LSTMLanguageModel(20, hidden_size=8, dropout=0.0)
     model.compile("sgd", {"targets": SmoothedCrossEntropy(0.0)}, **EAGER)
@@ -210,6 +217,7 @@ def test_fit_without_a_dict_says_what_is_expected():
         model.fit(INPUTS, TARGETS, verbose=0)
 
 
+@pytest.mark.slow
 def test_shapes_are_known_without_a_call():
     model = Transformer(**SMALL, target_vocab_size=30, dtype="mixed_bfloat16")
     assert model.compute_output_shape({"inputs": (None, 7), "targets": (None, 6)}) == (None, 6, 30)
@@ -249,6 +257,7 @@ def language_model():
     return model
 
 
+@pytest.mark.slow
 def test_weights_may_have_another_rank_in_each_fit(language_model):
     batch = {"targets": TARGETS}
     for weights in (RNG.random(5), RNG.random((5, 6)), None):
@@ -260,6 +269,7 @@ def test_weights_may_have_another_rank_in_each_fit(language_model):
     assert on_batch == pytest.approx(float(SmoothedCrossEntropy()(TARGETS, language_model(batch), weights)), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_weights_of_classes_are_of_one_label_a_row(language_model):
     for train in (language_model.fit, language_model.train_on_batch):
         with pytest.raises(
@@ -279,6 +289,7 @@ def test_weights_of_classes_are_of_one_label_a_row(language_model):
     assert abs(losses[2] - losses[0]) > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.few("masked_lm", "tag", "span")
 @pytest.mark.parametrize("head", ["masked_lm", "class", "real", "tag", "span"])
 def test_predictions_of_an_encoder_need_no_targets(head):

@@ -22,6 +22,7 @@ def model():
     return model
 
 
+@pytest.mark.slow
 def test_a_compiled_model_is_saved_and_goes_on(model, tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
@@ -33,6 +34,7 @@ def test_a_compiled_model_is_saved_and_goes_on(model, tmp_path):
     assert int(loaded.optimizer.iterations) == int(model.optimizer.iterations) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.few("model")
 @pytest.mark.parametrize("kind", ["model", "functional"])
 def test_frozen_parts_are_frozen_in_the_file_and_training_goes_on(kind, tmp_path):
@@ -60,6 +62,7 @@ def test_frozen_parts_are_frozen_in_the_file_and_training_goes_on(kind, tmp_path
         np.testing.assert_allclose(one, two, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "self_attention", ["dot_product", {"type": "dot_product_relative_v2", "max_relative_position": 2}]
 )
@@ -79,6 +82,7 @@ def test_parts_frozen_before_they_are_built_are_frozen_whole(self_attention):
     assert not any(path.startswith(("encoder/encoder_0", "decoder/decoder_0")) for path in trainable[0])
 
 
+@pytest.mark.slow
 def test_weights_alone_are_saved(model, tmp_path):
     model.save_weights(tmp_path / "model.weights.h5")
     other = Transformer(**SMALL)
@@ -87,6 +91,7 @@ def test_weights_alone_are_saved(model, tmp_path):
     np.testing.assert_array_equal(array(other(BATCH)), array(model(BATCH)))
 
 
+@pytest.mark.slow
 def test_activation_and_initializers_are_saved(tmp_path):
     options = {"activation": keras.activations.tanh, "kernel_initializer": keras.initializers.Constant(0.1)}
     model = Transformer(**SMALL, **options, bias_initializer="ones")

@@ -28,6 +28,7 @@ def adapted():
     return model
 
 
+@pytest.mark.slow
 def test_a_model_goes_on_with_the_lora_that_it_was_saved_with(tmp_path):
     model = adapted()
     model.compile(keras.optimizers.Adam(0.01), "sparse_categorical_crossentropy", run_eagerly=True)
@@ -42,6 +43,7 @@ def test_a_model_goes_on_with_the_lora_that_it_was_saved_with(tmp_path):
         np.testing.assert_array_equal(array(one), array(two), err_msg=one.path)
 
 
+@pytest.mark.slow
 def test_weights_with_lora_fit_a_model_without_and_the_other_way_round(tmp_path):
     model, plain = adapted(), TransformerLM(20, **SMALL)
     plain.build()

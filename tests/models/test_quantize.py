@@ -44,6 +44,7 @@ def quantized(model):
     return [part for part in model._flatten_layers() if part.quantization_mode]
 
 
+@pytest.mark.slow
 @pytest.mark.few("language_model-int8", "transformer-int4")
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
 @pytest.mark.parametrize("name, mode", [*((name, "int8") for name in MODELS), ("transformer", "int4")])
@@ -65,6 +66,7 @@ def test_a_quantized_model_is_near_and_survives_its_file(name, mode, tmp_path):
     assert {w.dtype for part in matrices for w in part.weights if w.name in ("kernel", "embeddings")} == {"int8"}
 
 
+@pytest.mark.slow
 def test_policies_that_lie_at_one_address_are_told_apart(tmp_path, monkeypatch):
     """A layer's are made when it is saved, and gone when the next layer's are made."""
 
@@ -86,6 +88,7 @@ def test_policies_that_lie_at_one_address_are_told_apart(tmp_path, monkeypatch):
     np.testing.assert_array_equal(array(loaded(x)), array(model(x)))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
 def test_layers_in_a_functional_model(tmp_path):
     keras.utils.set_random_seed(1)
@@ -157,6 +160,7 @@ def test_rows_of_an_embedding(mode, bytes_per_row):
     np.testing.assert_allclose(array(table(hidden, reverse=True)), hidden @ rows.T, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
 def test_training_changes_what_is_left_in_floats():
     model, _ = made("transformer")
@@ -170,6 +174,7 @@ def test_training_changes_what_is_left_in_floats():
     assert changed and not any(path.endswith(("kernel", "embeddings", "scale")) for path in changed)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
 def test_float8_leaves_the_embedding_and_survives(tmp_path):
     model, batch = made("transformer")
@@ -188,6 +193,7 @@ def test_modes_that_need_a_structure_are_refused_before_anything_changes():
     assert not quantized(model)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
 def test_own_quantizers_are_not_lost_silently():
     model, batch = made("transformer")
@@ -197,6 +203,7 @@ def test_own_quantizers_are_not_lost_silently():
         model.get_config()
 
 
+@pytest.mark.slow
 @pytest.mark.few("transformer")
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
 @pytest.mark.parametrize("name", ["transformer", "language_model"])
@@ -214,6 +221,7 @@ def test_cached_steps_equal_the_full_pass(name):
         previous = ops.convert_to_tensor(targets[:, position])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="TensorFlow's files")
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
 def test_exported_and_refused_as_a_run(tmp_path):

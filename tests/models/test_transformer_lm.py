@@ -92,6 +92,7 @@ def test_a_prompt_that_has_reached_the_end_of_the_table_does_not_disturb_shorter
         assert [result.score for result in results] == pytest.approx([result.score for result in alone], abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.few("music", "rotary")
 def test_a_later_id_changes_nothing_earlier(model):
     targets = np.array([[3, 4, 5, 6, 7, 8, 9, 10]], "int32")

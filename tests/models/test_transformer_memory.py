@@ -45,6 +45,7 @@ def read(model, lengths, ids=IDS, before=BEFORE):
     return np.concatenate(logits, axis=1), state
 
 
+@pytest.mark.slow
 @pytest.mark.few("pre, clamped", "rotary")
 @pytest.mark.parametrize("norm, kind, position", KINDS, ids=["post", "pre, clamped", "rotary"])
 def test_segments_of_any_length_are_one_pass(norm, kind, position):
@@ -54,6 +55,7 @@ def test_segments_of_any_length_are_one_pass(norm, kind, position):
         np.testing.assert_allclose(read(model, lengths)[0], one, atol=1e-5, err_msg=lengths)
 
 
+@pytest.mark.slow
 def test_the_memory_holds_the_inputs_of_each_layer_at_the_last_positions():
     model = made(memory_length=6)
     _, state = read(model, [4] * 4)
@@ -65,6 +67,7 @@ def test_the_memory_holds_the_inputs_of_each_layer_at_the_last_positions():
     np.testing.assert_allclose(array(two["memory"][0])[:, 2:], array(model.target_embedding(row)), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_memory_is_of_the_weights_that_made_it_and_read_by_those_that_see_it():
     """Keys and values are made of it anew, unlike a cache's: after an update a segment sees old states, new keys."""
     model = made()
@@ -84,6 +87,7 @@ def test_a_memory_is_of_the_weights_that_made_it_and_read_by_those_that_see_it()
     np.testing.assert_allclose(found, array(model.logits(ops.convert_to_tensor(x))), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_row_that_begins_anew_is_a_fresh_text_and_others_are_untouched():
     model = made(memory_length=8)
     _, state = read(model, [4, 4])

@@ -47,6 +47,7 @@ def test_kinds_take_turns_over_the_layers(model):
     assert networks(model.encoder) == networks(model.decoder) == [FeedForward, MixtureOfExperts]
 
 
+@pytest.mark.slow
 def test_costs_do_not_depend_on_padding_and_use_is_counted_in_training(model):
     costs = model(BATCH)["costs"]
     wider = {feature: np.pad(ids, ((0, 0), (0, 3))) for feature, ids in BATCH.items()}
@@ -62,6 +63,7 @@ def test_other_models_have_experts_too():
         assert made.has_costs and networks(getattr(made, stack)) == [MixtureOfExperts] * 2
 
 
+@pytest.mark.slow
 def test_hyperparameters_make_the_model_and_come_back():
     hparams = registry.hparams("transformer_moe_tiny").parse(
         "hidden_size=8,filter_size=16,num_heads=2,moe_num_experts=3"

@@ -32,6 +32,7 @@ def logits_of(model, inputs, targets):
     return array(outputs["targets"] if isinstance(outputs, dict) else outputs)
 
 
+@pytest.mark.slow
 def test_without_signals_and_halting_it_is_a_transformer_whose_layers_are_one(rng):
     options = {"add_step_timing_signal": False, "add_position_timing_signal": False, "position": "sinusoidal"}
     universal = UniversalTransformer(**SMALL, **options)
@@ -48,6 +49,7 @@ def test_without_signals_and_halting_it_is_a_transformer_whose_layers_are_one(rn
     )
 
 
+@pytest.mark.slow
 def test_costs_are_those_of_tensor2tensor_at_what_is_not_padding(rng):
     """act_loss_weight · (steps + remainder), of encoder and decoder, whatever the batch's width."""
     model = UniversalTransformer(**SMALL, recurrence_type="act", act_loss_weight=0.5)

@@ -154,6 +154,7 @@ def test_an_order_needs_a_number_for_each_position(language_model):
         language_model({name: np.ones((2, 4 + (name != "order")), "int32") for name in ("inputs", "targets", "order")})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", ["masked_lm", "class"])
 def test_flops_are_those_of_the_products_that_run(head, eager):
     model = made(head)

@@ -35,6 +35,7 @@ def generated(name, folder, **arguments):
     return problem
 
 
+@pytest.mark.slow
 def test_rows_must_fit_into_a_batch(tmp_path, files):
     problem = generated(CHARACTERS, tmp_path / "data", sequence_length=64, **files)
     hparams = registry.hparams("transformer_lm_tiny").parse("batch_size=60")

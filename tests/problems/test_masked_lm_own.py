@@ -40,6 +40,7 @@ def rows(folder, split, hparams=HPARAMS, count=None):
     return found
 
 
+@pytest.mark.slow
 def test_what_is_masked_is_to_be_guessed_and_the_rest_is_the_text(folder):
     encoder = registry.problem("masked_lm_own").get_feature_encoders(folder)["inputs"]
     mask_id, mask = mask_of(encoder)
@@ -97,6 +98,7 @@ def test_a_text_with_a_mask_is_not_cut_but_refused(folder):
         reader.read("9 green [MASK].", len(row) - 1)
 
 
+@pytest.mark.slow
 def test_phrases_of_a_file_are_masked_as_a_whole(folder, tmp_path):
     (tmp_path / "phrases.txt").write_text("green bottles\n\non the wall\n")
     problem = registry.problem("masked_lm_own")
@@ -129,6 +131,7 @@ def test_an_evaluation_has_the_same_masks_in_any_batches_and_each_epoch_of_train
     assert sum(count > 1 for count in seen_again) > len(seen_again) / 2
 
 
+@pytest.mark.slow
 def test_rows_that_bpe_dropout_makes_too_long_are_cut_anywhere(folder):
     """Each is a part of a record's text, as long as a row, and sooner or later all of the text is read."""
     problem = registry.problem("masked_lm_own")

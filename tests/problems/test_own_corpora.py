@@ -110,6 +110,7 @@ def test_duplicates_are_found_across_corpora_and_copies_by_weight_stay(tmp_path)
     assert problem.removed["duplicate"] >= 50
 
 
+@pytest.mark.slow
 def test_held_out_pairs_share_no_sentence_with_training(tmp_path, caplog):
     def normal(text):
         return re.sub(r"\W", "", text.casefold())

@@ -55,6 +55,7 @@ def rows(name, folder, split="eval", batch_size=256, count=None):
     return found
 
 
+@pytest.mark.slow
 def test_the_second_text_follows_the_first_one_or_does_not(folder):
     name, path = folder
     texts = [" ".join(document) for document in documents()]
@@ -103,6 +104,7 @@ def test_one_long_document_is_enough_and_long_sentences_are_cut(name, tmp_path):
     assert len(find_manifest(problem, str(tmp_path))["splits"]) == 2
 
 
+@pytest.mark.slow
 def test_the_other_text_of_a_single_document_is_none_of_the_first(tmp_path):
     (tmp_path / "a.txt").write_text("\n".join(f"s{number} goes" for number in range(200)))
     paths = [str(tmp_path / "a.txt")]

@@ -70,6 +70,7 @@ def test_the_files_of_a_model_serve_elsewhere(tmp_path, files):
     assert elsewhere.languages == ("en", "de")
 
 
+@pytest.mark.slow
 def test_packed_and_tabbed_corpora_give_the_same_records(tmp_path, files):
     plain = generated(tmp_path / "plain", vocab_size=320, **files)
     for path in (*files["train_files"], *files["dev_files"]):

@@ -32,6 +32,7 @@ def mistake(path, data_dir=None):
     return str(caught.value)
 
 
+@pytest.mark.slow
 def test_weights_problem_and_vocabulary_come_back(run_dir):
     run = open_run(str(run_dir))
     assert (run.step, run.path) == (1000, str(run_dir / "model.ckpt-1000"))
@@ -61,6 +62,7 @@ def test_no_settings(run_dir):
     assert "hparams.json: no such file" in mistake(run_dir)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [0, 100, 2000])
 def test_a_truncated_checkpoint(run_dir, keep):
     path = run_dir / "model.ckpt-1000.data-00000-of-00001"
@@ -114,6 +116,7 @@ def test_the_user_s_folder_is_imported_when_it_is_needed(run_dir):
     assert "/no/such/folder" in mistake(run_dir)
 
 
+@pytest.mark.slow
 @pytest.mark.few("nan")
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_weights_that_are_not_finite_are_refused_wherever_a_model_is_opened(run_dir, tmp_path, value):

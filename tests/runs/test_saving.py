@@ -59,6 +59,7 @@ def fitted(data):
     return model, problem, folder
 
 
+@pytest.mark.slow
 def test_bleu_is_that_of_the_translator(fitted):
     """After every second epoch, in the logs of later callbacks too; inside of epochs in its own history alone."""
     model, problem, folder = fitted
@@ -86,6 +87,7 @@ def test_bleu_is_measured_anew_in_each_fit_and_whenever_keras_calls(fitted):
     assert [step for step, _ in bleu.history] == [6, 9] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options, words",
     [
@@ -149,6 +151,7 @@ def test_a_model_of_another_class_is_named(run):
         Other.from_run(run)
 
 
+@pytest.mark.slow
 def test_given_hyperparameters_must_be_those_of_the_model(fitted, tmp_path):
     model, problem, folder = fitted
     of_model = model_hparams(model, registry.hparams("transformer_tiny"))
@@ -160,6 +163,7 @@ def test_given_hyperparameters_must_be_those_of_the_model(fitted, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_named(fitted, run, tmp_path):
     model, problem, folder = fitted
     settings = {"problem": problem, "data_dir": folder}
@@ -189,6 +193,7 @@ def test_what_does_not_fit_is_named(fitted, run, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -212,6 +217,7 @@ def test_hyperparameters_follow_from_a_model(options):
     assert made.get_config() | {"name": ""} == model.get_config() | {"name": ""}
 
 
+@pytest.mark.slow
 def test_batches_of_a_problem(fitted):
     _, problem, folder = fitted
     hparams = registry.hparams("transformer_tiny").parse("batch_size=300")

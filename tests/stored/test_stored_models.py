@@ -73,6 +73,7 @@ def test_run(stored):
     assert [t.text for t in translator.translate([stored.text], **BEAM)] == [stored.translation]
 
 
+@pytest.mark.slow
 def test_keras_file(stored):
     model = keras.saving.load_model(stored.folder / "model.keras")
     translator = t2t_lite.load(str(stored.folder / "run"))
@@ -89,6 +90,7 @@ def test_saved_model(stored):
     assert log_prob(t2t_lite.load(export), stored) == pytest.approx(stored.log_prob, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_hugging_face_folder(stored, tmp_path):
     words = ["--from=hugging_face", f"--path={stored.folder / 'hugging_face'}", "--languages=en,de"]
     assert t2t_importer.main([*words, f"--output_dir={tmp_path / 'run'}"]) == 0
@@ -117,6 +119,7 @@ def test_records_and_optimizer_of_a_run_that_goes_on(stored, tmp_path):
     assert after == pytest.approx(before, abs=0.2)  # of new weights it is about 6
 
 
+@pytest.mark.slow
 @FEW
 @pytest.mark.parametrize(("version", "name"), SMALL, ids=lambda value: value)
 def test_small_models(small, version, name):
@@ -125,6 +128,7 @@ def test_small_models(small, version, name):
     assert_same(small_models.answer(folder), expected)
 
 
+@pytest.mark.slow
 @FEW
 @pytest.mark.parametrize(("version", "name"), SMALL, ids=lambda value: value)
 def test_files_of_small_models(small, version, name, tmp_path):

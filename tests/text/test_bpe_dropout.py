@@ -107,6 +107,7 @@ def algorithm_1(word, merges, probability, draw):
         split_now[i : i + 2] = [merges[tuple(split_now[i : i + 2])][1]]
 
 
+@pytest.mark.slow
 @pytest.mark.few("0.4")
 @pytest.mark.parametrize("probability", [0.1, 0.4, 0.8])
 def test_segmentations_are_as_frequent_as_the_papers(encoder, probability):

@@ -90,6 +90,7 @@ def test_spans_move_with_their_characters():
     assert moved_spans([(0, 2), (5998, 5999)], long, f"x{long[::-1]}")[1][1] <= len(long) + 1  # without comparing all
 
 
+@pytest.mark.slow
 def test_the_graph_gives_the_same(encoder):
     """For many texts at once, so that nothing depends on neighbours."""
     spec = tf.TensorSpec([None], tf.string)

@@ -157,6 +157,7 @@ def test_a_graph_hides_as_python_does(texts, hidden_in_graph):
         assert only.decode() == (text if expected.is_only_protected else "")
 
 
+@pytest.mark.slow
 def test_a_graph_restores_and_matches_as_python_does(texts, hidden_in_graph):
     draw, hidden = random.Random(3), [ALL.hide(text) for text in texts]
     others = [*ALL.symbols[:3], " ", " ", "x", "⟦ ", "é", ""]

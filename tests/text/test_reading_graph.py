@@ -33,6 +33,7 @@ def test_a_text_is_cut_between_characters_far_behind_what_is_read(ends):
         assert len(part.encode()) > 4092 or part == text
 
 
+@pytest.mark.slow
 def test_a_text_of_megabytes_is_read_at_once():
     encoder = Counting()
     read, rows = reader(encoder, LONGEST), row_reader(encoding(encoder), LONGEST, 2)

@@ -154,6 +154,7 @@ def test_what_is_seen_equally_often_is_sampled_evenly_and_counts_for_the_rest():
         assert 0.4 < sum(word in kept for word in rare[:20_000]) / len(kept) < 0.6
 
 
+@pytest.mark.slow
 def test_words_that_are_dropped_while_counting_are_the_rare_ones():
     draw = random.Random(3)
     frequent = [f"word{number}" for number in range(100)]

@@ -40,6 +40,7 @@ def in_graph(encoder, texts, length=64):
     return ids.to_list(), [text.decode() for text in decoded.numpy()]
 
 
+@pytest.mark.slow
 def test_two_vocabularies_of_a_saved_model_stay_apart(tmp_path, subwords):
     """The loader shares resources of one name, and the tokenizers' own name is always the same one."""
     train_sentencepiece(["wer reitet so spät durch nacht und wind"] * 3, str(tmp_path / "de"), 290)
@@ -53,6 +54,7 @@ def test_two_vocabularies_of_a_saved_model_stay_apart(tmp_path, subwords):
     assert loaded.target(TEXTS).to_list() == [other.encode(text) for text in TEXTS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["subwords", "words", "bytes"])
 def test_the_graph_gives_the_ids_and_the_text_of_python(kind, request):
     encoder = vocabulary.ByteTextEncoder() if kind == "bytes" else request.getfixturevalue(kind)
@@ -80,6 +82,7 @@ def test_decode_stops_at_eos_and_skips_padding(subwords):
         subwords.decode([300])
 
 
+@pytest.mark.slow
 def test_numbers():
     digits = vocabulary.TextEncoder(12)
     assert digits.encode("1 2 9") == [3, 4, 11]

@@ -91,6 +91,7 @@ class Asked(Problem):
         return ["wrong_answers", CASES[self.task].metric]
 
 
+@pytest.mark.slow
 @pytest.mark.few("tagging", "spans")
 @pytest.mark.parametrize("task", CASES)
 def test_a_metric_gets_all_answers_of_the_set(task, tmp_path):

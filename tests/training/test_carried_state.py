@@ -72,6 +72,7 @@ def numbers(iterator, count):
     return [{f: ids.numpy().tolist() for f, ids in batch.items()} for batch in itertools.islice(iterator, count)]
 
 
+@pytest.mark.slow
 def test_a_batch_of_a_step_continues_the_one_of_the_step_before_or_begins(data, tmp_path):
     lanes, paths = 3, records(data, "train").paths
     rows = {tuple(row["targets"]) for row in records(data, "train").examples(hparams())}
@@ -110,6 +111,7 @@ def test_an_evaluation_reads_a_text_in_order_in_as_many_parts_as_a_batch_has_row
     assert sum(np.count_nonzero(batch["targets"]) for batch in begun) == len(text)
 
 
+@pytest.mark.slow
 def test_an_evaluation_in_segments_is_that_of_the_text_in_one_pass(data):
     problem, paths = registry.problem(PROBLEM), records(data, "eval").paths
     encoders = problem.get_feature_encoders(data)
@@ -129,6 +131,7 @@ def test_an_evaluation_in_segments_is_that_of_the_text_in_one_pass(data):
     assert shown["loss"] != pytest.approx(found["loss"], rel=1e-5)  # each row begins anew
 
 
+@pytest.mark.slow
 def test_a_run_in_parts_is_bit_for_bit_the_run_in_one_memory_included(data, tmp_path, caplog):
     remembering(data, tmp_path / "whole", "gradient_accumulation_steps=2").train(6)
     assert len([*tmp_path.glob("whole/model.ckpt-*.state.index")]) == 2, "of the newest two"
@@ -152,6 +155,7 @@ def test_a_run_in_parts_is_bit_for_bit_the_run_in_one_memory_included(data, tmp_
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first, then", [(8, 2), (2, 1)])
 @pytest.mark.few("2-1")
 def test_replicas_carry_it_as_one_that_accumulates_and_other_replicas_go_on(data, tmp_path, first, then):
@@ -186,6 +190,7 @@ def now(step):
     return [leaf.numpy() for leaf in tf.nest.flatten(step.carried.now)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("xla_compile", [False, True])
 def test_a_skipped_step_keeps_it(data, xla_compile):
     step = made_step(",max_skipped_steps=2", xla_compile=xla_compile)
@@ -205,6 +210,7 @@ def test_a_skipped_step_keeps_it(data, xla_compile):
     assert step.traces == 1
 
 
+@pytest.mark.slow
 def test_an_overflow_of_float16_keeps_it(data):
     step = made_step(",dtype_policy=mixed_float16,mixed_precision_optimizer_init_loss_scale=16777216")
     before = now(step)
@@ -229,6 +235,7 @@ def test_it_is_compiled(data, tmp_path):
     assert memory(tmp_path, 4)["lane_0000/0000"].tolist() == [LENGTH] * ROWS
 
 
+@pytest.mark.slow
 def test_other_lanes_are_refused_whatever_is_allowed(data, tmp_path):
     remembering(data, tmp_path, "gradient_accumulation_steps=2").train(2)
     wrong = remembering(data, tmp_path, "gradient_accumulation_steps=3", allow_hparams_change=True)

@@ -136,6 +136,7 @@ def flat(tensors):
     return np.concatenate([tf.convert_to_tensor(tensor).numpy().ravel() for tensor in tensors])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(7, 5), (16, 9, 33)])
 def test_masks_are_those_of_the_uncompiled_layer(shape):
     layer, inputs = Dropout(0.3), tf.ones(shape)
@@ -206,6 +207,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.few("transformer_lm")
 @pytest.mark.parametrize("name", MODELS)
 def test_a_deterministic_compiled_step_has_no_scatter(name):

@@ -67,11 +67,13 @@ def test_a_problem_is_evaluated_in_its_direction(paths, was_reversed, was_copy, 
     assert all(output == reference for _, output, reference in texts)
 
 
+@pytest.mark.slow
 def test_wrong_outputs_are_no_hits(paths):
     wrong, *_ = evaluator(Moved(3), paths)()
     assert 0.0 < wrong["token_accuracy"] < 0.5 and wrong["exact_sequence_accuracy"] == 0.0  # EOS is right
 
 
+@pytest.mark.slow
 def test_the_loss_is_that_of_the_tokens_without_smoothing(paths):
     metrics, *_ = evaluator(Moved(2), paths)()
     expected = math.log(math.exp(SURE) + VOCAB - 1) - SURE
@@ -117,6 +119,7 @@ def test_search_settings_are_the_callers_then_the_hyperparameters(paths, monkeyp
     assert asked == [{"beam_size": 2, "alpha": 0.0}, {"beam_size": 2, "alpha": 0.9}]
 
 
+@pytest.mark.slow
 def test_bleu_is_of_outputs_against_references(paths):
     """Outputs of at most three ids: the other way round there would be no brevity penalty."""
 
@@ -153,6 +156,7 @@ class Chinese(Problem):
         return "".join(chr(0x4E00 + int(word)) for word in outputs.split())
 
 
+@pytest.mark.slow
 def test_bleu_has_the_tokenization_of_the_target_language(paths, caplog):
     hparams = HPARAMS.override_from_dict({"eval_metrics": "ter/evaluator_facts"})
     metrics, _, facts = evaluator(Moved(2), paths, Chinese(), hparams)()
@@ -165,6 +169,7 @@ def test_bleu_has_the_tokenization_of_the_target_language(paths, caplog):
     assert "needs spaces" not in caplog.text
 
 
+@pytest.mark.slow
 def test_a_run_of_an_unknown_language_without_spaces_is_warned_once(paths, caplog):
     class Unknown(Chinese):
         language_pair = None
@@ -185,6 +190,7 @@ def test_metrics_of_outputs_need_outputs():
         metric_names(Problem(), HParams(eval_tokenization="13b"))
 
 
+@pytest.mark.slow
 def test_an_empty_split_is_an_error(tmp_path):
     path = tmp_path / "none"
     path.write_bytes(b"")
@@ -209,6 +215,7 @@ def same_length(outputs, references):
     return sum(len(a) == len(b) for a, b in zip(outputs, references, strict=True)) / len(outputs)
 
 
+@pytest.mark.slow
 def test_own_metrics_are_sums_over_all_batches_or_scores_of_outputs(paths):
     class Own(Problem):
         eval_decode_metric = "same_length"

@@ -46,6 +46,7 @@ def assert_same(found, expected, model, tolerance):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=tolerance * max(1.0, np.abs(other).max()), err_msg=path)
 
 
+@pytest.mark.slow
 @pytest.mark.few("transformer_moe")
 @pytest.mark.parametrize("name", RECOMPUTED)
 def test_recomputed_activations_have_the_same_gradient(name):

@@ -6,6 +6,8 @@ import pytest
 from t2t_lite.training.feed import StepBatches
 from tests.training.test_train_step import concatenated, make_step, settings, stream
 
+pytestmark = pytest.mark.slow  # steps are traced
+
 LORA = ",lora_rank=2,lora_alpha=4"
 
 

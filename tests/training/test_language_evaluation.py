@@ -94,6 +94,7 @@ def nats_of_text(row_length=None):
     return -log_probabilities()[before, ids[1:]].sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stride", [0, 1, 5, LENGTH])
 def test_the_loss_is_that_of_the_distribution_by_token_word_character_and_byte(problem_and_folder, stride):
     metrics = evaluated(Known(), problem_and_folder, stride=stride)
@@ -108,6 +109,7 @@ def test_the_loss_is_that_of_the_distribution_by_token_word_character_and_byte(p
         assert metrics[name] == pytest.approx(expected[name], rel=1e-5), name
 
 
+@pytest.mark.slow
 def test_a_checkpoint_is_evaluated_again_with_another_stride(problem_and_folder, tmp_path, monkeypatch):
     problem, folder = problem_and_folder
     (tmp_path / "model.ckpt-3.index").touch()
@@ -136,6 +138,7 @@ def test_the_loss_is_near_the_entropy(problem_and_folder):
     assert metrics["nats_per_character"] == pytest.approx(entropy, rel=0.05)
 
 
+@pytest.mark.slow
 def test_windows_leave_costs_out_which_may_need_what_comes_behind(problem_and_folder):
     def model(batch, training):
         return {"targets": Known()(batch, training), "costs": {"targets": tf.ones_like(batch["targets"], tf.float32)}}

@@ -73,6 +73,7 @@ class RegisteredTensorFlowNoise(Small):
         return self.logits(x + tf.random.normal(tf.shape(x)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_added_losses_count_once_a_step_as_in_fit(replicas):
     """With accumulated batches, or replicas, it is their mean."""
@@ -93,6 +94,7 @@ def test_added_losses_count_once_a_step_as_in_fit(replicas):
     assert float(metrics["added"]["layers"]) == pytest.approx(float(tf.add_n(added)) / 2, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_model_that_adds_nothing_has_no_further_number(eager):
     step = make_step(settings())
     assert step(placed(step, by(1)[0]))["added"] == {}
@@ -120,6 +122,7 @@ def test_added_losses_are_shown(data_dir, tmp_path):
     assert log(tmp_path, "progress")[0]["layer_losses"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_state_that_is_not_saved_is_said(replicas):
     step = make_step(

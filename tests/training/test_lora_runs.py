@@ -17,6 +17,8 @@ from t2t_lite.runs.weights import assign_saved, named_weights
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from tests.training.runs import assert_same, checkpoints, killed_after, log, state, trainer
 
+pytestmark = pytest.mark.slow  # of whole runs
+
 SIZES = "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,batch_size=256,eval_decode_examples=0"
 LORA = f"{SIZES},lora_rank=2,lora_alpha=4,learning_rate_schedule=constant,learning_rate_constant=0.01"
 ENDS = ("/lora_kernel_a", "/lora_kernel_b")

@@ -109,6 +109,7 @@ def test_a_step_is_that_of_all_batches_as_one(replicas, accumulation, only_nonze
     assert step.traces == 1
 
 
+@pytest.mark.slow
 def test_a_step_without_a_label_leaves_its_weights():
     batch = eight_batches()[3]
     (words, labels, _), metrics = taken(made(), [{**batch, "label": np.zeros_like(batch["label"])}])

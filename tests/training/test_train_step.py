@@ -241,6 +241,7 @@ class Rooted(keras.Model):
         return keras.ops.zeros((*keras.ops.shape(features["targets"]), VOCAB)) + keras.ops.sqrt(self.root)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("xla_compile", [False, True])
 @pytest.mark.parametrize("more", ["", ",clip_grad_norm=1"])
 def test_a_gradient_that_is_not_finite_changes_nothing(more, xla_compile):
@@ -265,6 +266,7 @@ def test_a_gradient_that_is_not_finite_changes_nothing(more, xla_compile):
     assert taken(1.0) == (False, False), "after too many in a row nothing changes"
 
 
+@pytest.mark.slow
 def test_masks_follow_from_the_seed_and_the_batchs_place_in_the_stream(eager):
     def at(step, place):
         return gradient(step, stream()[:1] * step.accumulation, place)

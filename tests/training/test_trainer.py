@@ -29,6 +29,7 @@ def test_a_run_in_parts_is_bit_for_bit_the_run_in_one(data_dir, whole, tmp_path)
     assert [(line["step"], line["data_batch"]) for line in resumed] == [(3, 3)]
 
 
+@pytest.mark.slow
 def test_what_a_run_leaves(whole):
     folder, metrics = whole
     assert {"hparams.json", "checkpoint", "train.log"} <= set(os.listdir(folder))
@@ -76,6 +77,7 @@ def test_before_the_first_step_a_moving_average_is_the_model(data_dir, tmp_path)
     assert averaged["loss"] == pytest.approx(plain["loss"])
 
 
+@pytest.mark.slow
 def test_only_the_newest_are_kept(data_dir, tmp_path):
     small_trainer(data_dir, tmp_path, local_eval_frequency=1, keep_checkpoint_max=2).train(4)
     assert checkpoints(tmp_path) == ["model.ckpt-3", "model.ckpt-4"]

@@ -143,6 +143,7 @@ def test_damage_met_while_training(own_data, whole, tmp_path, monkeypatch):
     assert_same(state(run, 7), state(whole, 7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("split", "change"), [("train", "cut off"), ("dev", "cut off"), ("dev", "damaged")])
 def test_a_shard_that_is_not_whole_is_named_before_anything_is_written(own_data, tmp_path, split, change):
     (shard,) = own_data.shard.parent.glob(f"*-{split}-00000-*")

@@ -59,6 +59,7 @@ def test_it_is_that_of_the_problem_within_the_limits(data_dir, name):
         assert batch["inputs"].shape[0] * batch[long_side].shape[1] <= 64
 
 
+@pytest.mark.slow
 def test_one_vocabulary_for_both_sides_is_none_of_the_targets_own(data_dir, monkeypatch):
     monkeypatch.setattr(Uneven, "sizes", (60, 60))
     monkeypatch.setattr(Records, "check_vocabulary", lambda self, encoders: None)
@@ -76,6 +77,7 @@ def test_a_vocabulary_that_the_records_do_not_fit_is_refused(data_dir, monkeypat
         open_training_data("training_data_uneven", HPARAMS, data_dir)
 
 
+@pytest.mark.slow
 def test_limits_that_leave_nothing_are_refused(data_dir):
     assert open_training_data("training_data_uneven", HPARAMS, data_dir).max_length == 7
     nothing = HPARAMS.override_from_dict({"min_length": 12, "max_length": 20})
@@ -129,6 +131,7 @@ class Paragraphs(TranslateProblem):
         return {"inputs": ByteTextEncoder(), "targets": ByteTextEncoder()}
 
 
+@pytest.mark.slow
 def test_how_many_examples_have_several_sentences_is_known(data_dir, tmp_path):
     """A model that was trained on single ones translates one of several, and ends."""
     registry.problem("training_data_paragraphs").generate_data(str(tmp_path), str(tmp_path))

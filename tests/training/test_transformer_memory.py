@@ -10,6 +10,8 @@ from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from tests.training.runs import assert_same, killed_after, log, state
 from tests.training.test_carried_state import PROBLEM, data, memory, remembering  # noqa: F401
 
+pytestmark = pytest.mark.slow  # of whole runs
+
 SETTINGS = (
     "num_hidden_layers=1,hidden_size=8,filter_size=16,num_heads=2,batch_size=12,segment_length=4,memory_length=6,"
     "layer_prepostprocess_dropout=0.2,learning_rate_schedule=constant,learning_rate_constant=0.01"

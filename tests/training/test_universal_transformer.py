@@ -64,6 +64,7 @@ def test_every_weight_has_a_gradient(plain):
         assert np.abs(gradient).max() > 0, path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["recompute", pytest.param("compiled", marks=pytest.mark.long)])
 def test_recomputed_and_compiled_it_has_the_same_gradient(plain, way):
     for path, gradient in gradients(**{way: True}).items():

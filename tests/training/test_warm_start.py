@@ -75,12 +75,14 @@ class Wide(Small):
         self.embedding = keras.layers.Embedding(vocab_size, 9)
 
 
+@pytest.mark.slow
 def test_weights_of_another_shape_are_refused(data_dir, source, tmp_path):
     with pytest.raises(UserError, match=r"model.ckpt-4: not of this model: \S+ is 8 x 12 there, 9 x 12 in"):
         small_trainer(data_dir, tmp_path / "new", model="warm_start_wide", warm_start_from=str(source[0])).train(2)
     assert not os.path.exists(tmp_path / "new" / "hparams.json")
 
 
+@pytest.mark.slow
 def test_a_vocabulary_that_is_not_the_old_runs_is_refused(data_dir, tmp_path):
     """Of a model whose embeddings are known."""
     other, hparams = tmp_path / "other", registry.hparams("transformer_tiny").parse(HPARAMS)

@@ -44,6 +44,7 @@ def shown(weights, smallest=SMALLEST):
     return np.where(weights >= smallest, weights, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.few("plain", "restricted")
 @pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
 def test_lines_are_the_models_weights(options):
@@ -69,6 +70,7 @@ def test_layers_and_heads_count_from_1_and_the_last_layer_but_one_is_drawn(trans
     np.testing.assert_allclose(first[2], shown(weights[SIZES["num_encoder_layers"] - 2, 1]), atol=6e-5)
 
 
+@pytest.mark.slow
 def test_the_decoder_is_one_step_behind_what_it_predicts(translator, found):
     """Row t depends on the targets before t alone, which are what its columns say."""
     decoder = found["decoder"]

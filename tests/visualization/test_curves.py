@@ -28,6 +28,7 @@ def test_values_that_were_not_finite_are_left_out(tmp_path):
     assert curves.points(curves.read_log(run), "progress", "loss") == ([20], [2.0])
 
 
+@pytest.mark.slow
 def test_the_picture_shows_every_run(tmp_path):
     evaluation = {"event": "evaluation", "step": 10, "loss": 2.0, "bleu": 12.0}
     best = {"event": "best", "step": 10, "best_step": 10, "metric": "bleu", "value": 12.0}
@@ -41,6 +42,7 @@ def test_the_picture_shows_every_run(tmp_path):
     assert (first != both).any()
 
 
+@pytest.mark.slow
 @pytest.mark.few("bracketing_f1")
 @pytest.mark.parametrize("score", ["bleu", "bracketing_f1", "exact_sequence_accuracy"])
 def test_the_score_of_any_problem_is_drawn(tmp_path, score):
@@ -76,6 +78,7 @@ def test_a_run_is_called_by_what_tells_it_from_the_others(paths, names):
     assert curves.short_names(paths) == names
 
 
+@pytest.mark.slow
 def test_names_of_any_length_fit_the_picture(tmp_path):
     paths = [str(tmp_path / ("x" * 200) / f"{'y' * 90}{end}{'z' * 90}") for end in "ab"]
     names = curves.short_names([*paths, "_hidden"])

@@ -47,6 +47,7 @@ def test_text_is_text(text):
         assert len(drawing.content(format)) > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["svg", "png", "pdf"])
 def test_equal_drawings_are_equal_files(format):
     assert some_drawing().content(format) == some_drawing().content(format)

@@ -87,6 +87,7 @@ def test_table_and_picture_say_the_same():
         assert {cells["entropy"], cells["distance"]} <= {text["text"] for text in texts if text["y"] == own[0]["y"] + 7}
 
 
+@pytest.mark.slow
 def test_roles_over_the_lines_of_files(tmp_path, caplog):
     translator = make_translator()
     text, target = tmp_path / "text", tmp_path / "target"
@@ -101,6 +102,7 @@ def test_roles_over_the_lines_of_files(tmp_path, caplog):
     assert all(sum(role.shares.values()) == pytest.approx(1) for role in roles)
 
 
+@pytest.mark.slow
 def test_a_model_of_another_task_is_measured_over_its_text(tmp_path):
     translator = make_translator()
     problem = types.SimpleNamespace(task="classification", features={"inputs": 2, "targets": 2}, input_text=str)

@@ -31,6 +31,7 @@ def test_the_image_is_the_models_encoding(layout):
     np.testing.assert_allclose(found[:, cosine], np.cos(np.arange(128)), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_pictures_are_equal_when_drawn_again(tmp_path):
     paths = [tmp_path / name for name in ("a.svg", "b.svg", "c.svg", "learned.pdf")]
     for path, changes in zip(paths, ("", "", "learning_rate_warmup_steps=20", "pos=emb"), strict=True):

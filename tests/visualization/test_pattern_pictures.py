@@ -21,6 +21,7 @@ def drawn(plot):
     return [(np.asarray(colors), axes) for colors, axes in found]
 
 
+@pytest.mark.slow
 def test_each_cell_has_the_colour_of_what_it_is():
     model = TransformerLM(20, num_layers=4, self_attention=[LOCAL, "dot_product"], **SIZES)
     plot = draw_patterns(model, 6)

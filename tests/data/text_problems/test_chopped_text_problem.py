@@ -82,6 +82,7 @@ def test_a_class_that_says_something_impossible(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_the_ordered_sets_are_the_text(rows_of):
     for split in (DatasetSplit.EVAL, DatasetSplit.TEST):
         rows = rows_of(split)
@@ -89,11 +90,13 @@ def test_the_ordered_sets_are_the_text(rows_of):
         assert {len(row) for row in rows[:-1]} == {LENGTH} >= {max(len(rows[-1]), LENGTH)}
 
 
+@pytest.mark.slow
 def test_training_rows_are_the_same_shuffled(rows_of):
     rows, shuffled = rows_of(DatasetSplit.EVAL), rows_of(DatasetSplit.TRAIN)
     assert sorted(rows) == sorted(shuffled) and rows != shuffled
 
 
+@pytest.mark.slow
 def test_rests_may_be_dropped(tmp_path, rows_of):
     class Dropped(Plays):
         remainder_policy = "drop"
@@ -112,6 +115,7 @@ def test_the_manifest_counts_the_text_and_its_ends(data_dir, rows_of):
     assert facts["units"]["byte"] == facts["tokens"]["targets"]
 
 
+@pytest.mark.slow
 def test_batches_are_full_whatever_max_length_says(data_dir, rows_of):
     hparams = HParams(batch_size=4 * LENGTH, max_length=3)
     batches = list(Plays().dataset(str(data_dir), "train", hparams).take(20))
@@ -129,6 +133,7 @@ def test_fixed_shapes_are_full_too(data_dir, rows_of):
         assert [*batch["targets"].shape] in ladder.shapes.tolist()
 
 
+@pytest.mark.slow
 def test_inspection_shows_rows(data_dir, rows_of):
     hparams = registry.hparams("transformer_tiny").parse(f"batch_size={4 * LENGTH}")
     text = "\n".join(inspection.inspect_data(Plays(), str(data_dir), hparams))

@@ -49,6 +49,7 @@ def test_records_hold_the_texts_and_the_labels_from_1(data_dir):
     assert find_manifest(Opinion(), data_dir)["splits"]["train"]["removed"] == {"empty": 1}
 
 
+@pytest.mark.slow
 def test_a_batch_holds_one_label_for_each_row(data_dir):
     problem = Opinion()
     encoders = problem.get_feature_encoders(data_dir)
@@ -60,6 +61,7 @@ def test_a_batch_holds_one_label_for_each_row(data_dir):
             assert name == ("positive" if TEXTS[text] else "negative")
 
 
+@pytest.mark.slow
 def test_inspection_shows_labels(data_dir):
     text = "\n".join(inspection.inspect_data(Opinion(), data_dir, HPARAMS))
     assert "good\n" in text and "positive\n" in text

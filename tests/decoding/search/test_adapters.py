@@ -27,6 +27,7 @@ class Mean:
         return np.log((np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)).mean(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, True])
 def test_beam_search_of_an_ensemble_is_that_of_the_mean_of_probabilities(compile):
     """One of the models has no step of its own."""
@@ -74,6 +75,7 @@ def test_checkpoints_of_one_run(eager, run_dir):
     np.testing.assert_allclose(attention[0], (attention[1] + attention[2]) / 2, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_shortest_table_of_positions_is_the_limit(tmp_path):
     runs = [str(make_run(tmp_path / str(n), pos="emb", max_position=n)) for n in (20, 12)]
     assert Translator.load(runs).max_input_length == Translator.load(runs[::-1]).max_input_length == 12
@@ -95,6 +97,7 @@ def _features(translator):
     return {"inputs": tf.constant(inputs), "targets": tf.constant([[5, 6, 1]])}
 
 
+@pytest.mark.slow
 def test_models_of_another_vocabulary_or_problem_are_refused(run_dir, tmp_path):
     other = make_run(tmp_path, vocab_size=340)
     with pytest.raises(UserError, match=r"model\.ckpt-100: vocab_size is 340, but that of .* is 330"):

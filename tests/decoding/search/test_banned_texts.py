@@ -22,6 +22,7 @@ def contains(text, banned, at_beginning=True):
     return any(one in text or (at_beginning and one != " " and f" {text}".startswith(one)) for one in banned)
 
 
+@pytest.mark.slow
 def test_the_table_knows_exactly_the_texts_that_contain_one(tmp_path):
     draw = np.random.default_rng(0)
     lists = [("abab",), ("ba b", "ö"), (" a", "ab"), ("abcab", "bca", "ba"), (" ", "bb"), (" ba", " b ")]
@@ -70,6 +71,7 @@ def test_a_search_finds_the_best_outputs_without_them(beam, compile):
     assert 2 < changed < len(BANNED) * len(SOURCES), "not a test otherwise"
 
 
+@pytest.mark.slow
 @pytest.mark.few("graph")
 @pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])
 def test_no_sample_contains_one(compile):
@@ -85,6 +87,7 @@ def test_no_sample_contains_one(compile):
         assert after.startswith(before.partition("d")[0]) and (after == before or "d" in before)
 
 
+@pytest.mark.slow
 def test_a_prompt_may_contain_one_and_its_continuation_does_not():
     model, encoder = ScriptedModel(spread=0.3, end_bias=-3.0), Letters()
     searcher = Searcher(model, lambda length, options: 9, continues_inputs=True, encoder=encoder)
@@ -99,6 +102,7 @@ def test_a_prompt_may_contain_one_and_its_continuation_does_not():
     assert not any(contains(encoder.decode(one.ids), options["banned_texts"]) for one in found)
 
 
+@pytest.mark.slow
 def test_a_prefix_that_contains_one_is_refused():
     encoder = Letters()
     searcher = Searcher(ScriptedModel(spread=1.0), lambda length, options: 9, encoder=encoder)

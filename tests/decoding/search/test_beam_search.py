@@ -52,6 +52,7 @@ def assert_same(found, expected, places=None):
         np.testing.assert_allclose([s for s, _, _ in ours], [s for s, _, _ in theirs], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.few("graph")
 @graph_and_xla
 @pytest.mark.parametrize(
@@ -68,6 +69,7 @@ def test_equals_the_plain_search(mode, beam, alpha, kind, n_best):
     assert_same(search(model, sources, limit, mode, **options), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.few("graph")
 @graph_and_xla
 def test_only_the_top_candidates_may_end(mode):
@@ -78,6 +80,7 @@ def test_only_the_top_candidates_may_end(mode):
     assert_same(search(model, sources, [14] * 6, mode, **options), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.few("1-graph", "3-graph")
 @graph_and_xla
 @pytest.mark.parametrize("beam", [1, 3])
@@ -95,6 +98,7 @@ def test_outputs_begin_with_their_prefixes(mode, beam):
         assert all(ids[: len(prefix)] == prefix for _, ids, _ in hypotheses)
 
 
+@pytest.mark.slow
 def test_finds_the_best_of_all_outputs_when_the_beam_is_wide_enough():
     model, source, longest = ScriptedModel(vocab_size=4, spread=0.5, seed=3), [2, 3, 1], 4
     outputs = [[*ids, 1] for length in range(longest) for ids in itertools.product(range(2, 4), repeat=length)]
@@ -122,6 +126,7 @@ def test_neighbours_do_not_matter(mode):
     assert_same([together[4]], alone)
 
 
+@pytest.mark.slow
 def test_a_row_of_limit_0_costs_no_steps():
     class Counting(ScriptedModel):
         steps = tf.Variable(0)
@@ -137,6 +142,7 @@ def test_a_row_of_limit_0_costs_no_steps():
     assert model.steps.numpy() <= 3
 
 
+@pytest.mark.slow
 def test_stops_as_soon_as_nothing_better_can_come():
     class Sure(ScriptedModel):
         """Ends after the second output, almost surely."""
@@ -170,6 +176,7 @@ def test_phase_lengths():
         assert all(length % 8 == 0 for length in lengths[:-1])
 
 
+@pytest.mark.slow
 def test_padding_is_never_an_output():
     model = ScriptedModel()
     model.bias[0] = 5.0  # else the most probable id by far
@@ -180,12 +187,14 @@ def test_padding_is_never_an_output():
     assert all(i.index(1) == len(i) - 1 for i in ids)
 
 
+@pytest.mark.slow
 def test_no_hypothesis_comes_twice_or_from_nowhere():
     """With more beams than there are continuations, empty places stay empty."""
     found = search(ScriptedModel(vocab_size=3, spread=0.2), [[2, 1]], [2], beam_size=6, n_best=6)[0]
     assert sorted(ids for _, ids, _ in found) == [[1], [2, 1]]
 
 
+@pytest.mark.slow
 @pytest.mark.few("graph")
 @graph_and_xla
 def test_a_model_without_the_interface_decodes_by_full_passes(mode, caplog):
@@ -196,6 +205,7 @@ def test_a_model_without_the_interface_decodes_by_full_passes(mode, caplog):
     assert_same(search(plain, sources, limit, mode, n_best=4), search(model, sources, limit, "graph", n_best=4))
 
 
+@pytest.mark.slow
 def test_alpha_is_data():
     model, sources = ScriptedModel(spread=1.0), sources_of(4)
     traces = []
@@ -217,6 +227,7 @@ def test_unknown_options_are_refused():
         search(ScriptedModel(), [[2, 1]], [3], beam_size=2, n_best=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [2048, 5000, 8191])
 def test_block_top_k_is_exact(size):
     values = np.random.default_rng(0).normal(size=(6, size)).astype("float32")

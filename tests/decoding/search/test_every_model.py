@@ -63,6 +63,7 @@ def test_a_compiled_search_finds_the_same(model):
     assert_same_results(found, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.few("extended_neural_gpu")
 def test_how_a_cache_grows_is_known_where_widths_are_not(model):
     """It grows by sizes that a graph knows: an axis as long as the inputs or the outputs would stay as it is."""

@@ -84,6 +84,7 @@ def test_samples_are_of_what_is_left_and_scored_by_the_model_itself(eager, ngram
             assert result.score == pytest.approx(score, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beam", [1, 2])
 def test_a_forced_prefix_may_repeat_itself_and_is_scored_as_without_rules(eager, beam):
     model, prefix = ScriptedModel(spread=0.3, end_bias=-4.0), [5, 5, 5, 5]
@@ -97,6 +98,7 @@ def test_a_forced_prefix_may_repeat_itself_and_is_scored_as_without_rules(eager,
         assert found.score == pytest.approx(score, abs=1e-4) and score < 0
 
 
+@pytest.mark.slow
 def test_rules_that_are_off_change_neither_what_is_traced_nor_what_is_remembered():
     model = ScriptedModel()
     plain, off = Searcher(model), Searcher(model, continues_inputs=True)

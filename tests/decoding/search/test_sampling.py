@@ -29,6 +29,7 @@ def ids_of(found):
     return [[result.ids for result in results] for results in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [5, 300])  # one block, several
 def test_ids_are_drawn_as_often_as_they_are_probable(size):
     random = np.random.default_rng(0)
@@ -43,6 +44,7 @@ def test_ids_are_drawn_as_often_as_they_are_probable(size):
     assert statistic < freedom + 5 * np.sqrt(2 * freedom)  # chi-square's mean is `freedom`, its variance twice that
 
 
+@pytest.mark.slow
 def test_whole_outputs_come_as_often_as_they_are_probable():
     """Against the probabilities of all outputs of up to three ids."""
     model, source, count = ScriptedModel(vocab_size=5, spread=1.0), [3, 2, 1], 40_000
@@ -124,6 +126,7 @@ def test_a_seed_fixes_the_samples_and_another_one_changes_them():
     assert len(set(every)) == len(every)
 
 
+@pytest.mark.slow
 def test_each_sentence_has_draws_of_its_own_and_equal_ones_have_equal_ones():
     """With a model that thinks the same of every source."""
 
@@ -164,6 +167,7 @@ def test_samples_begin_with_a_prefix(eager):
             assert result.score == pytest.approx(exact_score(model, source, result), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_settings_that_are_numbers_need_no_new_trace():
     class Counting(ScriptedModel):
         traces = 0
@@ -180,6 +184,7 @@ def test_settings_that_are_numbers_need_no_new_trace():
     assert model.traces == 1
 
 
+@pytest.mark.slow
 def test_a_model_that_is_broken_still_has_an_answer():
     model = ScriptedModel()
     model.bias[:] = np.nan

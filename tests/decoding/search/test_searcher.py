@@ -16,6 +16,7 @@ def sources_of(count, longest=30, seed=0):
     return [[*draw.integers(2, 11, draw.integers(0, longest)).tolist(), 1] for _ in range(count)]
 
 
+@pytest.mark.slow
 def test_results_come_in_the_order_of_the_sources():
     model, sources = ScriptedModel(spread=1.0), sources_of(21)
     found = Searcher(model).search(sources, SearchOptions(batch_size=4, extra_length=5))
@@ -26,6 +27,7 @@ def test_results_come_in_the_order_of_the_sources():
         assert results[0].ended == expected[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -105,6 +107,7 @@ class Counting(ScriptedModel):
         return super().encode(inputs)
 
 
+@pytest.mark.slow
 def test_small_inputs_are_not_compiled_and_large_ones_are():
     model, sources = Counting(), [[2, 3, 1]] * 2
     searcher = Searcher(model, batches_to_pay=3)
@@ -122,6 +125,7 @@ def test_twelve_widths_are_compiled_at_most_up_to_512_ids():
     assert len({bucket_width(length) for length in range(1, 513)}) == 12
 
 
+@pytest.mark.slow
 def test_a_searcher_with_another_s_history_goes_on_as_that_one_would():
     sources, options = [[2, 3, 1]] * 2, SearchOptions(batch_size=1, extra_length=2)
     models = Counting(), Counting()
@@ -132,6 +136,7 @@ def test_a_searcher_with_another_s_history_goes_on_as_that_one_would():
     assert [model.compiled for model in models] == [0, 1]
 
 
+@pytest.mark.slow
 def test_nothing_is_traced_twice():
     model = Counting()
     searcher = Searcher(model)
@@ -140,6 +145,7 @@ def test_nothing_is_traced_twice():
     assert model.traces == 1
 
 
+@pytest.mark.slow
 def test_present_weights_are_used():
     model = ScriptedModel()
     model.bias = tf.Variable(model.bias)
@@ -152,6 +158,7 @@ def test_present_weights_are_used():
         assert set(searcher.search(sources, options)[0][0].ids) == {7}
 
 
+@pytest.mark.slow
 def test_outputs_end_at_the_last_position():
     sources = [[2, 3, 1], [2] * 9 + [1]]
     model = ScriptedModel(end_bias=-100.0, longest=12)
@@ -178,6 +185,7 @@ def test_buckets():
     assert all(n <= bucket_width(n) <= max(n + 7, 1.5 * n) for n in range(1, 1025))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, True])
 def test_a_model_that_is_broken_still_has_an_answer(compile):
     """Weights that became NaN in training must not stop the evaluation."""

@@ -55,6 +55,7 @@ def encoders(folder):
     }
 
 
+@pytest.mark.slow
 def test_the_table_accepts_exactly_the_texts_that_contain_a_string(tmp_path):
     draw, stops = np.random.default_rng(0), ("abab", "ba b", "b", "ö", " a", "a\n")
     for name, encoder in encoders(tmp_path).items():

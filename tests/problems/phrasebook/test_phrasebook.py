@@ -20,6 +20,7 @@ def sentences(split, count):
     return list(phrasebook.generate_sentences(7, count, split))
 
 
+@pytest.mark.slow
 def test_an_english_sentence_has_one_translation():
     drawn, generator = {}, Phrasebook(random.Random(3))
     for _ in range(20_000):
@@ -27,6 +28,7 @@ def test_an_english_sentence_has_one_translation():
         assert drawn.setdefault(sentence.inputs.lower(), sentence.targets) == sentence.targets
 
 
+@pytest.mark.slow
 def test_there_are_more_than_a_million_pairs():
     """The chance that two draws agree is at least 1/N for N possible sentences, so N is at least its inverse."""
     generator = Phrasebook(random.Random(4))
@@ -36,6 +38,7 @@ def test_there_are_more_than_a_million_pairs():
     assert len(drawn) * (len(drawn) - 1) / 2 / (agreeing + 1) > 1e6
 
 
+@pytest.mark.slow
 def test_held_out_combinations_never_occur_in_training():
     known = {combination for sentence in sentences("train", 5000) for combination in sentence.combinations}
     homes = {"eval": set(), "test": set()}
@@ -50,6 +53,7 @@ def test_held_out_combinations_never_occur_in_training():
     assert len(homes["test"]) > 50
 
 
+@pytest.mark.slow
 def test_held_out_verbs_and_objects_are_never_together_in_training():
     """The same, read off the English words of sentences with one clause."""
     known = [set(re.findall(r"\w+", s.inputs.lower())) for s in sentences("train", 5000) if "," not in s.targets]
@@ -78,6 +82,7 @@ def test_training_knows_every_word_and_every_verb():
     )
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_pairs_in_every_process():
     here = list(phrasebook.generate_sentences(1, 50, "test"))
     assert (
@@ -101,6 +106,7 @@ def test_a_misspelt_noun_in_a_table_is_an_error():
         nouns("kin aple")
 
 
+@pytest.mark.slow
 def test_the_problem_is_registered_and_reversible():
     problem = registry.problem("translate_ende_phrasebook")
     assert problem.languages == ("en", "de")

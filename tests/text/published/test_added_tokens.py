@@ -54,6 +54,7 @@ def test_words_are_found_before_anything_is_done_to_a_text(tmp_path):
     assert published(cased, "COVID covid") == [COVID, unknown]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", [write_pieces, write_byte_level])
 def test_a_graph_gives_the_same_and_where_they_stand(tmp_path, write):
     encoder = open_encoder(vocabulary(tmp_path, write))

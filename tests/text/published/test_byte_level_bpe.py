@@ -114,12 +114,14 @@ def test_any_text_comes_back_and_the_graph_gives_the_same(encoder, graph):
     ]
 
 
+@pytest.mark.slow
 def test_neighbours_do_not_matter_in_the_graph(graph):
     some = [*texts(60), "'", "s", "", " ", "'", "ll"]
     assert graph[0](some) == [graph[0]([text])[0] for text in some]
     assert graph[0]([]) == []
 
 
+@pytest.mark.slow
 def test_any_bytes_are_decoded_alike(encoder, graph):
     """Ids that a model predicts need not make valid UTF-8."""
     rng = random.Random(0)

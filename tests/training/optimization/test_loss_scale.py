@@ -102,6 +102,7 @@ def test_a_frozen_one_stays(skipped):
     assert (float(scale.value), int(scale.good_steps)) == (1024, 0)
 
 
+@pytest.mark.slow
 def test_small_gradients_survive_with_the_scale_and_vanish_without():
     """Of 1e-8 and less, which are 0 in float16."""
     exact = gradient(make_step(policy="float32"), QUIET)
@@ -117,6 +118,7 @@ def copies(step):
     return [copy.numpy() for copy in getattr(value, "values", [value])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicas, accumulation", [(2, 1), (1, 2)])
 def test_an_overflow_anywhere_is_a_step_skipped_by_all_with_half_the_scale(replicas, accumulation):
     """One of the step's two batches overflows, until the scale is low enough; then both count."""

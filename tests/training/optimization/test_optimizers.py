@@ -97,6 +97,7 @@ def test_adam_is_that_of_keras():
         np.testing.assert_allclose(one.numpy(), two.numpy(), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.few("adafactor")
 @pytest.mark.parametrize("name", ["adam", "adafactor", "lamb"])
 def test_keras_fits_any_model_by_each_optimizer_and_accumulates_gradients(name):
@@ -276,6 +277,7 @@ def test_matrices_decay_by_their_own_rate_and_vectors_do_not(optimizer, replicas
         np.testing.assert_allclose(after, expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.few("adam_w-2", "sgd-1", "adafactor-2")
 @pytest.mark.parametrize("replicas", [1, 2])
 @pytest.mark.parametrize("optimizer", ["adam_w", "sgd", "adafactor"])

@@ -40,6 +40,7 @@ def test_a_prefix_is_forced(ask):
     )
 
 
+@pytest.mark.slow
 def test_an_output_can_be_given_back_by_its_ids(ask):
     """The way of the page: a step's alternative is forced, and the attention of a hypothesis is shown."""
     best = ask("translate", text=TEXT, beam_size=2)[1]["hypotheses"][0]["tokens"]
@@ -87,6 +88,7 @@ def test_the_beam_s_tree_ends_in_the_translations(ask, options):
     assert any(not node["kept"] for node in nodes)
 
 
+@pytest.mark.slow
 def test_steps_are_the_model_s_probabilities(ask, translator):
     target = "ein Haus"
     status, found = ask("steps", text=TEXT, target=target, top=3)
@@ -113,6 +115,7 @@ def test_a_target_may_be_ids_and_its_end(ask, translator):
     assert status == 400 and "target: id 1 is EOS" in answer["error"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [None, "ein Haus"])
 def test_attention_is_the_model_s(ask, translator, target):
     status, found = ask("attention", text=TEXT, **({"target": target} if target else {}))
@@ -123,6 +126,7 @@ def test_attention_is_the_model_s(ask, translator, target):
         np.testing.assert_allclose(found[kind]["weights"], np.stack(one.weights), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_hostile_text_is_text(ask, client):
     status, found = ask("translate", text=HOSTILE, beam_size=2)
     assert status == 200 and isinstance(found["translation"], str)

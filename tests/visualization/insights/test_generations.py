@@ -68,6 +68,7 @@ def test_continuations_are_the_generator_s(ask, generator, text, options):
         assert [token["id"] for token in one["tokens"] if token["token"] != "<EOS>"] == hypothesis.ids
 
 
+@pytest.mark.slow
 @pytest.mark.few("end-abbac", "zero-")
 @pytest.mark.parametrize("text", [PROMPT, ""])
 def test_the_beam_and_the_steps_agree_with_the_continuations(ask, text):

@@ -65,6 +65,7 @@ def test_what_is_said_of_them(client, models):
     assert "patterns" not in music["calls"], "they see all that is earlier"
 
 
+@pytest.mark.slow
 def test_an_image_of_a_class(ask, models):
     status, found = ask("generate", text="old dog", beam_size=2, seed=3)
     assert status == 200 and [len(ids_of(one)) for one in found["hypotheses"]] == [24, 24]
@@ -75,6 +76,7 @@ def test_an_image_of_a_class(ask, models):
     assert status == 200 and answer["given"] is None and answer["files"][0]["type"] == "image/png"
 
 
+@pytest.mark.slow
 def test_the_upper_half_of_an_image_is_completed_and_marked(ask):
     given = file("a b.PNG", png_bytes(IMAGE))
     status, found = ask("generate", file=given, beam_size=1)
@@ -105,6 +107,7 @@ def test_attention_and_steps_of_a_file(ask, models):
     assert base64.b64decode(answer["picture"]["data"]).startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_patterns_are_drawn_of_any_length(ask):
     sizes = []
     for request in ({}, {"length": 7}):
@@ -116,6 +119,7 @@ def test_patterns_are_drawn_of_any_length(ask):
     assert status == 400 and answer["error"] == "length=5000: expected a whole number from 2 to 2,048."
 
 
+@pytest.mark.slow
 def test_music_is_continued_and_heard(ask, models, tmp_path):
     pytest.importorskip("pretty_midi")
     encoder, notes = models["music"].encoders["targets"], melody(7, count=4)
@@ -143,6 +147,7 @@ def read_midi_of(data, folder):
     return read_midi(str(folder / "in.mid"))
 
 
+@pytest.mark.slow
 def test_a_user_s_own_files_are_read_and_written(ask, models):
     status, found = ask("generate", model="dots", file=file("a.dots", b"abba\n"), beam_size=1, max_new_tokens=5)
     assert (

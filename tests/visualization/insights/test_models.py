@@ -102,6 +102,7 @@ def test_a_folder_that_changes_underneath(tmp_path):
     assert notice.endswith("This server answers with what it has loaded.")
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_is_written_again(tmp_path):
     run = make_run(tmp_path)
     models = Models.load([str(run / "model.ckpt-100")])
@@ -168,6 +169,7 @@ def spans(batch, training):
 spans.count_params = lambda: 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "task, model, second, answer, lists",
     [

@@ -3,12 +3,14 @@
 import types
 
 import numpy as np
+import pytest
 
 from t2t_lite.visualization.insights.models import CALLS
 from t2t_lite.visualization.insights.translations import Translations
 from tests.decoding.test_pondering import run_dir, translator  # noqa: F401
 
 
+@pytest.mark.slow
 def test_steps_of_every_piece(translator, eager):  # noqa: F811
     answers, texts = Translations(translator), {"source": "the red.", "output": "a tree."}
     encoders = {"source": translator.encoders["inputs"], "output": translator.encoders["targets"]}
