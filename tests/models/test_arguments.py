@@ -196,7 +196,7 @@ def test_a_model_that_hyperparameters_cannot_describe(monkeypatch):
 
 def test_another_kind_of_attention_with_an_option_of_its_own(monkeypatch):
     @keras.saving.register_keras_serializable("tests")
-    class Scaled(MultiHeadAttention):
+    class ScaledAttention(MultiHeadAttention):
         def __init__(self, num_heads, factor, **kwargs):
             super().__init__(num_heads, **kwargs)
             self.factor = factor
@@ -204,7 +204,7 @@ def test_another_kind_of_attention_with_an_option_of_its_own(monkeypatch):
     class ScaledTransformer(Transformer):
         HPARAMS = {"my_factor": setting(0.5, 0, 1, argument="self_attention.factor")}  # noqa: RUF012
 
-    monkeypatch.setitem(SELF_ATTENTION, "scaled", Scaled)
+    monkeypatch.setitem(SELF_ATTENTION, "scaled", ScaledAttention)
     model = ScaledTransformer.from_hparams(SMALL.parse("self_attention_type=scaled/dot_product"), 20)
     assert model.config["self_attention"] == [{"type": "scaled", "factor": 0.5}, "dot_product"]
     assert model.decoder.layers[0].self_attention.layer.factor == 0.5
