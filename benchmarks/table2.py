@@ -77,13 +77,12 @@ def measure(result, flags):
     steps = steps_within(flags, runs, lambda run, count: _trained(*run, count, folder, flags), lambda run: run[0])
     trained = at_once(flags, lambda run: _trained(*run, steps[run[0]], folder, flags), runs)
     alphas = _alphas({side: run for (side, seed), run in zip(runs, trained, strict=True) if seed == seeds[0]}, flags)
-    asked = [
-        (run, split, alphas[side]) for (side, _), run in zip(runs, trained, strict=True) for split in ("test", "dev")
-    ]
-    at_once(flags, lambda one: _bleu(*one, flags), asked)
+    scored = [(alphas[side], run) for (side, _), run in zip(runs, trained, strict=True)]
+    scores = at_once(flags, lambda one: [_bleu(one[1], split, one[0], flags) for split in ("test", "dev")], scored)
     rows = {}
-    for (side, _), run in zip(runs, trained, strict=True):
-        for figure, number in _figures(run, alphas[side], flags).items():
+    for (side, _), (alpha, run), (of_test, of_dev) in zip(runs, scored, scores, strict=True):
+        figures = {"bleu": of_test, "dev_bleu": of_dev, "alpha": float(alpha), **_figures(run)}
+        for figure, number in figures.items():
             rows.setdefault(figure, {}).setdefault(side, []).append(number)
     for figure, sides in rows.items():
         result.add(f"{flags.steps} steps" if flags.steps else f"{flags.minutes:g} minutes", figure, sides)
@@ -106,8 +105,10 @@ def _trained(side, seed, steps, folder, flags):
 def _alphas(trained, flags):
     """Returns {side: the length penalty with which its run has the best BLEU on the development set}."""
     alphas = flags.alphas.split(",")
-    at_once(flags, lambda one: _bleu(one[0], "dev", one[1], flags), itertools.product(trained.values(), alphas))
-    return {side: max(alphas, key=lambda alpha: _bleu(run, "dev", alpha, flags)) for side, run in trained.items()}
+    tried = [*itertools.product(trained, alphas)]
+    scores = at_once(flags, lambda one: _bleu(trained[one[0]], "dev", one[1], flags), tried)
+    by_alpha = dict(zip(tried, scores, strict=True))
+    return {side: max(alphas, key=lambda alpha: by_alpha[side, alpha]) for side in trained}
 
 
 def _bleu(run, split, alpha, flags):
@@ -126,29 +127,23 @@ def _bleu(run, split, alpha, flags):
     return sacrebleu.corpus_bleu(made.read_text().splitlines(), [references]).score
 
 
-def _figures(run, alpha, flags):
-    """Returns {figure: number} of a run."""
-    evaluation = logged(run, "evaluation")[-1]
-    return {
-        "bleu": _bleu(run, "test", alpha, flags),
-        "dev_bleu": _bleu(run, "dev", alpha, flags),
-        "nats_per_piece": evaluation["loss"],
-        "alpha": float(alpha),
-        **_cost(run, evaluation["step"]),
-    }
-
-
-def _cost(run, steps):
-    """Returns the number of weights, and of operations in training."""
+def _figures(run):
+    """Returns {figure: number} of a run's log, with the number of weights and of operations in training."""
     import t2t_lite.baselines  # noqa: F401  (registers its models)
     from t2t_lite.models.describe import describe
     from t2t_lite.runs import open_run
 
-    opened = open_run(str(run))
+    evaluation, opened = logged(run, "evaluation")[-1], open_run(str(run))
     description = describe(opened.model, opened.hparams)
     tokens = [line["target_tokens_per_step"] for line in logged(run, "progress")]
+    steps = evaluation["step"]
     flops = description.flops.training(steps * sum(tokens) / len(tokens)) if description.flops else 0.0
-    return {"parameters": description.parameters, "steps": steps, "training_flops": flops}
+    return {
+        "nats_per_piece": evaluation["loss"],
+        "parameters": description.parameters,
+        "steps": steps,
+        "training_flops": flops,
+    }
 
 
 if __name__ == "__main__":

@@ -223,6 +223,17 @@ def check_belongs(output_dir, facts):
             )
 
 
+def fixed_settings(names, model_class, hparams):
+    """Returns those of some hyperparameters' names on which checkpoints of a model depend."""
+    settings = model_settings(model_class, **hparams.kinds())
+    return [name for name in names if name in settings and settings[name].fixed]
+
+
+def text_of_changes(changes):
+    """Returns {name: (old value, new value)} as "num_heads: 4 -> 8, pos: timing -> none"."""
+    return ", ".join(f"{name}: {was} -> {now}" for name, (was, now) in changes.items())
+
+
 def changed_hparams(output_dir, config, allow_change):
     """Compares a run's settings with those in its output_dir.
 
@@ -258,10 +269,8 @@ def changed_hparams(output_dir, config, allow_change):
         changes.pop("gradient_accumulation_steps", None)
     elif "batches_a_step" in earlier:
         changes["batches_a_step"] = [earlier["batches_a_step"], config["batches_a_step"]]
-    changes_text = ", ".join(f"{name}: {was} -> {now}" for name, (was, now) in changes.items())
-    settings = model_settings(registry.model(config["model"]), **hparams_of(earlier).kinds())
-    fixed = [name for name in changes if name in settings and settings[name].fixed]
-    if fixed:
+    changes_text = text_of_changes(changes)
+    if fixed := fixed_settings(changes, registry.model(config["model"]), hparams_of(earlier)):
         raise UserError(
             f"{output_dir}: {changes_text}. {', '.join(fixed)} cannot change in a run: train in another output_dir."
         )

@@ -7,10 +7,10 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError, first_line
-from t2t_lite.models.arguments import model_settings
 from t2t_lite.models.describe import shapes_only
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.runs import exported
+from t2t_lite.runs.directory import fixed_settings, text_of_changes
 from t2t_lite.runs.lora import lora_facts, lora_names
 from t2t_lite.runs.opening import encoders_of, find_checkpoint, read_config_of, restore_weights
 from t2t_lite.runs.run_config import hparams_of
@@ -104,20 +104,17 @@ def warm_start(path, model, encoders, hparams=None):
 
 
 def _check_fits(checkpoint, model, apart, config, hparams):
-    """As `check_fits`; its error also says which settings differ that shape a model, if `hparams` are known."""
+    """As `check_fits`; its error also says which settings differ that shape a model, if there are such."""
     try:
         check_fits(checkpoint, model, apart=apart)
     except UserError as error:
         if hparams is None:
             raise
-        old, new, settings = (
-            hparams_of(config).values(),
-            hparams.values(),
-            model_settings(type(model), **hparams.kinds()),
-        )
-        names = [name for name in sorted(old.keys() & new.keys() & settings.keys()) if settings[name].fixed]
-        changes = ", ".join(f"{name}: {old[name]} -> {new[name]}" for name in names if old[name] != new[name])
-        raise UserError(f"{error} These differ: {changes or 'none'}.") from None
+        old, new = hparams_of(config).values(), hparams.values()
+        changes = {name: (old[name], new[name]) for name in sorted(old.keys() & new.keys()) if old[name] != new[name]}
+        if not (fixed := fixed_settings(changes, type(model), hparams)):
+            raise
+        raise UserError(f"{error} These differ: {text_of_changes({n: changes[n] for n in fixed})}.") from None
 
 
 def _tell(facts):

@@ -15,6 +15,7 @@ from t2t_lite.models.cost import PAPER, forward_flops, training_memory
 from t2t_lite.models.describe import describe, shapes_only
 from t2t_lite.training.losses import cross_entropy
 from tests.models.own_model import OwnLanguageModel
+from tests.models.products import matrix_product_flops
 
 VOCAB, ROWS, LENGTH = 50, 7, 11  # a batch has 77 tokens: no weight has a multiple of it elements
 SENTENCES = {"inputs": 25, "targets": 25}
@@ -53,17 +54,6 @@ def trace(hparams, source_length, target_length, model_class=Transformer):
     signature = [tf.TensorSpec([ROWS, length], tf.int32) for length in (source_length, target_length)]
     graph = tf.function(step, input_signature=signature, autograph=False).get_concrete_function().graph
     return model, graph.get_operations(), forward[0]
-
-
-def matrix_product_flops(operations):
-    """2 · (elements of the result) · (what is summed over), of every matrix product in a graph."""
-    flops = 0
-    for op in operations:
-        assert op.type != "Einsum" or len(op.inputs) == 1  # of one operand it only moves data
-        if "MatMul" in op.type:
-            left, turned = op.inputs[0].shape, op.get_attr("transpose_a" if op.type == "MatMul" else "adj_x")
-            flops += 2 * math.prod(op.outputs[0].shape) * left[-2 if turned else -1]
-    return flops
 
 
 @pytest.fixture(scope="module", params=OPTIONS)

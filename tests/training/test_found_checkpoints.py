@@ -11,6 +11,8 @@ from t2t_lite.errors import UserError
 from t2t_lite.runs.checkpoints import average_checkpoints
 from tests.training.runs import HPARAMS, assert_same, checkpoints, log, small_trainer, state
 
+pytestmark = pytest.mark.slow  # of whole runs
+
 
 @pytest.fixture(scope="module")
 def made(data_dir, tmp_path_factory):
@@ -43,7 +45,6 @@ def resumed_from(folder):
 
 
 @pytest.mark.few("missing", "another folder", "cut off")
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [
@@ -62,7 +63,6 @@ def test_the_list_is_not_needed(data_dir, run, content):
     assert checkpoints(run) == ["model.ckpt-3", "model.ckpt-6"]
 
 
-@pytest.mark.slow
 def test_the_newest_whole_one_is_resumed_and_the_others_are_counted(data_dir, made, run, caplog):
     (run / "checkpoint").unlink()
     (run / "model.ckpt-6.data-00000-of-00001").unlink()
@@ -85,7 +85,6 @@ def spoil(path):
     tf.raw_ops.SaveV2(**names, shape_and_slices=slices, tensors=tensors)
 
 
-@pytest.mark.slow
 def test_weights_that_are_not_finite_are_not_resumed(data_dir, run, caplog):
     spoil(str(run / "model.ckpt-6"))
     (run / "train.log").unlink()
@@ -94,7 +93,6 @@ def test_weights_that_are_not_finite_are_not_resumed(data_dir, run, caplog):
     assert resumed_from(run) == ["model.ckpt-3"]
 
 
-@pytest.mark.slow
 def test_checkpoints_kept_for_good_stay_when_the_list_is_lost(data_dir, run):
     (run / "checkpoint").unlink()
     for step, seconds in ((3, 1_000_000), (6, 1_000_000 + 7300)):
@@ -131,7 +129,6 @@ def _spoil_log(run):
     return "train.log: line 1: 'step': expected a whole number, found 'three'", ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("damage", [_lose_settings, _lose_data, _lose_indices, _lose_checkpoints, _spoil_log])
 def test_what_cannot_be_placed_is_left_as_it_is(data_dir, run, damage):
     words = damage(run)
@@ -143,7 +140,6 @@ def test_what_cannot_be_placed_is_left_as_it_is(data_dir, run, damage):
     assert contents(run) == before
 
 
-@pytest.mark.slow
 def test_an_average_cannot_be_trained_on(data_dir, run, tmp_path):
     """Nor can the run's best model, which is kept in the same way."""
     averages = tmp_path / "averages"
@@ -155,7 +151,6 @@ def test_an_average_cannot_be_trained_on(data_dir, run, tmp_path):
     assert contents(averages) == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("hparams", "words"),
     [
@@ -171,7 +166,6 @@ def test_a_run_that_is_refused_changes_nothing(data_dir, run, hparams, words):
     assert contents(run) == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("existing", [False, True])
 def test_what_the_first_evaluation_would_refuse_is_refused_at_once(data_dir, tmp_path, existing):
     if existing:
@@ -181,7 +175,6 @@ def test_what_the_first_evaluation_would_refuse_is_refused_at_once(data_dir, tmp
     assert sorted(tmp_path.rglob("*")) == ([tmp_path / "in", tmp_path / "in" / "run"] if existing else [])
 
 
-@pytest.mark.slow
 def test_no_lock_is_left(data_dir, run):
     small_trainer(data_dir, run).train(6)
     assert not (run / ".lock").exists()

@@ -16,6 +16,8 @@ from t2t_lite.runs.weights import named_weights
 from tests.training import runs
 from tests.training.runs import Small, log, small_trainer, state, trainer
 
+pytestmark = pytest.mark.slow  # of whole runs
+
 HPARAMS = runs.HPARAMS.replace("eval_decode_examples=3", "eval_decode_examples=0")
 
 
@@ -28,7 +30,6 @@ def source(data_dir, tmp_path_factory):
 
 
 @pytest.mark.few("one device")
-@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"logical_cpus": 2}], ids=["one device", "two replicas"])
 def test_without_a_step_it_is_the_model_it_began_with(data_dir, source, tmp_path, more):
     metrics = small_trainer(
@@ -40,7 +41,6 @@ def test_without_a_step_it_is_the_model_it_began_with(data_dir, source, tmp_path
     assert (start["step"], start["warm_start_from"]) == (0, str(source[0] / "model.ckpt-4"))
 
 
-@pytest.mark.slow
 def test_optimizer_and_data_begin_anew(data_dir, source, tmp_path):
     standing = HPARAMS + ",learning_rate_constant=1e-9"
     small_trainer(data_dir, tmp_path / "new", standing, warm_start_from=str(source[0])).train(1)
@@ -52,7 +52,6 @@ def test_optimizer_and_data_begin_anew(data_dir, source, tmp_path):
     assert updates == 1
 
 
-@pytest.mark.slow
 def test_a_run_that_has_begun_is_resumed_instead(data_dir, source, tmp_path, caplog):
     small_trainer(data_dir, tmp_path, HPARAMS, warm_start_from=str(source[0] / "model.ckpt-4")).train(1)
     before, after = state(source[0], 4), state(tmp_path, 1)
@@ -75,14 +74,12 @@ class Wide(Small):
         self.embedding = keras.layers.Embedding(vocab_size, 9)
 
 
-@pytest.mark.slow
 def test_weights_of_another_shape_are_refused(data_dir, source, tmp_path):
     with pytest.raises(UserError, match=r"model.ckpt-4: not of this model: \S+ is 8 x 12 there, 9 x 12 in"):
         small_trainer(data_dir, tmp_path / "new", model="warm_start_wide", warm_start_from=str(source[0])).train(2)
     assert not os.path.exists(tmp_path / "new" / "hparams.json")
 
 
-@pytest.mark.slow
 def test_a_vocabulary_that_is_not_the_old_runs_is_refused(data_dir, tmp_path):
     """Of a model whose embeddings are known."""
     other, hparams = tmp_path / "other", registry.hparams("transformer_tiny").parse(HPARAMS)
@@ -96,7 +93,6 @@ def test_a_vocabulary_that_is_not_the_old_runs_is_refused(data_dir, tmp_path):
     assert not os.path.exists(tmp_path / "new" / "hparams.json")
 
 
-@pytest.mark.slow
 def test_what_is_no_run_is_refused(data_dir, source, tmp_path):
     with pytest.raises(UserError, match="nowhere: no such folder or checkpoint"):
         small_trainer(data_dir, tmp_path / "new", warm_start_from=str(tmp_path / "nowhere")).train(2)
