@@ -27,6 +27,10 @@ SETS = {
     "lstm_seq2seq_attention": "lstm_attention_tiny",
     "bytenet": "bytenet_tiny",
     "neural_gpu": "neural_gpu_tiny",
+    "extended_neural_gpu": "extended_neural_gpu_tiny",
+    "transformer_lm": "transformer_lm_tiny",
+    "transformer_memory": "transformer_memory_tiny",
+    "lstm_lm": "lstm_lm_tiny",
 }
 
 

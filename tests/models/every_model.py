@@ -30,7 +30,7 @@ class Row(NamedTuple):
         options: dict, arguments of the constructor beside `vocab_size` and `hidden_size`.
         reads: str, what a batch has: "pairs", "texts" with prompts, or the labels of an encoder's head.
         rounding: float, the share of the largest logit by which another width, or neighbours, may change one. With
-            TensorFlow alone it can be 0.
+            TensorFlow alone it can be 0, and is 1e-6 at most.
         reads_targets: bool, whether a target depends on those before it.
     """
 
@@ -72,10 +72,12 @@ class Row(NamedTuple):
             batch["sentence"] = np.array([1, 2, 1], "int32")
         return batch
 
-    def widened(self, batch):
-        """Returns a batch with more padding."""
+    def widened(self, batch, width=None):
+        """Returns a batch with more padding: so much that all are `width` wide, or some more."""
         more = {"inputs": 13, "targets": 13 if self.reads in ("masked_lm", "tag") else 9, "order": 13}
         own = {f: ids for f, ids in batch.items() if ids.ndim == 2 and not (f == "targets" and self.reads == "span")}
+        if width:
+            more = {f: width - ids.shape[1] for f, ids in own.items()}
         return batch | {f: np.pad(ids, ((0, 0), (0, more[f]))) for f, ids in own.items()}
 
     def alone(self, batch, row):

@@ -43,7 +43,7 @@ def model(row):
 @pytest.fixture
 def rounding(row):
     """The share of the largest value by which results may be apart."""
-    return row.rounding if BACKEND == "tensorflow" else max(row.rounding, 1e-6)
+    return min(row.rounding, 1e-6) if BACKEND == "tensorflow" else max(row.rounding, 1e-6)
 
 
 def assert_close(found, expected, tolerance):
@@ -66,6 +66,11 @@ def test_neither_padding_nor_neighbours_change_anything(model, row, rounding):
         for ours, theirs in zip(found, expected, strict=True):
             for one, other in zip(ours, theirs, strict=True):
                 assert_close(one, other, rounding)
+    if BACKEND == "tensorflow":  # sums over whole packets of numbers are not even rounded in another way
+        wide, wider = (row.results(model, row.widened(batch, to)) for to in (16, 24))
+        for ours, theirs in zip(wider, wide, strict=True):
+            for one, other in zip(ours, theirs, strict=True):
+                np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.slow
@@ -98,7 +103,7 @@ def test_all_inputs_are_read(model, row, rounding):
 
 @pytest.mark.slow
 @without("transformer_moe", "lstm_seq2seq_attention", "neural_gpu")
-def test_cached_steps_of_beams_that_change_places_are_those_of_a_full_pass(model, row):
+def test_cached_steps_of_beams_that_change_places_are_those_of_a_full_pass(model, row, rounding):
     """Two histories change places between the beams at every position, as a search does by reordering."""
     if not row.is_decoded:
         pytest.skip("it predicts no text")
@@ -111,7 +116,7 @@ def test_cached_steps_of_beams_that_change_places_are_those_of_a_full_pass(model
         logits, cache = model.decode_step(ops.convert_to_tensor(ids), ops.convert_to_tensor(i, "int32"), cache)
         logits = array(logits).reshape(3, 2, -1)
         for beam in range(2):
-            assert_close(logits[:, beam], full[beam][:, i], max(row.rounding * 5, 1e-6))
+            assert_close(logits[:, beam], full[beam][:, i], 1e-6 if BACKEND == "tensorflow" else 5 * rounding)
         cache["beams"] = keras.tree.map_structure(lambda x: ops.take(x, swap, axis=1), cache["beams"])
         histories, full = histories[::-1], full[::-1]
         ids = np.stack([history[:, i] for history in histories], axis=1).reshape(-1)

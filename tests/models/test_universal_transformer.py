@@ -75,29 +75,47 @@ def test_costs_are_those_of_tensor2tensor_at_what_is_not_padding(rng):
     assert not UniversalTransformer(**SMALL).has_costs
 
 
-# tensor2tensor's values: steps, at most so many with act, and sizes.
+# tensor2tensor's values: `update_hparams_for_universal_transformer` on `transformer_base`, and what a set changes.
+COMMON = {
+    "recurrence_type": "basic", "num_rec_steps": 6, "num_inrecurrence_layers": 1, "position_start_index": "none",
+    "step_timing_signal_type": "learned", "act_type": "basic", "act_max_steps": 12, "act_halting_bias_init": 1.0,
+    "act_epsilon": 0.01, "act_loss_weight": 0.01, "pos": "none", "hidden_size": 512, "filter_size": 2048,
+    "num_heads": 8, "layer_prepostprocess_dropout": 0.1, "attention_dropout": 0.1, "relu_dropout": 0.1,
+    "batch_size": 4096,
+}  # fmt: skip
+BASE = {"hidden_size": 1024, "filter_size": 4096, "num_heads": 16, "layer_prepostprocess_dropout": 0.3}
+TINY = {"num_rec_steps": 8, "act_max_steps": 4, "hidden_size": 128, "filter_size": 512, "num_heads": 4}
 SETS = {
-    "universal_transformer_base": (6, 12, 1024, 4096, 16),
-    "universal_transformer_big": (6, 12, 2048, 8192, 16),
-    "universal_transformer_small": (6, 12, 512, 2048, 8),
-    "universal_transformer_tall": (16, 12, 512, 2048, 8),
-    "universal_transformer_tiny": (8, 4, 128, 512, 4),
-    "adaptive_universal_transformer_base": (6, 12, 1024, 4096, 16),
-    "adaptive_universal_transformer_small": (6, 12, 512, 2048, 8),
-    "adaptive_universal_transformer_tiny": (8, 4, 128, 512, 4),
-    "adaptive_universal_transformer_tall": (6, 24, 512, 2048, 8),
+    "universal_transformer_base": BASE,
+    "universal_transformer_big": {**BASE, "hidden_size": 2048, "filter_size": 8192},
+    "universal_transformer_small": {},
+    "universal_transformer_tall": {"num_rec_steps": 16},
+    "universal_transformer_tiny": TINY,
+    "universal_transformer_position_random_timing_tiny": {**TINY, "position_start_index": "random"},
+    "universal_transformer_position_step_timing_tiny": {**TINY, "position_start_index": "step"},
+    "universal_transformer_step_sinusoid_timing_tiny": {**TINY, "step_timing_signal_type": "sinusoid"},
+    "adaptive_universal_transformer_base": BASE,
+    "adaptive_universal_transformer_small": {},
+    "adaptive_universal_transformer_tiny": TINY,
+    "adaptive_universal_transformer_tall": {"act_max_steps": 24, "batch_size": 1024},
+    "adaptive_universal_transformer_position_random_timing_tiny": {**TINY, "position_start_index": "random"},
+    "adaptive_universal_transformer_global_base": {**BASE, "act_type": "global"},
 }
 
 
-@pytest.mark.parametrize("name, values", SETS.items(), ids=SETS)
-def test_sets_have_the_values_of_tensor2tensor(name, values):
+@pytest.mark.parametrize("name, changes", SETS.items(), ids=SETS)
+def test_sets_have_the_values_of_tensor2tensor(name, changes):
     hparams = registry.hparams(name).of_model(UniversalTransformer)
-    assert (hparams.num_rec_steps, hparams.act_max_steps, hparams.hidden_size, hparams.filter_size) == values[:4]
-    assert (hparams.num_heads, hparams.act_epsilon, hparams.act_loss_weight) == (values[4], 0.01, 0.01)
-    assert hparams.recurrence_type == ("act" if name.startswith("adaptive") else "basic")
+    adaptive = name.startswith("adaptive")
+    expected = {**COMMON, **changes, **({"recurrence_type": "act"} if adaptive else {})}
+    assert {setting: hparams.get(setting) for setting in expected} == expected
     model = shapes_only(UniversalTransformer, hparams, 100)
-    steps = values[1] if name.startswith("adaptive") else values[0]
-    assert len(model.encoder.layers) == steps and len({*model.encoder.layers}) == 1
+    assert len(model.encoder.layers) == expected["act_max_steps" if adaptive else "num_rec_steps"]
+    assert len({*model.encoder.layers}) == 1
+
+
+def test_every_set_of_universal_transformers_is_compared():
+    assert {*SETS} == {name for name in registry.list_hparams() if "universal_transformer" in name}
 
 
 def test_a_description_says_what_each_weight_belongs_to():

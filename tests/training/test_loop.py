@@ -1,5 +1,6 @@
 """What the host does while it trains, by a trace of two logical CPUs: nothing that a device would wait for."""
 
+import concurrent.futures
 import glob
 
 import pytest
@@ -7,7 +8,9 @@ import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
 from t2t_lite import registry
+from t2t_lite.training import loop as loop_module
 from t2t_lite.training import trainer as trainer_module
+from t2t_lite.training.feed import Feed
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.trainer import Trainer
 from tests.training.runs import arguments  # and the model runs_small
@@ -31,6 +34,14 @@ class OnDevice:
     def __tf_tensor__(self, dtype=None, name=None):
         self.on_fetch()
         return self.tensor
+
+
+class WaitingFeed(Feed):
+    """A feed that is not reading when the trace begins or ends, so that its counts are those of whole steps."""
+
+    def fetch_ahead(self):
+        super().fetch_ahead()
+        concurrent.futures.wait([self._ahead])
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +69,7 @@ def run(tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trainer_module, "TrainStep", Spied)
+        patch.setattr(loop_module, "Feed", WaitingFeed)
         trainer.train(20)
     (path,) = glob.glob(f"{folder}/run/plugins/profile/*/*.xplane.pb")
     with open(path, "rb") as file:
