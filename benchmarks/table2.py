@@ -33,14 +33,14 @@ SHARED = "batch_size=2048,eval_decode_examples=0,learning_rate_schedule=constant
 
 
 class System(NamedTuple):
-    """A side's set, and what is changed: dropout of 0.1 where its paper has it, 2.3 million weights with 8,000 pieces."""
+    """A side's set and what is changed: dropout of 0.1 where its paper has it, 2.3 million weights, 8,000 pieces."""
 
     hparams_set: str
     hparams: str
     rate: float
 
 
-PAPERS_DROPOUT = "attention_dropout=0,relu_dropout=0"  # of a Transformer: of the sums that go into a residual alone
+PAPERS_DROPOUT = "attention_dropout=0,relu_dropout=0"  # a Transformer's is that of residual sums alone
 SYSTEMS = {
     "transformer": System("transformer_tiny", f"num_hidden_layers=4,filter_size=256,{PAPERS_DROPOUT}", 3e-3),
     "conv_seq2seq": System("conv_seq2seq_tiny", "num_encoder_layers=5,num_decoder_layers=4", 2e-3),
