@@ -123,6 +123,8 @@ def at_once(flags, function, items):
 def steps_within(flags, runs, trained, kind):
     """Returns {kind: how many steps its runs make in --minutes, at least `PROBED`}; or --steps of them, 4 with --quick.
 
+    The time of a step is that of the fastest part of a short run: what else the machine does only makes a part slower.
+
     Args:
         flags: of the command line.
         runs: list of what is to be trained.
@@ -133,7 +135,7 @@ def steps_within(flags, runs, trained, kind):
         return {kind(run): told for run in runs}
     one_of = {kind(run): run for run in runs}
     probes = at_once(flags, lambda run: trained(run, PROBED), one_of.values())
-    seconds = [logged(probe, "progress")[-1]["seconds_per_step"] for probe in probes]
+    seconds = [min(line["seconds_per_step"] for line in logged(probe, "progress")) for probe in probes]
     return {one: max(PROBED, int(60 * flags.minutes / each)) for one, each in zip(one_of, seconds, strict=True)}
 
 
