@@ -28,7 +28,9 @@ SIDES = {
 }
 NEEDS = {}
 KERNEL, NEIGHBORHOOD = 3, 64
-LENGTHS, SIZE = (1024, 2048, 4096, 8192), 128
+SIZE = 128
+LENGTHS = {"attention": (1024, 2048, 4096, 8192)}  # of others eight times as many: fixed costs would bend their lines
+LONGER = (8192, 16384, 32768, 65536)
 SIZES, LENGTH = (256, 512, 1024, 2048), 512
 COUNTED = (8, 16, 32, 64)  # lengths of which operations are counted; the neighbourhood is 4 there
 
@@ -51,19 +53,22 @@ def make_layer(kind, size, index=0, neighborhood=NEIGHBORHOOD):
     return lambda x: layer.attend_sequence(x[:, None], x[:, None], x[:, None], seen, False, False)[0][:, 0]
 
 
-def seconds_of(kind, length, size, rounds):
-    """Returns the smallest CPU seconds of a forward pass."""
+def seconds_of(kind, shapes, rounds):
+    """Returns {(length, size): smallest CPU seconds of a forward pass}; shapes take turns, since machines drift."""
     import tensorflow as tf
 
-    layer = make_layer(kind, size)
-    inputs = tf.random.normal((1, length, size))
-    step = tf.function(lambda x: tf.reduce_sum(layer(x)), autograph=False)
-    times = []
-    for _ in range(rounds + 1):  # the first one traces
-        begun = time.process_time()
-        float(step(inputs))
-        times.append(time.process_time() - begun)
-    return min(times[1:])
+    steps, seconds = {}, {}
+    for length, size in shapes:
+        layer, inputs = make_layer(kind, size), tf.random.normal((1, length, size))
+        step = tf.function(lambda x, layer=layer: tf.reduce_sum(layer(x)), autograph=False)
+        float(step(inputs))  # traces
+        steps[length, size] = step, inputs
+    for _ in range(rounds):
+        for shape, (step, inputs) in steps.items():
+            begun = time.process_time()
+            float(step(inputs))
+            seconds[shape] = min(seconds.get(shape, float("inf")), time.process_time() - begun)
+    return seconds
 
 
 def stacked(kind, num_layers, length):
@@ -133,7 +138,7 @@ def layers_between(kind, length):
 
 def measure(result, flags):
     """Measures each kind in a process of its own."""
-    this, rounds = sys.modules[__name__], rounds_of(flags, 3)
+    this, rounds = sys.modules[__name__], rounds_of(flags, 5)
     quick = {"lengths": (16, 32, 64, 128), "sizes": (8, 16, 32, 64), "counted": COUNTED[:2]}
     settings = quick if flags.quick else {}
     sides = {kind: alone(this, kind, rounds=rounds, **settings) for kind in flags.sides}
@@ -148,13 +153,15 @@ def measure(result, flags):
         result.add_growth("forward pass of a layer", "seconds", axis, points)
 
 
-def side(name, lengths=LENGTHS, sizes=SIZES, counted=COUNTED, rounds=3):
+def side(name, lengths=None, sizes=SIZES, counted=COUNTED, rounds=5):
     """Prints seconds by length and by size, their exponents, and what is counted by length."""
     import tensorflow as tf
 
     tf.config.threading.set_intra_op_parallelism_threads(1)
-    seconds = {length: seconds_of(name, length, SIZE, rounds) for length in lengths}
-    by_size = {size: seconds_of(name, LENGTH, size, rounds) for size in sizes}
+    lengths = lengths or LENGTHS.get(name, LONGER)
+    by_shape = seconds_of(name, [*((n, SIZE) for n in lengths), *((LENGTH, d) for d in sizes)], rounds)
+    seconds = {n: by_shape[n, SIZE] for n in lengths}
+    by_size = {d: by_shape[LENGTH, d] for d in sizes}
     found = {"seconds": seconds, "seconds_by_size": by_size}
     found |= {"exponent": exponent(seconds), "size_exponent": exponent(by_size)}
     found |= {"sequential_operations": {}, "path_length": {}}
