@@ -237,7 +237,10 @@ def rounded(value):
 
 
 def shown(value):
-    """Returns a figure as tables show it: three significant digits, 12,345 from a thousand on."""
+    """Returns a figure as tables show it: three significant digits, 12,345 from a thousand on, 1.23e9 from 1e9 on."""
+    if abs(value) >= 1e9:
+        digits, power = f"{value:.2e}".split("e")
+        return f"{digits}e{int(power)}"
     if abs(value) >= 1000 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"

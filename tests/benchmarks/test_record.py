@@ -43,6 +43,21 @@ def test_every_figure_of_a_turn_becomes_a_measurement():
         found.add("batch 8", "parsecs", {"ours": [1]})
 
 
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (0.91239, "0.912"),
+        (36.22, "36.2"),
+        (415.7, "416"),
+        (2760, "2,760"),
+        (76878256888101, "7.69e13"),
+        (1e9, "1.00e9"),
+    ],
+)
+def test_figures_are_shown_with_three_digits_or_whole(value, text):
+    assert record.shown(value) == text
+
+
 def test_growth_is_the_slope_of_the_later_half():
     found = record.Result("growth", "Growth", "make")
     # 500 in the earlier half, where caches fill up, then 10 MB for each 100 steps
