@@ -244,11 +244,11 @@ def test_on_a_full_disk_the_chunks_of_unfinished_shards_stay(tmp_path):
 
 @pytest.mark.slow  # a process that imports TensorFlow
 def test_after_a_killed_process_the_same_command_goes_on(tmp_path):
-    whole = write(tmp_path / "whole")
+    whole = write(tmp_path / "whole", EXAMPLES[:16])  # two chunks: the second one is a process's, which takes seconds
     with pytest.raises(Failure, match=r"^a process that encodes was killed.* with a smaller --num_workers[^\n]*$"):
-        write(tmp_path / "parts", range(50), encode=killed_in_a_worker, num_workers=2)
+        write(tmp_path / "parts", range(16), encode=killed_in_a_worker, num_workers=2)
     first = pathlib.Path(sharding.chunk_path(paths_in(tmp_path / "parts"), 0))
     written = first.stat().st_mtime_ns
-    assert write(tmp_path / "parts", range(50), encode=killed_in_a_worker) == whole
+    assert write(tmp_path / "parts", range(16), encode=killed_in_a_worker) == whole
     assert first.stat().st_mtime_ns == written, "it is not made again"
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
