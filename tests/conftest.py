@@ -28,7 +28,15 @@ _LAST_REPORT = [0.0]  # CPU time of this process at the last report of a test
 _WORTH_SAYING = 60  # seconds; less than that is nobody's trouble
 _LONGEST = 8  # CPU seconds of a case that is not marked long, on a machine as fast as the next line says
 _COLLECTION = 12  # CPU seconds to import all tests there; speed differs by half from hour to hour, on one machine, too
-_SLOWNESS = [1.0]  # of this machine now, 1 or more
+_SLOWNESS = [1.0]  # of this machine while tests are collected, 1 or more
+_LOOP = [0.0]  # CPU seconds of `_loop_seconds` at that time
+
+
+def _loop_seconds():
+    """Returns the CPU seconds of some work, about a tenth: more where a neighbour has slowed the machine down since."""
+    begun = time.process_time()
+    sum(range(5_000_000))
+    return time.process_time() - begun
 
 
 @pytest.hookimpl(wrapper=True)
@@ -39,6 +47,7 @@ def pytest_collection():
         return (yield)
     finally:
         _SLOWNESS[0] = max(1.0, time.process_time() / _COLLECTION)
+        _LOOP[0] = min(_loop_seconds() for _ in range(3))
         gc.freeze()
         gc.set_threshold(100_000)  # of 700: a traced function makes many thousands of objects
         gc.enable()
@@ -89,7 +98,8 @@ def pytest_runtest_makereport(item, call):
     seconds, _LAST_REPORT[0] = now - _LAST_REPORT[0], now
     report.user_properties.append(("cpu_seconds", seconds))
     longest = _LONGEST * _SLOWNESS[0] if os.environ["KERAS_BACKEND"] == "tensorflow" else float("inf")
-    if report.when == "call" and report.passed and seconds > longest and not item.get_closest_marker("long"):
+    is_short = report.when == "call" and report.passed and not item.get_closest_marker("long")
+    if is_short and seconds > longest and seconds > longest * _loop_seconds() / _LOOP[0]:
         report.outcome = "failed"
         report.longrepr = (
             f"{item.nodeid} took {seconds:.1f} s of CPU time, a case of make test at most {longest:.0f}. "
