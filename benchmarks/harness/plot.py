@@ -62,7 +62,7 @@ def _bars(axes, name, group, sides):
         texts.append(measurement["case"])
         at += 1
     highest = max(spread["high"] for measurement in group for spread in measurement["sides"].values())
-    pictures.style_axes(axes, "", "", "x" if 10 <= highest < 1e9 else "")
+    pictures.style_axes(axes, "", "", "x" if 10 <= highest < record.LARGE else "")
     axes.set_yticks(ticks, texts, fontsize=9)
     axes.grid(False, axis="y")
     axes.margins(x=0.12)

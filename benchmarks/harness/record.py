@@ -236,9 +236,12 @@ def rounded(value):
     return int(value) if value == int(value) else value
 
 
+LARGE = 1e9  # from here on a number is shown with its power of ten
+
+
 def shown(value):
     """Returns a figure as tables show it: three significant digits, 12,345 from a thousand on, 1.23e9 from 1e9 on."""
-    if abs(value) >= 1e9:
+    if abs(value) >= LARGE:
         digits, power = f"{value:.2e}".split("e")
         return f"{digits}e{int(power)}"
     if abs(value) >= 1000 or value == int(value):
