@@ -255,15 +255,20 @@ def _all(layer, x, gates, experts, kept):
 
 
 def _chosen(layer, x, gates, experts, kept):
-    """Has each expert compute the rows that chose it; TensorFlow only, in shapes that depend on the gates."""
+    """Has each expert compute the rows that chose it; TensorFlow only, in shapes that depend on the gates.
+
+    A single row gets one of zeros beside it: alone it would be multiplied as a vector, which is rounded in another way,
+    so whether a later position chooses the same expert would change an earlier one.
+    """
     import tensorflow as tf
 
     order = tf.argsort(tf.reshape(experts, [-1]), stable=True)  # of the choices [N * k], by expert
     sizes = tf.reduce_sum(tf.cast(experts[..., None] == tf.range(layer.num_experts), tf.int32), [0, 1])
-    rows = order // layer.k
+    rows, missing = order // layer.k, tf.unstack(tf.cast(sizes == 1, tf.int32))
 
     def of_each(values):
-        return tf.split(tf.gather(values, rows), sizes, num=layer.num_experts)
+        parts = tf.split(tf.gather(values, rows), sizes, num=layer.num_experts)
+        return [tf.pad(part, [(0, more), (0, 0)]) for part, more in zip(parts, missing, strict=True)]
 
     inputs, kept = of_each(x), [None] * layer.num_experts if kept is None else of_each(kept)
     weights = {name: tf.unstack(weight) for name, weight in layer.weights_of_all().items()}
@@ -271,5 +276,7 @@ def _chosen(layer, x, gates, experts, kept):
         layer.expert(inputs[i], kept[i], {name: values[i] for name, values in weights.items()})
         for i in range(layer.num_experts)
     ]
+    # A slice, unlike an index, costs nothing where it is the whole, nor does its gradient.
+    outputs = [tf.slice(each, [0, 0], [size, -1]) for each, size in zip(outputs, tf.unstack(sizes), strict=True)]
     outputs = tf.gather(tf.concat(outputs, 0), tf.math.invert_permutation(order))
     return tf.reduce_sum(tf.reshape(outputs, (-1, layer.k, x.shape[1])) * gates[..., None], axis=1)

@@ -78,6 +78,18 @@ def test_a_position_depends_on_no_other_one():
             np.testing.assert_allclose(array(layer(X[[row], at : at + 1]))[0, 0], full[row, at], atol=1e-6)
 
 
+def test_later_positions_do_not_even_round_earlier_ones_in_another_way():
+    """Of some experts one position is the only one, or is not."""
+    layer, draw = layers.MixtureOfExperts(400, 4, 2), np.random.default_rng(4)
+    layer.build((None, 200))
+    layer.gate_kernel.assign(draw.normal(size=layer.gate_kernel.shape))
+    for _ in range(60):
+        x = draw.normal(size=(draw.integers(3, 14), 200)).astype("float32")
+        at = len(x) // 2
+        other = np.concatenate([x[:at], draw.normal(size=x[at:].shape).astype("float32")])
+        np.testing.assert_array_equal(array(layer(x))[:at], array(layer(other))[:at])
+
+
 def results_of(layer, x, nonpadding=(), **options):
     context = layers.Context(
         nonpadding=nonpadding if isinstance(nonpadding, tuple) else ops.convert_to_tensor(nonpadding)
