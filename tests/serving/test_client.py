@@ -92,16 +92,18 @@ def test_numbers_out_of_range():
 def answering(answer):
     """Serves one connection: `answer` is bytes to send, or a function of the connection. Yields "127.0.0.1:port"."""
     with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
 
         def serve():
             with contextlib.suppress(OSError), server.accept()[0] as connection:
+                server.close()  # or a second one would wait for an answer
                 connection.settimeout(20)
                 connection.recv(2**16)
                 answer(connection) if callable(answer) else connection.sendall(answer)
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        yield f"127.0.0.1:{server.getsockname()[1]}"
+        yield f"127.0.0.1:{port}"
         thread.join(20)
         assert not thread.is_alive(), "the client has not let go"
 
