@@ -57,7 +57,8 @@ FIGURES = {
     "dev_bleu": ("BLEU on the development set", True),
     "alpha": ("alpha", None),
     "perplexity": ("perplexity per piece", False),
-    "digits_right": ("share of digits at their place", True),
+    "next_digit_right": ("share of digits that are right, given those before", True),
+    "digits_right": ("share of digits at their place, by greedy search", True),
     "sequences_right": ("share of sequences without a mistake", True),
     "ponder_steps": ("steps per output position", None),
     "nats_per_piece": ("nats per piece", False),
@@ -80,9 +81,9 @@ FIGURES = {
     "differing_evaluations": ("evaluations that differ", False),
 }
 _WITHOUT_RATIOS = (
-    "alpha", "bleu", "dev_bleu", "digits_right", "exponent", "fill", "kills", "memory_exponent", "parameters",
-    "path_length", "perplexity", "ponder_steps", "same_outputs", "sequences_right", "sequential_operations",
-    "shapes", "share", "size_exponent", "steps", "training_flops", "waiting", "wrong",
+    "alpha", "bleu", "dev_bleu", "digits_right", "exponent", "fill", "kills", "memory_exponent", "next_digit_right",
+    "parameters", "path_length", "perplexity", "ponder_steps", "same_outputs", "sequences_right",
+    "sequential_operations", "shapes", "share", "size_exponent", "steps", "training_flops", "waiting", "wrong",
 )  # fmt: skip
 _PACKAGES = "t2t_lite", "tensorflow", "keras", "tensorflow-text", "torch", "transformers", "ctranslate2", "numpy"
 # What a run of benchmarks itself writes does not make the code another one.
