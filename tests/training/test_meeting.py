@@ -68,7 +68,7 @@ def test_a_machine_that_never_comes_is_named_to_all(workers):
 
 
 def test_who_goes_or_says_something_else_is_not_there(workers):
-    first = Machine(workers, 0, 1.5)
+    first = Machine(workers, 0, 3)
     time.sleep(0.3)
     strangers = [hello(workers, message) for message in (b"GET / HTTP/1.1\r\n\r\n", b"t2t_lite 7\n", b"t2t_lite 0\n")]
     gone = hello(workers, b"t2t_lite 2\n")
