@@ -65,7 +65,7 @@ def test_a_step_that_xla_compiles_has_the_same_gradient(name):
 
 
 def trained(row, replicas, accumulation):
-    """Returns (weights before, after) a step by SGD of two batches of unequal numbers of rows and ids."""
+    """Returns (weights before, after) two steps by SGD of two batches each, of unequal numbers of rows and ids."""
     hparams = registry.hparams("transformer_tiny").parse(
         "optimizer=sgd,learning_rate_schedule=constant,learning_rate_constant=0.1,label_smoothing=0,"
         f"gradient_accumulation_steps={accumulation}"
@@ -77,7 +77,8 @@ def trained(row, replicas, accumulation):
     features = {feature: ids.ndim for feature, ids in batch.items()}
     step = TrainStep(model, optimizer, chosen, hparams, features=features)
     before = [weight.numpy() for weight in model.trainable_weights]
-    step(step.place(StepBatches([batch, row.alone(batch, 1)], 0)))
+    for first in (0, 2):
+        step(step.place(StepBatches([batch, row.alone(batch, first // 2)], first)))
     return before, [weight.numpy() for weight in model.trainable_weights]
 
 

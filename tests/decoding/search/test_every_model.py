@@ -7,7 +7,7 @@ import tensorflow as tf
 from t2t_lite.decoding.search.adapters import Ensemble, FullPass
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.search_options import SearchOptions
-from tests.models.every_model import CORE, DECODED, ROWS
+from tests.models.every_model import DECODED, ROWS
 
 SOURCES = [[5, 9, 15, 1], [7, 12, 18, 3, 15, 1], [6]]
 OPTIONS = {"extra_length": 2, "beam_size": 3, "n_best": 3, "alpha": 4.0, "compile": False}
@@ -91,7 +91,6 @@ def test_an_ensemble_of_a_model_and_itself_is_that_model(eager):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("row", [name for name in DECODED if name in CORE], indirect=True, scope="module")
 def test_an_ensemble_of_two_models_has_the_mean_of_their_probabilities(row, model, eager):
     other = row.make()
     for weight in other.trainable_weights:
