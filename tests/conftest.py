@@ -68,6 +68,21 @@ def pytest_collection_finish():
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * LOGICAL_CPUS)
         tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
         tf.config.threading.set_intra_op_parallelism_threads(1)  # a second one would mostly wait, which takes time too
+        _leave_out_texts_of_errors()
+
+
+def _leave_out_texts_of_errors():
+    """Keeps TensorFlow from work for texts that errors alone have: the names of variables, the lines of operations.
+
+    It optimizes a function for each new name of a variable, a thousandth of a second, and follows the stack at each
+    operation of a graph.
+    """
+    from tensorflow.python.ops import gen_resource_variable_ops
+    from tensorflow.python.util import tf_stack
+
+    make_handle, stack = gen_resource_variable_ops.var_handle_op, tf_stack.extract_stack()
+    gen_resource_variable_ops.var_handle_op = lambda **options: make_handle(**{**options, "debug_name": ""})
+    tf_stack.extract_stack = lambda stacklevel=1: stack
 
 
 @pytest.hookimpl(tryfirst=True)  # before cases are left out by their marks
@@ -140,11 +155,18 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.fixture(autouse=True)
 def _random_numbers_are_the_same_each_time():
-    """Gives each test the same weights in every run, alone or after others."""
+    """Gives each test the same weights in every run, alone or after others.
+
+    Given a seed, TensorFlow forgets all kernels of operations, for some of `tf.random` hold one. Making them again took
+    a tenth of the time of all tests; so they are kept here, and forgotten after each module.
+    """
     if "keras" in sys.modules:
         import keras
 
-        keras.utils.set_random_seed(0)
+        with pytest.MonkeyPatch.context() as patch:
+            if context := sys.modules.get("tensorflow.python.eager.context"):
+                patch.setattr(context.pywrap_tfe, "TFE_ContextClearCaches", lambda handle: None)
+            keras.utils.set_random_seed(0)
 
 
 @pytest.fixture(scope="session")
@@ -185,8 +207,10 @@ def _what_is_left_is_not_searched():
     """
     yield
     if "tensorflow" in sys.modules:
+        from tensorflow.python.eager import context
         from tensorflow.python.framework import ops
 
+        context.context().clear_kernel_cache()
         gradients = getattr(ops.gradient_registry, "_registry", {})  # its own name for them; without it they stay
         for name in [name for name in gradients if name.startswith("CustomGradient-")]:
             del gradients[name]
