@@ -117,22 +117,20 @@ def side(name, run, task):
     problem = registry.problem(PROBLEMS[task])
     questions = {length: [_question(problem, task, random.Random(n), length) for n in range(128)] for length in LENGTHS}
     parts = []
-    checkpoints = sorted(pathlib.Path(run).glob("model.ckpt-*.index"), key=lambda path: int(path.stem.split("-")[-1]))
-    last = int(checkpoints[-1].stem.split("-")[-1])
-    for path in checkpoints:
-        translator = Translator.load(str(path.with_suffix("")))
+    last = max(int(path.stem.split("-")[-1]) for path in pathlib.Path(run).glob("model.ckpt-*.index"))
+    for step in sorted({max(1, last // 2), last}):  # a run that was stopped and went on has others, too
+        translator = Translator.load(str(pathlib.Path(run, f"model.ckpt-{step}")))
         for length, pairs in questions.items():
             texts = [" ".join(map(str, symbols)) for symbols, _ in pairs]
-            last_one = path == checkpoints[-1] and name == "adaptive"
+            last_one = step == last and name == "adaptive"
             answers = translator.translate(
                 texts, beam_size=1, extra_length=2, compile=False, batch_size=128, return_ponder_steps=last_one
             )
             part = {"next_digit_right": _next_digit_right(translator, texts, pairs)}
             part |= _scores([answer.text.split() for answer in answers], [target for _, target in pairs])
             if last_one:
-                steps = [step for answer in answers for step in answer.hypotheses[0].ponder_steps[1]]
-                part["ponder_steps"] = sum(steps) / max(len(steps), 1)
-            step = int(path.stem.split("-")[-1])
+                ponder = [each for answer in answers for each in answer.hypotheses[0].ponder_steps[1]]
+                part["ponder_steps"] = sum(ponder) / max(len(ponder), 1)
             parts.append({"length": length, "of_the_training": step / last, **part})
     weights = sum(weight.shape.num_elements() for weight in translator.model.weights)
     print(json.dumps({"parts": parts, "parameters": weights, "steps": last}), flush=True)
@@ -151,14 +149,19 @@ def _question(problem, task, generator, length):
 
 def _next_digit_right(translator, texts, pairs):
     """Returns the share of digits that are the likeliest ones after those before them, the right ones."""
+    import keras
+
+    from t2t_lite.decoding.search.beam_search import EOS_ID
     from t2t_lite.evaluation.metrics import token_accuracy
     from t2t_lite.models.outputs import named_outputs
 
     answers = [" ".join(map(str, target)) for _, target in pairs]
     ids = zip(*map(translator.pair_ids, texts, answers), strict=True)
-    batch = dict(zip(("inputs", "targets"), (np.array(rows, "int32") for rows in ids), strict=True))
+    padded = (keras.utils.pad_sequences(rows, padding="post") for rows in ids)  # sums differ in length by a carry
+    batch = dict(zip(("inputs", "targets"), padded, strict=True))
     logits, _ = named_outputs(translator.model(batch, training=False))
-    right, digits = token_accuracy(logits["targets"][:, :-1], batch["targets"][:, :-1])  # without the end
+    digits_alone = np.where(batch["targets"] == EOS_ID, 0, batch["targets"])
+    right, digits = token_accuracy(logits["targets"], digits_alone)
     return int(right) / int(digits)
 
 
