@@ -151,16 +151,16 @@ def _next_digit_right(translator, texts, pairs):
     """Returns the share of digits that are the likeliest ones after those before them, the right ones."""
     import keras
 
-    from t2t_lite.decoding.search.beam_search import EOS_ID
     from t2t_lite.evaluation.metrics import token_accuracy
     from t2t_lite.models.outputs import named_outputs
+    from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
     answers = [" ".join(map(str, target)) for _, target in pairs]
     ids = zip(*map(translator.pair_ids, texts, answers), strict=True)
     padded = (keras.utils.pad_sequences(rows, padding="post") for rows in ids)  # sums differ in length by a carry
     batch = dict(zip(("inputs", "targets"), padded, strict=True))
     logits, _ = named_outputs(translator.model(batch, training=False))
-    digits_alone = np.where(batch["targets"] == EOS_ID, 0, batch["targets"])
+    digits_alone = np.where(batch["targets"] == EOS_ID, PAD_ID, batch["targets"])
     right, digits = token_accuracy(logits["targets"], digits_alone)
     return int(right) / int(digits)
 
