@@ -29,8 +29,9 @@ def search(sizes, rows, length, compiled):
     import numpy as np
     import tensorflow as tf
 
-    from t2t_lite.decoding.search.beam_search import EOS_ID, beam_search
+    from t2t_lite.decoding.search.beam_search import beam_search
     from t2t_lite.models import Transformer
+    from t2t_lite.text.vocabulary import EOS_ID
 
     model = Transformer(vocab_size=VOCAB_SIZE, softmax_bias=True, **sizes)
     model.build()

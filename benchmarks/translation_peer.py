@@ -23,8 +23,7 @@ import torch.nn.functional as F
 from transformers import GenerationConfig, M2M100Config, M2M100ForConditionalGeneration
 
 from t2t_lite.corpora.plain_text import read_lines
-
-PAD_ID, EOS_ID = 0, 1
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 
 def parser():

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 
-import numpy as np
+import keras
 import tensorflow as tf
 
 from t2t_lite.decoding.search.own_search import refuse, searches
@@ -109,7 +109,4 @@ def log_probs_of_targets(model, inputs, targets):
 
 
 def _padded(rows, batch):
-    ids = np.zeros((len(batch), max(len(rows[at]) for at in batch)), "int32")
-    for row, at in enumerate(batch):
-        ids[row, : len(rows[at])] = rows[at]
-    return tf.constant(ids)
+    return tf.constant(keras.utils.pad_sequences([rows[at] for at in batch], padding="post"))

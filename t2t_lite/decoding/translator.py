@@ -13,7 +13,6 @@ from t2t_lite.decoding.ids import check_ids, prefix_ids
 from t2t_lite.decoding.parts import splits_sentences, translate_parts, whole_sentences
 from t2t_lite.decoding.pondering import PonderSteps
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
-from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.search.stop_strings import before_stop
 from t2t_lite.decoding.source_text import SourceText
 from t2t_lite.decoding.text_model import TextModel
@@ -24,6 +23,7 @@ from t2t_lite.ranges import Range, typed_value
 from t2t_lite.tasks.sequence_to_sequence import SequenceToSequenceTask
 from t2t_lite.text.beginnings import encode_beginning
 from t2t_lite.text.offsets import decode_with_offsets, moved_spans
+from t2t_lite.text.vocabulary import EOS_ID
 
 MAX_INPUT_LENGTH = 1024
 _SHORT, _LEAST_PIECES = 3, 30  # an output of less than a third of so many pieces is short

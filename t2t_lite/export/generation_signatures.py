@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.decoding.search.banned_texts import banned_table
-from t2t_lite.decoding.search.beam_search import EOS_ID, PAD_ID, beam_search
+from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.search.sampling import sample
 from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
 from t2t_lite.decoding.texts import check_options
@@ -20,6 +20,7 @@ from t2t_lite.export.warmup import sample_texts
 from t2t_lite.ranges import ALPHA, Range, typed_value
 from t2t_lite.search_options import SearchOptions, kept_settings
 from t2t_lite.text.reading_graph import TEXTS, beginnings, encoding, longest_input, valid
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # Limits of what callers may request beyond the export's own settings.
 _LARGEST_ALPHA, _LARGEST_EXTRA_LENGTH = float(ALPHA.most), 512

@@ -1,8 +1,8 @@
 """Pictures of attention in the style of the paper's figures 3 to 5, for any model that exposes attention weights."""
 
-from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.texts import check_texts
 from t2t_lite.errors import UserError, counted, nearest
+from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.attention_heat_maps import draw_grid, draw_heat_maps
 from t2t_lite.visualization.attention_lines import draw_lines
 from t2t_lite.visualization.attention_maps import draw_map

@@ -3,14 +3,15 @@
 import dataclasses
 import logging
 
+import keras
 import numpy as np
 
 from t2t_lite.console import Progress
 from t2t_lite.decoding.jobs.text_files import input_lines
-from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.search.searcher import plan_batches
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.models.attention_weights import KINDS, attention_weights
+from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.sentence_attention import attending_features, text_features, without_text
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -69,7 +70,10 @@ def head_roles(model, ids, on_progress=None, features=None):
     totals = {}
     lengths = [max(len(rows[at]) for rows in ids.values()) for at in range(count)]
     for batch in plan_batches(lengths, _BATCH_SIZE):
-        batch_ids = {feature: _padded([rows[at] for at in batch]) for feature, rows in ids.items()}
+        batch_ids = {
+            feature: keras.utils.pad_sequences([rows[at] for at in batch], padding="post")
+            for feature, rows in ids.items()
+        }
         weights_by_kind = attention_weights(model, without_text(features, len(batch)) | batch_ids)
         for kind, (query, key) in KINDS.items():
             if kind in weights_by_kind and query in batch_ids and key in batch_ids:
@@ -130,13 +134,6 @@ def roles_in_files(answerer, path, target_path=None):
 def _sorted(totals):
     order = list(KINDS)
     return sorted(totals.items(), key=lambda item: (order.index(item[0][0]), item[0][1]))
-
-
-def _padded(rows):
-    ids = np.zeros((len(rows), max(map(len, rows))), "int32")
-    for number, row in enumerate(rows):
-        ids[number, : len(row)] = row
-    return ids
 
 
 def _places(queries, keys, shifted):

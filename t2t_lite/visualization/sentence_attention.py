@@ -6,10 +6,10 @@ import numpy as np
 
 from t2t_lite import registry
 from t2t_lite.decoding.alignment import piece_words
-from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.errors import UserError, located
 from t2t_lite.models.attention_weights import KINDS, attention_weights
 from t2t_lite.text.offsets import piece_spans
+from t2t_lite.text.vocabulary import EOS_ID
 
 BEGIN, END = "<begin>", "<EOS>"  # the latter as in the paper's figures 3 to 5
 MOST_TOKENS = 200  # per side: a picture of more would be unreadable

@@ -5,9 +5,9 @@ import types
 
 from t2t_lite.decoding.ids import check_ids
 from t2t_lite.decoding.scoring import token_log_probs
-from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.errors import UserError, counted, located, printable
 from t2t_lite.ranges import NEW_TOKENS, typed_value
+from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.attention_maps import MOST_POSITIONS
 from t2t_lite.visualization.attention_pictures import attend_to_row, default_layer, draw_attention
 from t2t_lite.visualization.insights.answers import checked, shown_attention

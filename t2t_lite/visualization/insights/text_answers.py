@@ -8,10 +8,10 @@ import tensorflow as tf
 
 from t2t_lite.decoding.ids import check_ids, prefix_ids
 from t2t_lite.decoding.scoring import GivenTargets
-from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.errors import UserError, located
 from t2t_lite.models.outputs import named_outputs
 from t2t_lite.ranges import NEW_TOKENS, Range, typed_value
+from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.insights.answers import Answers, checked
 from t2t_lite.visualization.insights.media import types_written, write_files
 from t2t_lite.visualization.sentence_attention import BEGIN, END, MOST_TOKENS

@@ -4,8 +4,8 @@ import dataclasses
 import time
 
 from t2t_lite.decoding.pondering import PonderSteps
-from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.errors import UserError, located
+from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.attention_pictures import attend
 from t2t_lite.visualization.insights.answers import checked, shown_attention
 from t2t_lite.visualization.insights.text_answers import TextAnswers, shown_hypothesis

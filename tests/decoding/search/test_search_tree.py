@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.search_options import SearchOptions
+from t2t_lite.text.vocabulary import EOS_ID
 from tests.decoding.scripted import ScriptedModel
 
 pytestmark = [

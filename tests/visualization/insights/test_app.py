@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.decoding.search.beam_search import EOS_ID
+from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.attention_pictures import attend
 from t2t_lite.visualization.insights.app import create_app
 from t2t_lite.visualization.insights.models import Models
