@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.search.searcher import bucket_width
 from t2t_lite.decoding.search.stop_strings import before_stop
-from t2t_lite.decoding.text_model import continuation
+from t2t_lite.decoding.text_model import TextModel, continuation
 from t2t_lite.ranges import EXTRA_LENGTH
 
 if TYPE_CHECKING:
-    from t2t_lite.decoding.generator import Generator
     from t2t_lite.decoding.prompts import Prompt
     from t2t_lite.search_options import SearchOptions
 
@@ -27,7 +26,7 @@ class GenerationStream(Iterator[str]):
     Nothing is computed before the first part is asked for, nor after the last one that is.
 
     Args:
-        generator: Generator.
+        generator: TextModel, the Generator.
         prompt: Prompt.
         options: SearchOptions of a greedy search or of one sample.
 
@@ -41,7 +40,7 @@ class GenerationStream(Iterator[str]):
         stop: str, the stop string that ended it, or None.
     """
 
-    def __init__(self, generator: Generator, prompt: Prompt, options: SearchOptions):
+    def __init__(self, generator: TextModel, prompt: Prompt, options: SearchOptions):
         self.prompt_ids, self.truncated = prompt.ids, prompt.truncated
         self.ids, self.text, self.ended, self.stop = [], "", False, None
         self._generator, self._prompt, self._stops = generator, prompt, options.stop
