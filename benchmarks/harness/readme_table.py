@@ -73,18 +73,17 @@ def speed_rows(results):
         if not (by_hardware := [*sorted(on_cores.items()), *sorted(on_card.items())]):
             continue
         on = sorted({_kind(result) for _, (_, result, _) in by_hardware})
-        times = ", ".join(f"{ratio:.2f} ({hardware})" for hardware, (_, _, ratio) in by_hardware)
+        times = ", ".join(
+            f"{ratio:.2f} ([{hardware}](benchmarks/results/{folder}))" for hardware, (folder, _, ratio) in by_hardware
+        )
         times = times.replace(" ", " times as fast ", 1)
-        data = f"speed of [{text}](benchmarks/results/{by_hardware[0][1][0]}), beside {beside}"
-        rows.append(f"| {data} | base | {'; '.join(on)} | {times} |")
+        rows.append(f"| speed of {text}, beside {beside} | base | {'; '.join(on)} | {times} |")
     return rows
 
 
 def _hardware(result):
-    """Returns the name of a processor, or of a card with the result's page."""
-    if card := result.machine.get("card"):
-        return f"[{card}](benchmarks/results/gpu_{result.date})"
-    return record.cpu_name(result)
+    """Returns the name of a processor, or of a card."""
+    return result.machine.get("card") or record.cpu_name(result)
 
 
 def _kind(result):
