@@ -33,7 +33,7 @@ SHARED = "batch_size=2048,eval_decode_examples=0,learning_rate_schedule=constant
 
 
 class System(NamedTuple):
-    """A side's set and what is changed: dropout of 0.1 where its paper has it, 2.3 million weights, 8,000 pieces."""
+    """A side's set and what is changed: dropout of 0.1, 2.3 million weights, 8,000 pieces."""
 
     hparams_set: str
     hparams: str
