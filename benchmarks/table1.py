@@ -6,7 +6,8 @@ One layer of each kind, batch 1, forward pass on one core, without attention's p
 Exponents are slopes of lines through logarithms: of the time against the length n at a fixed size d, and against d at a
 fixed n. Sequential operations are the matrix products in the longest chain of the layer's graph. The longest path is
 counted in the smallest stack in which the last output depends on the first input (its gradient is not 0): the products
-between them. Recurrent layers are laid out step by step for these counts.
+between them; of attention, which looks both ways, that from the last input to the first output, where it is longer.
+Recurrent layers are laid out step by step for these counts.
 
 Paper: self-attention O(n²·d), O(1), O(1); recurrent O(n·d²), O(n), O(n); convolutional O(k·n·d²), O(1), O(log_k n) with
 dilations; restricted self-attention O(r·n·d), O(1), O(n/r).
@@ -101,15 +102,15 @@ def stacked(kind, num_layers, length):
     return run_steps
 
 
-def chains(kind, num_layers, length):
-    """Returns the products in the longest chain of a stack, and in the shortest one from first input to last output."""
+def chains(kind, num_layers, length, source=0, target=-1):
+    """Returns the products in the longest chain of a stack, and in the shortest one from an input to an output."""
     import tensorflow as tf
 
     run = stacked(kind, num_layers, length)
     specs = [tf.TensorSpec((1, 4))] * length
     run(*[tf.zeros((1, 4))] * length)  # creates the weights
     graph = tf.function(run, autograph=False).get_concrete_function(*specs).graph
-    longest, shortest = {}, {graph.inputs[0].op.name: 0}
+    longest, shortest = {}, {graph.inputs[source].op.name: 0}
     for op in graph.get_operations():
         cost = op.type in ("MatMul", "BatchMatMulV2", "Conv2D", "Einsum")
         before = [x.op.name for x in op.inputs]
@@ -117,20 +118,26 @@ def chains(kind, num_layers, length):
         reached = [shortest[name] for name in before if name in shortest]
         if reached:
             shortest[op.name] = cost + min(reached)
-    return max(longest.values()), shortest[graph.outputs[length - 1].op.name]
+    return max(longest.values()), shortest[graph.outputs[target].op.name]
 
 
-def layers_between(kind, length):
-    """Returns how many layers it takes until the last output depends on the first input."""
+def longest_path(kind, length):
+    """Returns the products between the first and the last position, in the direction in which they are more."""
+    ends = [(0, -1)] + [(-1, 0)] * (kind in ("attention", "restricted"))  # the other layers look back alone
+    return max(chains(kind, layers_between(kind, length, *pair), length, *pair)[1] for pair in ends)
+
+
+def layers_between(kind, length, source=0, target=-1):
+    """Returns how many layers it takes until an output depends on an input, by default the last one on the first."""
     import tensorflow as tf
 
     for num_layers in range(1, length + 1):
         run = stacked(kind, num_layers, length)
         inputs = [tf.random.normal((1, 4), seed=i) for i in range(length)]
         with tf.GradientTape() as tape:
-            tape.watch(inputs[0])
-            output = tf.reduce_sum(run(*inputs)[-1])
-        gradient = tape.gradient(output, inputs[0])
+            tape.watch(inputs[source])
+            output = tf.reduce_sum(run(*inputs)[target])
+        gradient = tape.gradient(output, inputs[source])
         if gradient is not None and float(tf.reduce_max(tf.abs(gradient))) > 0:
             return num_layers
     raise RuntimeError(f"{kind}: {length} layers do not connect {length} positions")
@@ -167,7 +174,7 @@ def side(name, lengths=None, sizes=SIZES, counted=COUNTED, rounds=5):
     found |= {"sequential_operations": {}, "path_length": {}}
     for length in counted:
         found["sequential_operations"][length], _ = chains(name, 1, length)
-        _, found["path_length"][length] = chains(name, layers_between(name, length), length)
+        found["path_length"][length] = longest_path(name, length)
     print(json.dumps(found))
 
 

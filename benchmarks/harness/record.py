@@ -49,7 +49,7 @@ FIGURES = {
     "exponent": ("exponent of time against length", False),
     "size_exponent": ("exponent of time against size", False),
     "sequential_operations": ("products that wait for each other", False),
-    "path_length": ("products from the first input to the last output", False),
+    "path_length": ("products between the first position and the last", False),
     "memory_exponent": ("exponent of memory against length", False),
     "fill": ("share of cells that are not padding", True),
     "shapes": ("different shapes", None),
