@@ -27,9 +27,10 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 class Kermit(TransformerModel):
     """Maps a text and a canvas, some ids of its translation in order, to logits of the ids that are missing between.
 
-    Both are read as one row, without a gap and without causal masks. Positions are counted in each of them, and a
-    learned vector says which of the two an id is of. A canvas ends in 1. Before each of its ids, that 1 included, is a
-    slot, whose logits come from the state of this id: of an id that is missing there, or of 1, "nothing".
+    Both are read as one row, without a gap and without causal masks. Positions are counted in each of them (by
+    `pos=rotary`, and by relative kinds of attention, in the whole row), and a learned vector says which of the two an
+    id is of. A canvas ends in 1. Before each of its ids, that 1 included, is a slot, whose logits come from the state
+    of this id: of an id that is missing there, or of 1, "nothing".
 
     Args:
         vocab_size: int, ids of the inputs, and of the targets when shared.

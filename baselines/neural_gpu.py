@@ -1,5 +1,6 @@
 """The Neural GPU (Kaiser and Sutskever 2016), a gated recurrence of convolutions; mirrors models/neural_gpu.py."""
 
+import math
 from typing import ClassVar
 
 import keras
@@ -15,7 +16,7 @@ from t2t_lite.ranges import setting
 from t2t_lite.registry import register_hparams, register_model
 from t2t_lite.text.vocabulary import EOS_ID
 
-END_LOGIT = 10.0  # past the tape; a target there costs about 10 nats, whatever the weights
+END_MARGIN = 10.0  # past the tape, whatever the weights: e^10 to 1 are the odds of the end against all other ids
 
 
 class ConvolutionalGRU(Layer):
@@ -146,7 +147,8 @@ class NeuralGPU(EncoderDecoder):
     def logits(self, hidden, matrix=None):
         """As `EncoderDecoder.logits`; a zero vector, as it is past the tape, predicts the end."""
         is_end = ops.all(hidden == 0, axis=-1, keepdims=True)
-        end = END_LOGIT * ops.one_hot(EOS_ID, self.target_vocab_size)
+        size = self.target_vocab_size
+        end = (END_MARGIN + math.log(size - 1)) * ops.one_hot(EOS_ID, size)
         return ops.where(is_end, end, super().logits(hidden, matrix))
 
 

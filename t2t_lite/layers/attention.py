@@ -56,6 +56,7 @@ class MultiHeadAttention(Projections):
             not a multiple of `num_heads` where a head's size follows from it.
     """
 
+    needs_segments = False  # whether it is of no use without a `Context` that has segments
     turned = None  # how positions turn queries and keys; made by `build`, which a subclass may replace
 
     def __init__(

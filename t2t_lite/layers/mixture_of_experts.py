@@ -1,5 +1,6 @@
 """A mixture of feed-forward networks, few of which compute each position (Shazeer et al. 2017, arXiv 1701.06538)."""
 
+import numbers
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -91,8 +92,8 @@ class MixtureOfExperts(Layer):
                 f"`num_experts` must be at least `k`, the experts that compute a position: received "
                 f"num_experts={num_experts}, k={k}."
             )
-        if not loss_coef >= 0:
-            raise ValueError(f"`loss_coef` must be at least 0: received loss_coef={loss_coef!r}.")
+        if not isinstance(loss_coef, numbers.Real) or not loss_coef >= 0:
+            raise ValueError(f"`loss_coef` must be a number of at least 0: received loss_coef={loss_coef!r}.")
         self.filter_size, self.num_experts, self.k, self.loss_coef = filter_size, num_experts, k, loss_coef
         self.activation = activation
         self.activate = activation_function(activation)

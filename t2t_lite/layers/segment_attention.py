@@ -32,6 +32,8 @@ class SegmentAttention(MultiHeadAttention):
         ValueError: as `MultiHeadAttention`, or there is another pattern than "full".
     """
 
+    needs_segments = True
+
     def __init__(self, num_heads: int, clamp_length: int = 0, position_dropout: float = 0.0, **kwargs):
         options = {"clamp_length": clamp_length, "position_dropout": position_dropout}
         super().__init__(num_heads, **kwargs | {"score": {"type": "memory", **options}})

@@ -122,7 +122,7 @@ def _head_pattern(kind):
     return {"type": name, **options, **given} if options else name
 
 
-def make_self_attention(self_attention, index, has_order=True, **options):
+def make_self_attention(self_attention, index, has_order=True, has_segments=False, **options):
     """Makes the self-attention of a layer.
 
     Args:
@@ -133,10 +133,11 @@ def make_self_attention(self_attention, index, has_order=True, **options):
             [{"type": "strided", "stride": 8}, "full"]}.
         index: int, number of the layer in its stack.
         has_order: bool, whether positions see only earlier ones, as in a decoder.
+        has_segments: bool, whether the layer is called with a `Context` that has segments, as XLNet's are.
         **options: arguments of `MultiHeadAttention`.
 
     Raises:
-        ValueError: as `kinds_of`, or a pattern needs an order, and there is none.
+        ValueError: as `kinds_of`, or the kind needs an order, or segments, and there are none.
     """
     kinds = kinds_of(self_attention)
     name, own = kinds[index % len(kinds)]
@@ -145,6 +146,11 @@ def make_self_attention(self_attention, index, has_order=True, **options):
         of_kinds[argument] = {"type": word, **{n: own.pop(n) for n in kind.options()}}
     if patterns:
         of_kinds["pattern"] = patterns
+    if _parts(name)[0].needs_segments and not has_segments:
+        raise ValueError(
+            f"`self_attention` {name} tells segments apart, and this model has none. Expected the model xlnet, or "
+            "another kind, such as dot_product_relative_memory, which tells distances alone."
+        )
     for pattern in patterns or [of_kinds.get("pattern", "full")]:
         word, _ = name_and_options(pattern)
         if Registries.patterns.get(word).needs_order and not has_order:

@@ -1,9 +1,13 @@
 """Which weights of a model are trained: parts that are frozen, and LoRA (Hu et al. 2022, arXiv 2106.09685)."""
 
+import logging
 import re
 
 from t2t_lite.errors import UserError
 from t2t_lite.layers.dense import Dense
+from t2t_lite.layers.mixture_of_experts import MixtureOfExperts
+
+_LOGGER = logging.getLogger("t2t_lite")
 
 HEAD, EMBEDDING, SOFTMAX = "head", "embedding", "softmax"  # parts beside the stacks, which have their own names
 _EMBEDDING = re.compile(r"^(?!.*softmax).*(embedding|position|(^|/)projection/)")  # the last brings them to hidden_size
@@ -93,8 +97,9 @@ def fine_tune(model, hparams):
 def enable_lora(model, rank, lora_alpha=None):
     """Gives a built model LoRA: see `keras.layers.Dense.enable_lora`.
 
-    Beside each kernel W of attention and feed-forward networks are two small matrices, W + (lora_alpha / rank) A B; B
-    begins with zeros, which changes nothing yet. They and the weights of heads are trained, and all others are frozen.
+    Beside each kernel W of attention and feed-forward networks, experts excepted, are two small matrices, W +
+    (lora_alpha / rank) A B; B begins with zeros, which changes nothing yet. They and the weights of heads are trained,
+    and all others are frozen.
 
     Args:
         model: a built keras.Model.
@@ -150,6 +155,8 @@ def _add_lora(model, rank, alpha):
             f"lora_rank={rank}: the model {type(model).__name__} has no layers of attention and feed-forward networks, "
             "beside which LoRA is. Expected lora_rank=0; frozen=… freezes parts of any model."
         )
+    if any(isinstance(part, MixtureOfExperts) for part in model._flatten_layers()):
+        _LOGGER.warning("LoRA: experts (ffn_layer=local_moe) have no matrices of it, and stay as they are")
     for layer in layers:
         if not layer.lora_enabled:
             layer.enable_lora(rank, lora_alpha=alpha)

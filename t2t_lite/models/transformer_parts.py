@@ -31,6 +31,7 @@ class TransformerModel(SequenceModel):
     """
 
     OPTIONS: ClassVar = {}
+    has_segments = False  # whether stacks are given a `Context` with segments
 
     def __init_subclass__(cls, **kwargs):
         if {"OPTIONS", "__init__"} <= vars(cls).keys():
@@ -155,7 +156,8 @@ class TransformerModel(SequenceModel):
         """
         if role == "memory":
             return MultiHeadAttention(**options)
-        return make_self_attention(self.config["self_attention"], index, has_order=role == "decoder", **options)
+        order = {"has_order": role == "decoder", "has_segments": self.has_segments}
+        return make_self_attention(self.config["self_attention"], index, **order, **options)
 
     def feed_forward(self, role, index, **options):
         """Makes the feed-forward network of one layer. Override it for kinds of your own.

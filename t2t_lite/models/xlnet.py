@@ -73,6 +73,7 @@ class XLNet(EncoderModel):
 
     predicted_share = 1 / 6  # section 3.1: K = 6
     position_limit = None  # there is no table of positions
+    has_segments = True
 
     def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
         super().__init__(vocab_size, target_vocab_size, **options)

@@ -7,12 +7,14 @@ import os
 
 from t2t_lite import registry
 from t2t_lite.assignments import parse_assignments
+from t2t_lite.config import HParams
 from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.files import is_remote, make_folder
 from t2t_lite.files.lock import held_lock
 from t2t_lite.models.arguments import model_settings
 from t2t_lite.models.sequence_model import SequenceModel
+from t2t_lite.ranges import own_settings
 from t2t_lite.runs.checkpoint_files import check_can_be_placed
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.run_config import hparams_of, read_run_config
@@ -104,7 +106,9 @@ def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_see
         raise UserError("missing --hparams_set: there is no earlier run in --output_dir to take it from.")
     model_class = registry.model(model_name(model or earlier.get("model")))
     if not earlier or hparams_set not in (None, "", earlier["hparams_set"]):
-        hparams = registry.hparams(hparams_set).of_model(model_class).parse(changes)
+        hparams = registry.hparams(hparams_set)
+        check_set(hparams_set, hparams, model_class)
+        hparams = hparams.of_model(model_class).parse(changes)
     else:
         hparams = parse_changes(hparams_of(earlier), changes)
     check_meaning(parse_assignments(changes, "--hparams"), model_class, "--hparams", hparams)
@@ -117,6 +121,30 @@ def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_see
             )
         hparams.dtype_policy = "mixed_bfloat16"
     return hparams
+
+
+def check_set(name, hparams, model_class):
+    """Raises `UserError` if a set has a hyperparameter of another model, which it therefore is for.
+
+    A set of Universal Transformers, for one, leaves positions to their steps: a Transformer would learn without any. A
+    model with a `from_hparams` of its own reads what it likes, and a name that no model declares may be a problem's.
+
+    Args:
+        name: str, of the set.
+        hparams: HParams, as the set's function returns them.
+        model_class: class of the model.
+    """
+    own_reader = model_class.from_hparams.__func__ is not SequenceModel.from_hparams.__func__
+    if not issubclass(model_class, SequenceModel) or own_reader:
+        return
+    known = {**HParams().values(), **own_settings(model_class, **hparams.kinds())}
+    for found in (found for found in hparams.values() if found not in known):
+        others = (other for other in registry.list_models() if found in own_settings(registry.model(other)))
+        if model := next(others, None):
+            raise UserError(
+                f"--hparams_set={name}: is for --model={model}: its {found} means nothing to the model "
+                f"{model_class.__name__}. Expected that model, or another set."
+            )
 
 
 def check_meaning(names, model_class, where, hparams=None):

@@ -32,6 +32,9 @@ def warm_start(path, model, encoders, hparams=None):
     rows. If the head (`SequenceModel.head_weights`) differs, too, it keeps its initial values. LoRA continues with the
     same rank and factor; otherwise that of the trained model is added to its kernels, and the new one's is new.
 
+    Weights of the same shapes may be of a model with other settings, such as another kind of attention. This is logged
+    as a warning; heads that would be cut out of the kernels at other places are refused.
+
     Args:
         path: str, as for `open_run`.
         model: a built keras.Model; its weights other than those rows have the same names and shapes.
@@ -45,7 +48,7 @@ def warm_start(path, model, encoders, hparams=None):
 
     Raises:
         UserError: the checkpoint is missing, damaged or of an ensemble's export, has no vocabulary beside it, or has a
-            weight of another shape, which is named; or a head that is new is frozen.
+            weight of another shape, which is named, or another number of heads; or a head that is new is frozen.
     """
     checkpoint = find_checkpoint(path)
     exported.check_is_one(checkpoint, path)
@@ -104,17 +107,30 @@ def warm_start(path, model, encoders, hparams=None):
 
 
 def _check_fits(checkpoint, model, apart, config, hparams):
-    """As `check_fits`; its error also says which settings differ that shape a model, if there are such."""
+    """As `check_fits`; its error, or a warning, also says which settings differ that shape a model, if any do."""
+    changes = {} if hparams is None else _fixed_changes(config, model, hparams)
     try:
         check_fits(checkpoint, model, apart=apart)
     except UserError as error:
-        if hparams is None:
+        if not changes:
             raise
-        old, new = hparams_of(config).values(), hparams.values()
-        changes = {name: (old[name], new[name]) for name in sorted(old.keys() & new.keys()) if old[name] != new[name]}
-        if not (fixed := fixed_settings(changes, type(model), hparams)):
-            raise
-        raise UserError(f"{error} These differ: {text_of_changes({n: changes[n] for n in fixed})}.") from None
+        raise UserError(f"{error} These differ: {text_of_changes(changes)}.") from None
+    if "num_heads" in changes:
+        raise UserError(
+            f"{checkpoint}: num_heads is {changes['num_heads'][0]} there, {changes['num_heads'][1]} in the new model. "
+            "Its weights mean nothing in heads of another size. Expected the same."
+        )
+    if changes:
+        _LOGGER.warning(
+            f"{checkpoint}: was trained with other settings than the new model has: {text_of_changes(changes)}"
+        )
+
+
+def _fixed_changes(config, model, hparams):
+    """Returns {name: (of the run, of the new model)} of the settings that differ and on which checkpoints depend."""
+    old, new = hparams_of(config).values(), hparams.values()
+    changes = {name: (old[name], new[name]) for name in sorted(old.keys() & new.keys()) if old[name] != new[name]}
+    return {name: changes[name] for name in fixed_settings(changes, type(model), hparams)}
 
 
 def _tell(facts):

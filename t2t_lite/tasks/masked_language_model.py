@@ -85,7 +85,7 @@ class MaskedLanguageModelTask(EncoderTask):
             first, *rest = map(self.encoder.encode, [*(part.rstrip(" ") for part in before), last])
             return [*first, *(i for ids in rest for i in (mask_id, *ids))]
         ids = self.encoder.encode(text)
-        return [i for i, after in zip(ids, [*ids[1:], None], strict=True) if (i, after) != (self._blank, mask_id)]
+        return [i for i, after in zip(ids, [*ids, None][1:], strict=True) if (i, after) != (self._blank, mask_id)]
 
     def guesses(self, model, ids, top):
         """Returns the best candidates at all masks of a batch, in their order; in a graph, too.

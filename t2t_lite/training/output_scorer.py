@@ -4,6 +4,8 @@ import inspect
 
 from t2t_lite import registry
 from t2t_lite.data import record_format
+from t2t_lite.decoding.search.own_search import check_own_search, searches
+from t2t_lite.errors import located
 from t2t_lite.evaluation.scores import METRICS, make_metric, warn_of_texts
 from t2t_lite.evaluation.tokenizations import target_language, ter_options_of, tokenization_of_problem
 
@@ -33,7 +35,10 @@ class OutputScorer:
         }
         self._has_warned = False
         self._search = {"beam_size": hparams.eval_beam_size, "alpha": hparams.eval_alpha, **(search or {})}
-        translator.search_options(self._search)  # reports invalid values now, not at the first evaluation
+        options = translator.search_options(self._search)  # reports invalid values now, not at the first evaluation
+        if searches(translator.model):
+            with located("eval_beam_size"):
+                check_own_search(translator.model, options)
         examples = [
             (inputs[inputs != 0].tolist(), targets[targets != 0].tolist())
             for batch in record_format.naming(batches.as_numpy_iterator(), paths, translator.problem.record_features)

@@ -214,9 +214,9 @@ class TrainingProgress:
         found = {}
         for name, features in self._window[0].get("shares", {}).items():
             for feature in features:
-                counts = np.sum([metrics["shares"][name][feature] for metrics in self._window], axis=0)
-                sums = np.maximum(counts.sum(axis=-1, keepdims=True), 1)
-                found[f"{name}_{feature}"] = np.round(counts / sums, 4).tolist()
+                by_layer = zip(*(metrics["shares"][name][feature] for metrics in self._window), strict=True)
+                counts = [np.sum(layer, axis=0) for layer in by_layer]  # of layers with unequal numbers of experts
+                found[f"{name}_{feature}"] = [np.round(layer / max(layer.sum(), 1), 4).tolist() for layer in counts]
         return found
 
     def _line(self, step, v, others):

@@ -106,14 +106,21 @@ def several_sentences(data):
     return round(sum(len(sentences(text)) > 1 for text in texts) / max(len(texts), 1), 4)
 
 
+def _of_another_rank(feature, features):
+    """Returns what a problem's feature is that a model reads in another form, as text; "" where there is none."""
+    shape = {1: "a number per example", 2: "a row of ids per example"}.get(features.get(feature))
+    return f", whose {feature} are {shape}" if shape else ""
+
+
 def check_reads(model, problem):
     """Raises `UserError` unless the batches of a problem have the features that a model reads, each with its rank."""
     wanted = model.features if isinstance(model, SequenceModel) else {}
     features = batch_features(problem, type(model))
     if wrong := [f for f, rank in wanted.items() if f != BEFORE and features.get(f) != rank]:
         raise UserError(
-            f"{type(model).__name__}: reads {', '.join(wanted)}; {problem.full_name} has {', '.join(problem.features)} "
-            f"and no such {wrong[0]!r}. Expected a model, or settings of it such as sentence_classes, for this problem."
+            f"{type(model).__name__}: reads {', '.join(wanted)}; {problem.full_name} has {', '.join(problem.features)}"
+            f"{_of_another_rank(wrong[0], features)}. Expected a model, or settings of it such as sentence_classes, "
+            "for this problem."
         )
     task = registry.task_of(problem)
     if unread := [f for f in task.needed_features if f not in getattr(model, "features", ())]:

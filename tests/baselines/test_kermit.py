@@ -20,6 +20,7 @@ from t2t_lite.decoding.jobs.decoding_job import check_task
 from t2t_lite.decoding.scoring import token_log_probs
 from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.search.searcher import Searcher
+from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.interchange import formats
 from t2t_lite.models.arguments import model_hparams
@@ -27,6 +28,7 @@ from t2t_lite.ranges import FORMATS
 from t2t_lite.search_options import SearchOptions
 from t2t_lite.training import SmoothedCrossEntropy
 from t2t_lite.training.objectives import objective_sums
+from t2t_lite.training.output_scorer import OutputScorer
 from tests.data.canvases import canvases, slot_weights
 from tests.layers.backend import check_gradients
 from tests.layers.equations import array, softmax
@@ -362,10 +364,19 @@ def test_prefixes_trees_streams_ensembles_and_scores_are_refused(model):
 def test_flags_about_beams_are_refused_by_their_names(flag, name):
     problem = registry.problem("translate_ende_phrasebook")
     run = types.SimpleNamespace(checkpoint="run/model.ckpt-1", config={"model": "kermit"}, problem=problem)
-    flags = dict.fromkeys(("features_file", "ponder_file", "mbr", "tune", "n_best_format"), "")
+    flags = dict.fromkeys(("features_file", "ponder_file", "alignments_file", "mbr", "tune", "n_best_format"), "")
     check_task([run], flags)
     with pytest.raises(UserError, match=f"^--{name}: only of models .* run/model.ckpt-1 is a kermit, whose own search"):
         check_task([run], flags | flag)
+    with pytest.raises(UserError, match=r"^--alignments_file: .* is a kermit, which does not show what it attends to"):
+        check_task([run], flags | {"alignments_file": "links"})
+
+
+def test_a_beam_of_evaluations_is_refused_before_the_training(model):
+    problem, encoders = registry.problem("translate_ende_phrasebook"), dict.fromkeys(("inputs", "targets"), None)
+    translator = Translator(model, encoders, HParams(eval_beam_size=8), problem)
+    with pytest.raises(UserError, match=r"^eval_beam_size: Kermit: beam_size is for models"):
+        OutputScorer(translator, [], None, [])
 
 
 @pytest.mark.parametrize("name", FORMATS)

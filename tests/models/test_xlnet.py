@@ -149,6 +149,12 @@ def test_bad_arguments_are_refused(arguments, message):
         XLNet(**{**SMALL, **arguments})
 
 
+@pytest.mark.parametrize("name", ["transformer_encoder", "transformer"])
+def test_segments_are_refused_where_there_are_none(name):
+    with pytest.raises(ValueError, match="`self_attention` relative_segments tells segments apart, and this model has"):
+        registry.model(name)(VOCAB, self_attention="relative_segments", hidden_size=8, num_heads=2)
+
+
 def test_an_order_needs_a_number_for_each_position(language_model):
     with pytest.raises(ValueError, match="'order': 4}: expected a target at each position"):
         language_model({name: np.ones((2, 4 + (name != "order")), "int32") for name in ("inputs", "targets", "order")})

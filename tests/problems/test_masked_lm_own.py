@@ -67,8 +67,10 @@ def test_what_stands_beside_a_mask_is_read_as_in_training(folder, text, word):
     encoder, (mask_id, mask) = encoders["inputs"], mask_of(encoders["inputs"])
     ids, guessed = encoder.encode(text), encoder.encode(word)
     (at,) = (at for at in range(len(ids)) if ids[at : at + len(guessed)] == guessed)
-    (read,) = MaskedLanguageModelTask(problem, encoders).read(text.replace(word, mask), 99).rows
+    reader = MaskedLanguageModelTask(problem, encoders)
+    (read,) = reader.read(text.replace(word, mask), 99).rows
     assert read == [*ids[:at], mask_id, *ids[at + len(guessed) :], 1]
+    assert reader.encode("") == []
 
 
 def test_a_mask_in_a_text_is_one_for_features_too(folder):

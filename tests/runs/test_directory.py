@@ -12,6 +12,7 @@ from t2t_lite.runs.directory import (
     STREAM,
     accumulation_for,
     changed_hparams,
+    check_set,
     fill_in_settings,
     locked,
     run_hparams,
@@ -166,6 +167,26 @@ def test_the_name_of_the_set_stands_for_what_the_run_has(tmp_path):
     assert fill_in_settings(str(tmp_path), None, None, None, "transformer_tiny")[2] == made
     assert run_hparams(before, "transformer_small") == registry.hparams("transformer_small")
     assert run_hparams({}, "transformer_tiny", own) == made
+
+
+@pytest.mark.parametrize(
+    "hparams_set, model, owner, name",
+    [
+        ("universal_transformer_tiny", "transformer", "universal_transformer", "num_rec_steps"),
+        ("transformer_memory_tiny", "transformer_lm", "transformer_memory", "segment_length"),
+        ("albert_base", "xlnet", "transformer_encoder", "num_hidden_groups"),
+    ],
+)
+def test_a_set_of_another_model_is_refused(hparams_set, model, owner, name):
+    with pytest.raises(UserError, match=f"^--hparams_set={hparams_set}: is for --model={owner}: its {name} means"):
+        run_hparams({}, hparams_set, model=model)
+    assert run_hparams({}, hparams_set, model=owner).get(name) is not None
+
+
+def test_a_set_may_have_names_that_no_model_declares():
+    made = registry.hparams("transformer_tiny")
+    made.add_hparam("mine", 3)
+    check_set("own", made, registry.model("transformer"))
 
 
 def test_another_set_is_a_change_even_of_equal_values(tmp_path):

@@ -198,6 +198,24 @@ def test_what_does_not_fit_is_named(tmp_path):
         differs = rf"{words}.* These differ: {name}: \d+ -> {value}\.$"
         with pytest.raises(UserError, match=rf"model.ckpt-7: not of this model: .*{differs}"):
             warm_start(str(tmp_path / "run"), build_model(facts), new_encoders, hparams_of(facts))
+    facts = config(new_encoders, "num_heads=4")
+    with pytest.raises(UserError, match=r"model\.ckpt-7: num_heads is 2 there, 4 in the new model"):
+        warm_start(str(tmp_path / "run"), build_model(facts), new_encoders, hparams_of(facts))
     (tmp_path / "run" / "targets").unlink()
     with pytest.raises(UserError, match="targets"):
         warm_start(str(tmp_path / "run"), build_model(config(new_encoders)), new_encoders)
+
+
+@pytest.mark.parametrize("is_new", [True, False], ids=["another vocabulary", "the same"])
+def test_other_settings_that_leave_the_shapes_are_named(tmp_path, caplog, is_new):
+    old_encoders = vocabulary(tmp_path / "run", OLD, is_shared=True)
+    encoders = vocabulary(tmp_path / "data", NEW, is_shared=True) if is_new else old_encoders
+    run_of(tmp_path / "run", old_encoders)
+    for changes, named in (("pos=none", "pos: timing -> none"), ("", "")):
+        caplog.clear()
+        facts = config(encoders, changes)
+        warm_start(str(tmp_path / "run"), build_model(facts), encoders, hparams_of(facts))
+        warned = [record.message for record in caplog.records if record.levelname == "WARNING"]
+        assert [f"{tmp_path}/run/model.ckpt-7: was trained with other settings than the new model has: {named}"] * bool(
+            named
+        ) == warned

@@ -153,6 +153,15 @@ def test_shares_of_a_count_are_those_of_all_steps(tmp_path, caplog):
     assert caplog.text.endswith("expert_use_inputs 0.0% to 100.0%\n")
 
 
+def test_shares_of_layers_with_unequal_numbers_of_experts(tmp_path):
+    progress = TrainingProgress(RunLog(str(tmp_path)), 10, feed())
+    for count in (1.0, 3.0):
+        layers = [np.array([count, 0.0]), np.array([count, count, 0.0, 2 * count])]
+        progress.add(batches((1, 4)), {**result(2.0, 2.0), "shares": {"expert_use": {"targets": layers}}})
+    progress.flush(2, 0.1)
+    assert lines(tmp_path)[0]["expert_use_targets"] == [[1.0, 0.0], [0.25, 0.25, 0.0, 0.5]]
+
+
 def test_metrics_are_fetched_by_name():
     results = [{"b": tf.constant(n + 0.5), "a": {"c": tf.constant(float(n))}} for n in range(3)]
     assert fetch(results) == [{"a": {"c": float(n)}, "b": n + 0.5} for n in range(3)]

@@ -77,6 +77,12 @@ def check_task(runs, flags):
         raise UserError(
             f"--ponder_file: {found.checkpoint} is a {model}, which takes the same steps for every piece. Leave it out."
         )
+    if flags["alignments_file"] and not all(
+        hasattr(registry.model(r.config["model"]), "attention_weights") for r in runs
+    ):
+        raise UserError(
+            f"--alignments_file: {found.checkpoint} is a {model}, which does not show what it attends to. Leave it out."
+        )
     of_beams = {"mbr": flags["mbr"], "tune": flags["tune"], "n_best_format=json": flags["n_best_format"] == "json"}
     if searches(registry.model(model)) and (lost := [f"--{name}" for name, is_set in of_beams.items() if is_set]):
         raise UserError(

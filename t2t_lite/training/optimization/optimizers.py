@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import keras
 from keras import ops
 
+from t2t_lite.errors import UserError
 from t2t_lite.models.fine_tuning import is_embedding, parameters
 from t2t_lite.training.optimization.adafactor import Adafactor
 from t2t_lite.training.optimization.lamb import Lamb
@@ -99,7 +100,7 @@ def make_optimizer(hparams, train_steps, model=None):
         model: the built keras.Model that it trains, of which layers may be frozen; None: none is.
 
     Raises:
-        UserError: the schedule is invalid.
+        UserError: the schedule is invalid, or asks for rates by layer of a model whose layers are in no stack.
     """
     average = {"use_ema": True, "ema_momentum": hparams.ema_decay} if hparams.ema_decay else {}
     rate = ProductSchedule(hparams, train_steps)
@@ -107,6 +108,13 @@ def make_optimizer(hparams, train_steps, model=None):
     decay = 0.0 if hparams.optimizer == "lamb" else hparams.weight_decay  # LAMB's is a part of its update
     if decay or hparams.learning_rate_layer_decay != 1 or hparams.unfreeze_steps:
         paths = model and [weight.path for weight in parameters(model)]
+        by_layer = {"learning_rate_layer_decay": 1, "unfreeze_steps": 0}
+        asked = [name for name, usual in by_layer.items() if getattr(hparams, name) != usual]
+        if asked and paths and not any(map(_LAYER.search, paths)):
+            raise UserError(
+                f"{asked[0]}: the layers of the model {type(model).__name__} are in no stack, whose order says which "
+                "is below which. Leave it out; frozen=… freezes parts of any model."
+            )
         set_rates(optimizer, hparams.learning_rate_layer_decay, decay, hparams.unfreeze_steps, paths)
     return optimizer
 

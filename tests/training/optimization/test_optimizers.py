@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from baselines.bytenet import ByteNet
 from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
@@ -339,3 +340,13 @@ def test_lamb_follows_its_equations(decay, is_copy):
     for i, (start, variable) in enumerate(zip(starts, variables, strict=True)):
         expected = lamb(start, [step[i] for step in gradients], 0.1, decay)
         np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("setting", ["unfreeze_steps=5", "learning_rate_layer_decay=0.5"])
+def test_rates_by_layer_are_refused_where_layers_are_in_no_stack(setting):
+    model = ByteNet(20, hidden_size=8, num_layers=1, num_blocks=1)
+    model.build()
+    name, _, _ = setting.partition("=")
+    with pytest.raises(UserError, match=f"^{name}: the layers of the model ByteNet are in no stack"):
+        make_optimizer(registry.hparams("transformer_tiny").parse(setting), 10, model)
+    make_optimizer(registry.hparams("transformer_tiny").parse("weight_decay=0.1"), 10, model)
