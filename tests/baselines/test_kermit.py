@@ -32,6 +32,7 @@ from t2t_lite.training.output_scorer import OutputScorer
 from tests.data.canvases import canvases, slot_weights
 from tests.layers.backend import check_gradients
 from tests.layers.equations import array, softmax
+from tests.training.test_every_model import assert_same, gradients
 
 VOCAB = 20
 SIZES = {"hidden_size": 16, "filter_size": 24, "num_heads": 2, "num_layers": 2}
@@ -131,6 +132,18 @@ def test_costs_of_experts_are_those_of_both_sides_positions():
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("kind", ["recomputed", "in XLA"])
+def test_a_step_has_the_same_gradient(kind):
+    """With dropout, of activations that are computed again, and compiled."""
+    inputs, canvas = example()
+    batch = {"inputs": inputs, "canvas": canvas, "targets": np.where(canvas != 0, 4 + canvas % 5, 0)}
+    row = types.SimpleNamespace(smoothing=0.1)
+    model, again = (make(dropout=0.3, recompute_grad=recompute) for recompute in (False, kind == "recomputed"))
+    found = gradients(row, again, batch, in_xla=kind == "in XLA")
+    assert_same(found, gradients(row, model, batch), model, 1e-5)
+
+
+@pytest.mark.long
 def test_trains_through_compile_and_fit():
     model, (inputs, canvas) = make(scale=0.0, dropout=0.0), example()
     targets = np.where(canvas != 0, 4 + canvas % 5, 0)
@@ -170,16 +183,45 @@ def test_the_expected_loss_is_that_of_the_papers_by_enumeration(model, monkeypat
     hparams = registry.hparams("kermit_tiny").of_model(Kermit).parse("slot_order=uniform")
     batch = Kermit.corrupt(batch, tf.zeros([rows, 2], tf.int32), hparams)
     sums = objective_sums(model(batch, training=False), batch)
+    expected, slots = enumerated(model, source, "uniform")
+    assert float(sums.nats["targets"]) / rows == pytest.approx(expected, rel=1e-5)
+    assert np.count_nonzero(batch["targets"]) / rows == pytest.approx(slots)
+
+
+def enumerated(model, source, *order):
+    """Returns the papers' loss of ROW, nats, and the number of slots: the means over all canvases."""
     expected, slots = 0.0, 0.0
     for canvas, share in canvases(ROW).items():
         log_probs = np.log(softmax(logits_of(model, np.array([source]), np.array([[*canvas, 1]]))[0]))
         places = [-1, *(ROW.index(i) for i in canvas), 4]
         for slot, (before, after) in enumerate(itertools.pairwise(places)):
             absent = ROW[before + 1 : after] or [1]
-            expected -= share * np.dot(slot_weights(len(absent), "uniform"), log_probs[slot, list(absent)])
+            expected -= share * np.dot(slot_weights(len(absent), *order), log_probs[slot, list(absent)])
         slots += share * (len(canvas) + 1)
-    assert float(sums.nats["targets"]) / rows == pytest.approx(expected, rel=1e-5)
-    assert np.count_nonzero(batch["targets"]) / rows == pytest.approx(slots)
+    return expected, slots
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("temperature", [1.0, 0.3])
+def test_the_mean_loss_of_middles_first_is_that_of_the_papers(temperature):
+    """Its weights are no fractions of a few cases: 40,000 draws, whose mean lies within four of its standard errors."""
+    model, source, rows = make(), [4, 9, 1], 40_000
+    first = logits_of(model, np.array([source]), np.array([[1]]))[0, 0]
+    embeddings = model.token_embeddings()["targets"].embeddings
+    matrix = array(embeddings).copy()
+    matrix[[6, 7]], matrix[[5, 8]] = matrix[first.argmax()], matrix[first.argmin()]  # the middle is found at once
+    embeddings.assign(matrix)
+    batch = {"inputs": tf.constant([source] * rows), "targets": tf.constant([[*ROW, 1]] * rows)}
+    hparams = registry.hparams("kermit_tiny").of_model(Kermit).parse(f"slot_temperature={temperature}")
+    seeds = tf.stack([tf.range(rows), tf.ones(rows, tf.int32)], 1)
+    batch = Kermit.corrupt(batch, seeds, hparams)
+    logits = logits_of(model, batch["inputs"], batch["canvas"])
+    losses = keras.losses.sparse_categorical_crossentropy(batch["targets"], logits, from_logits=True)
+    losses = np.sum(np.where(batch["targets"] != 0, losses, 0.0), 1, "float64")
+    error = losses.std() / rows**0.5
+    expected, _ = enumerated(model, source, "binary_tree", temperature)
+    assert abs(losses.mean() - expected) < 4 * error
+    assert abs(losses.mean() - enumerated(model, source, "uniform")[0]) > 6 * error, "the sample tells nothing"
 
 
 @pytest.mark.slow
