@@ -47,6 +47,12 @@ def _built_in_modules(kind):
             yield f"{package}.{name}"
 
 
+def _is_of_baselines(name):
+    """Returns whether the folder of baselines, a `--t2t_usr_dir`, registers a model or a set of this name."""
+    found = re.compile(rf'^(@register_model\("|def ){re.escape(str(name))}("\)|\(\))', re.MULTILINE)
+    return any(found.search(path.read_text(encoding="utf-8")) for path in module_paths("t2t_lite.baselines").values())
+
+
 def default_name(obj):
     """Returns the snake-cased name: `TranslateEndeWmt32k` -> `translate_ende_wmt32k`."""
     name = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", obj.__name__)
@@ -98,7 +104,8 @@ class Registry:
         """Returns the registered object. Raises `UnknownName` with the nearest names."""
         self._load()
         if name not in self._entries:
-            near = nearest(name, self._entries)
+            of_baselines = "It is one of the baselines: add --t2t_usr_dir=t2t_lite.baselines."
+            near = of_baselines if _is_of_baselines(name) else nearest(name, self._entries)
             raise UnknownName(
                 f"{self.kind}: {shown(name)} is not registered. {f'{near} ' if near else ''}"
                 f"All {len(self._entries)} are listed by: t2t-trainer --registry_help. Those of "

@@ -7,7 +7,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UnknownName, UserError
 from t2t_lite.registry import Registry
 
 
@@ -111,6 +111,18 @@ def test_unknown_names_are_answered_with_the_nearest(look_up, name, near):
     assert near in message.split("Nearest:")[1]
     assert "t2t-trainer --registry_help" in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("name", ["bytenet", "kermit_tiny", "lstm_attention_gnmt"])
+def test_names_of_the_baselines_are_told_by_their_flag(name):
+    words = rf"{name}' is not registered\. It is .* add --t2t_usr_dir=t2t_lite\.baselines\."
+    with pytest.raises(UnknownName, match=words):
+        Registry("things").get(name)
+
+
+def test_other_words_of_the_baselines_are_none():
+    with pytest.raises(UnknownName, match=r"'tape_at' is not registered\. All 0"):
+        Registry("things").get("tape_at")
 
 
 def test_hparams_are_fresh_each_time():
