@@ -317,6 +317,11 @@ class SequenceModel(Layer, keras.Model):
         return model
 
     @classmethod
+    def reads_any(cls) -> bool:
+        """Returns whether any hyperparameter may mean something to this model, by a `from_hparams` of its own."""
+        return getattr(cls.from_hparams, "__func__", None) is not SequenceModel.from_hparams.__func__
+
+    @classmethod
     def check_has(cls, names, hparams: HParams | None = None) -> None:
         """Checks that hyperparameters mean something to this model; one with a `from_hparams` of its own reads any.
 
@@ -327,8 +332,7 @@ class SequenceModel(Layer, keras.Model):
         Raises:
             UserError: one is of another model.
         """
-        own = cls.from_hparams.__func__ is not SequenceModel.from_hparams.__func__
-        unused = set() if own else settings_without_effect(cls)
+        unused = set() if cls.reads_any() else settings_without_effect(cls)
         if found := [name for name in names if name in unused]:
             raise UserError(f"{found[0]} means nothing to the model {cls.__name__}. Leave it out.")
 

@@ -156,8 +156,8 @@ class TransformerModel(SequenceModel):
         """
         if role == "memory":
             return MultiHeadAttention(**options)
-        order = {"has_order": role == "decoder", "has_segments": self.has_segments}
-        return make_self_attention(self.config["self_attention"], index, **order, **options)
+        options |= {"has_order": role == "decoder", "has_segments": self.has_segments}
+        return make_self_attention(self.config["self_attention"], index, **options)
 
     def feed_forward(self, role, index, **options):
         """Makes the feed-forward network of one layer. Override it for kinds of your own.

@@ -134,8 +134,7 @@ def check_set(name, hparams, model_class):
         hparams: HParams, as the set's function returns them.
         model_class: class of the model.
     """
-    own_reader = model_class.from_hparams.__func__ is not SequenceModel.from_hparams.__func__
-    if not issubclass(model_class, SequenceModel) or own_reader:
+    if not issubclass(model_class, SequenceModel) or model_class.reads_any():
         return
     known = {**HParams().values(), **own_settings(model_class, **hparams.kinds())}
     for found in (found for found in hparams.values() if found not in known):

@@ -7,10 +7,11 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError, first_line
+from t2t_lite.models.arguments import model_settings
 from t2t_lite.models.describe import shapes_only
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.runs import exported
-from t2t_lite.runs.directory import fixed_settings, text_of_changes
+from t2t_lite.runs.directory import text_of_changes
 from t2t_lite.runs.lora import lora_facts, lora_names
 from t2t_lite.runs.opening import encoders_of, find_checkpoint, read_config_of, restore_weights
 from t2t_lite.runs.run_config import hparams_of
@@ -19,6 +20,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
 
+_OF_HEADS = ("head", "sentence_classes")  # arguments of models; that a head is new is said in another line
 _OF_IDS = ("embeddings", "bias")  # the weights of a TokenEmbedding with a row, or a number, per id
 
 
@@ -108,7 +110,7 @@ def warm_start(path, model, encoders, hparams=None):
 
 def _check_fits(checkpoint, model, apart, config, hparams):
     """As `check_fits`; its error, or a warning, also says which settings differ that shape a model, if any do."""
-    changes = {} if hparams is None else _fixed_changes(config, model, hparams)
+    changes = {} if hparams is None else _changes(config, model, hparams)
     try:
         check_fits(checkpoint, model, apart=apart)
     except UserError as error:
@@ -126,11 +128,11 @@ def _check_fits(checkpoint, model, apart, config, hparams):
         )
 
 
-def _fixed_changes(config, model, hparams):
-    """Returns {name: (of the run, of the new model)} of the settings that differ and on which checkpoints depend."""
-    old, new = hparams_of(config).values(), hparams.values()
-    changes = {name: (old[name], new[name]) for name in sorted(old.keys() & new.keys()) if old[name] != new[name]}
-    return {name: changes[name] for name in fixed_settings(changes, type(model), hparams)}
+def _changes(config, model, hparams):
+    """Returns {name: (of the run, of the new model)} of the settings of the models that differ, but for their heads."""
+    old, new, settings = hparams_of(config).values(), hparams.values(), model_settings(type(model), **hparams.kinds())
+    names = [name for name, setting in settings.items() if setting.fixed and setting.argument not in ("", *_OF_HEADS)]
+    return {name: (old[name], new[name]) for name in names if name in old and old[name] != new[name]}
 
 
 def _tell(facts):
