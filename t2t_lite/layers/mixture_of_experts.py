@@ -93,7 +93,7 @@ class MixtureOfExperts(Layer):
                 f"num_experts={num_experts}, k={k}."
             )
         if not isinstance(loss_coef, numbers.Real) or not loss_coef >= 0:
-            raise ValueError(f"`loss_coef` must be a number of at least 0: received loss_coef={loss_coef!r}.")
+            raise ValueError(f"`loss_coef` must be at least 0: received loss_coef={loss_coef!r}.")
         self.filter_size, self.num_experts, self.k, self.loss_coef = filter_size, num_experts, k, loss_coef
         self.activation = activation
         self.activate = activation_function(activation)

@@ -167,6 +167,7 @@ def test_xla_computes_with_all_experts_what_a_graph_does_with_the_chosen_ones():
         ({"num_experts": 2, "k": 3}, "`num_experts` must be at least `k`.*num_experts=2, k=3"),
         ({"num_experts": 0}, "num_experts"),
         ({"loss_coef": -1.0}, r"`loss_coef` must be at least 0: received loss_coef=-1\.0"),
+        ({"loss_coef": "a"}, "`loss_coef` must be at least 0: received loss_coef='a'"),
         ({"dropout": 1.0}, "`dropout` must be a rate"),
     ],
 )
