@@ -22,7 +22,6 @@ import numpy as np
 
 from benchmarks.harness.command import alone, chosen, main
 from benchmarks.harness.work import add_training_flags, at_once, once, steps_within
-from t2t_lite.errors import UserError
 
 TITLE = "Digits at twice the trained length"
 SIDES = {
@@ -56,15 +55,8 @@ class Run(NamedTuple):
 def add_flags(parser):
     """Adds this benchmark's flags."""
     parser.add_argument("--tasks", default="reverse", help=f"of {', '.join(PROBLEMS)}")
-    parser.add_argument("--minutes", type=float, default=30, help="of training")
-    parser.add_argument("--steps", type=_numbers, help="of training, in place of --minutes: one number for each side")
     parser.add_argument("--rate", type=float, default=1e-3, help="the largest learning rate")
-    parser.add_argument("--seeds", default="1", help="of the runs, such as 1,2,3")
-    add_training_flags(parser)
-
-
-def _numbers(text):
-    return [*map(int, text.split(","))]
+    add_training_flags(parser, minutes=30)
 
 
 def measure(result, flags):
@@ -76,13 +68,7 @@ def measure(result, flags):
     for task in tasks:
         once(folder / task, "t2t-datagen", f"--problem={PROBLEMS[task]}", f"--data_dir={data}")
     runs = [Run(task, side, seed) for task in tasks for side in flags.sides for seed in flags.seeds.split(",")]
-    if flags.steps and not flags.quick:
-        if len(flags.steps) != len(flags.sides):
-            raise UserError(f"--steps: has {len(flags.steps)} numbers. Expected {len(flags.sides)}, one for each side.")
-        by_side = dict(zip(flags.sides, flags.steps, strict=True))
-        steps = {_kind(run): by_side[run.side] for run in runs}
-    else:
-        steps = steps_within(flags, runs, lambda run, count: _trained(run, count, folder, flags), _kind)
+    steps = steps_within(flags, runs, lambda run, count: _trained(run, count, folder, flags), _kind)
     trained = at_once(flags, lambda run: _trained(run, steps[_kind(run)], folder, flags), runs)
     module = sys.modules[__name__]
     asked = [(run, str(path)) for run, path in zip(runs, trained, strict=True)]
@@ -102,7 +88,7 @@ def measure(result, flags):
 
 def _kind(run):
     """Returns what a run shares with those of other seeds."""
-    return run.task, run.side
+    return run.side, run.task
 
 
 def _trained(run, steps, folder, flags):

@@ -54,14 +54,11 @@ def add_flags(parser):
     """Adds this benchmark's flags."""
     for split, meaning in (("train", "to train on"), ("dev", "to evaluate on"), ("test", "to translate at the end")):
         parser.add_argument(f"--{split}_files", help=f"source and target texts {meaning}, with a comma between them")
-    parser.add_argument("--minutes", type=float, default=20, help="of training")
-    parser.add_argument("--steps", type=int, help="of training, in place of --minutes")
-    parser.add_argument("--seeds", default="1", help="of the runs, such as 1,2,3")
     parser.add_argument(
         "--repeated", help="the sides that have a run of each seed, others have the first; default: all"
     )
     parser.add_argument("--alphas", default="0.6,0.8,1.0,1.2,1.4", help="length penalties to choose from")
-    add_training_flags(parser)
+    add_training_flags(parser, minutes=20)
 
 
 def measure(result, flags):
@@ -75,8 +72,8 @@ def measure(result, flags):
     once(data, "t2t-datagen", "--problem=translate_own", f"--data_dir={data}", "--vocab_size=8000", *splits)
     seeds, repeated = flags.seeds.split(","), flags.sides if flags.repeated is None else flags.repeated.split(",")
     runs = [(side, seed) for side in flags.sides for seed in (seeds if side in repeated else seeds[:1])]
-    steps = steps_within(flags, runs, lambda run, count: _trained(*run, count, folder, flags), lambda run: run[0])
-    trained = at_once(flags, lambda run: _trained(*run, steps[run[0]], folder, flags), runs)
+    steps = steps_within(flags, runs, lambda run, count: _trained(*run, count, folder, flags), lambda run: run[:1])
+    trained = at_once(flags, lambda run: _trained(*run, steps[run[:1]], folder, flags), runs)
     alphas = _alphas({side: run for (side, seed), run in zip(runs, trained, strict=True) if seed == seeds[0]}, flags)
     scored = [(alphas[side], run) for (side, _), run in zip(runs, trained, strict=True)]
     scores = at_once(flags, lambda one: [_bleu(one[1], split, one[0], flags) for split in ("test", "dev")], scored)
@@ -85,8 +82,9 @@ def measure(result, flags):
         figures = {"bleu": of_test, "dev_bleu": of_dev, "alpha": float(alpha), **_figures(run)}
         for figure, number in figures.items():
             rows.setdefault(figure, {}).setdefault(side, []).append(number)
+    case = f"{', '.join(map(str, flags.steps))} steps" if flags.steps else f"{flags.minutes:g} minutes"
     for figure, sides in rows.items():
-        result.add(f"{flags.steps} steps" if flags.steps else f"{flags.minutes:g} minutes", figure, sides)
+        result.add(case, figure, sides)
 
 
 def _trained(side, seed, steps, folder, flags):

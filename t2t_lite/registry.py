@@ -20,37 +20,12 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 import t2t_lite
 from t2t_lite.errors import UnknownName, UserError, nearest, shown
-from t2t_lite.lazy import module_paths
+from t2t_lite.registering_modules import hint_of_baselines, modules_of
 
 if TYPE_CHECKING:
     from t2t_lite.config import HParams
 
 _Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which decorators return as it is
-_PACKAGES = {  # of the built-in ones, and the word by which their modules register them
-    "models": ("t2t_lite.models", "register_model"),
-    "hparams": ("t2t_lite.hparams", "register_hparams"),
-    "metrics": ("t2t_lite.evaluation", "register_metric"),
-    "ranged hparams": ("t2t_lite.hparams", "register_ranged_hparams"),
-    "problems": ("t2t_lite.problems", "register_problem"),
-    "tasks": ("t2t_lite.tasks", "register_task"),
-    "scores": ("t2t_lite.layers.scores", "register_score"),
-    "patterns": ("t2t_lite.layers.patterns", "register_pattern"),
-    "feed-forward layers": ("t2t_lite.layers", "register_feed_forward"),
-}
-
-
-def _built_in_modules(kind):
-    """Yields the names of the modules of a kind's folder whose source registers something; imports none of them."""
-    package, word = _PACKAGES[kind]
-    for name, path in module_paths(package).items():
-        if re.search(rf"\b{word}\b", path.read_text(encoding="utf-8")):
-            yield f"{package}.{name}"
-
-
-def _is_of_baselines(name):
-    """Returns whether the folder of baselines, a `--t2t_usr_dir`, registers a model or a set of this name."""
-    found = re.compile(rf'^(@register_model\("|def ){re.escape(str(name))}("\)|\(\))', re.MULTILINE)
-    return any(found.search(path.read_text(encoding="utf-8")) for path in module_paths("t2t_lite.baselines").values())
 
 
 def default_name(obj):
@@ -63,7 +38,7 @@ class Registry:
     """A named collection filled by decorators; dict-like for reading.
 
     Args:
-        kind: a key of `_FOLDERS`, whose modules are imported, or another word for messages.
+        kind: one that `modules_of` knows, whose modules are imported, or another word for messages.
         check: function of (name, object) that raises `UserError` when the object cannot be registered.
     """
 
@@ -97,15 +72,14 @@ class Registry:
     def _load(self):
         if not self._loaded:
             self._loaded = True  # before the imports: they register here
-            for module in _built_in_modules(self.kind) if self.kind in _PACKAGES else ():
+            for module in modules_of(self.kind):
                 importlib.import_module(module)
 
     def get(self, name):
         """Returns the registered object. Raises `UnknownName` with the nearest names."""
         self._load()
         if name not in self._entries:
-            of_baselines = "It is one of the baselines: add --t2t_usr_dir=t2t_lite.baselines."
-            near = of_baselines if _is_of_baselines(name) else nearest(name, self._entries)
+            near = hint_of_baselines(name) or nearest(name, self._entries)
             raise UnknownName(
                 f"{self.kind}: {shown(name)} is not registered. {f'{near} ' if near else ''}"
                 f"All {len(self._entries)} are listed by: t2t-trainer --registry_help. Those of "
@@ -262,7 +236,7 @@ def register_metric(name_or_function=None, *, of="logits", feature="targets", lo
 
 def list_built_in_models() -> list[str]:
     """Returns the names of the models of this package, and does not import Keras: each has the name of its module."""
-    return [module.rpartition(".")[2] for module in _built_in_modules("models")]
+    return [module.rpartition(".")[2] for module in modules_of("models")]
 
 
 def problem(name: str, **kwargs) -> t2t_lite.data.Problem:

@@ -12,6 +12,8 @@ import random
 import subprocess
 import sys
 
+from t2t_lite.errors import UserError
+
 _SIZES = {"train": 40_000, "dev": 200, "test": 1_000}  # lines
 VOCAB_SIZE = 4_000
 PROBED = 200  # steps whose time says how many a run makes
@@ -96,8 +98,12 @@ def logged(run, event, log="train.log"):
     return [line for line in read_lines(os.path.join(run, log)) if line["event"] == event]
 
 
-def add_training_flags(parser):
-    """Adds the flags of benchmarks that train many models."""
+def add_training_flags(parser, minutes=None):
+    """Adds the flags of benchmarks that train many models; with `minutes`, a default, those of `steps_within`, too."""
+    if minutes is not None:
+        parser.add_argument("--minutes", type=float, default=minutes, help="of training")
+        parser.add_argument("--steps", type=_numbers, help="in place of --minutes: one number, or one for each side")
+        parser.add_argument("--seeds", default="1", help="of the runs, such as 1,2,3")
     parser.add_argument("--jobs", type=int, default=1, help="how many of its runs take place at the same time")
     parser.add_argument(
         "--trainer_flags", type=str.split, default=[], help="further flags of t2t-trainer, such as '--xla_compile'"
@@ -120,6 +126,10 @@ def at_once(flags, function, items):
         return list(pool.map(function, items))
 
 
+def _numbers(text):
+    return [*map(int, text.split(","))]
+
+
 def steps_within(flags, runs, trained, kind):
     """Returns {kind: how many steps its runs make in --minutes, at least `PROBED`}; or --steps of them, 4 with --quick.
 
@@ -129,10 +139,16 @@ def steps_within(flags, runs, trained, kind):
         flags: of the command line.
         runs: list of what is to be trained.
         trained: function of a run and a number of steps; trains it and returns its folder.
-        kind: function of a run: runs of one kind get the same number of steps.
+        kind: function of a run: a tuple that begins with its side; runs of one kind get the same number of steps.
+
+    Raises:
+        UserError: --steps has neither one number nor one for each of --sides.
     """
-    if told := 4 if flags.quick else flags.steps:
-        return {kind(run): told for run in runs}
+    if told := [4] if flags.quick else flags.steps:
+        if len(told) not in (1, len(flags.sides)):
+            raise UserError(f"--steps: has {len(told)} numbers. Expected one, or {len(flags.sides)} for the sides.")
+        by_side = dict(zip(flags.sides, told if len(told) > 1 else told * len(flags.sides), strict=True))
+        return {kind(run): by_side[kind(run)[0]] for run in runs}
     one_of = {kind(run): run for run in runs}
     probes = at_once(flags, lambda run: trained(run, PROBED), one_of.values())
     seconds = [min(line["seconds_per_step"] for line in logged(probe, "progress")) for probe in probes]

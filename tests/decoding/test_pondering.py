@@ -104,17 +104,8 @@ def test_an_export_gives_the_decoders_texts(translator, tmp_path):
 
 def test_a_model_of_equal_steps_has_none(run_dir):
     run = find_run(str(run_dir))
-    names = (
-        "features_file",
-        "alignments_file",
-        "decode_reference",
-        "problem",
-        "data_dir",
-        "mbr",
-        "tune",
-        "n_best_format",
-    )
-    flags = dict.fromkeys(names, "") | {"ponder_file": "steps"}
+    names = "features_file", "alignments_file", "decode_reference", "problem", "data_dir", "mbr", "tune"
+    flags = dict.fromkeys((*names, "n_best_format"), "") | {"ponder_file": "steps"}
     check_task([run], flags)
     plain = dataclasses.replace(run, config={**run.config, "model": "transformer"})
     with pytest.raises(UserError, match=r"--ponder_file: .* is a transformer, which takes the same steps"):

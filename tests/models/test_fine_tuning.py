@@ -150,7 +150,6 @@ def test_with_lora_steps_of_decoding_are_the_pass_over_all_and_so_is_the_merged_
     assert trained(model) == trained(made(name, more))
 
 
-@pytest.mark.slow
 def test_experts_without_lora_are_named(caplog):
     mixed = "ffn_layer=dense_relu_dense/local_moe"
     model = made("transformer", f",{mixed},lora_rank=2")
@@ -158,6 +157,7 @@ def test_experts_without_lora_are_named(caplog):
     assert not [path for path in trained(model) if "encoder_1/feed_forward" in path]
 
 
+@pytest.mark.slow
 def test_heads_are_trained_beside_lora_and_files_keep_what_is_frozen(tmp_path):
     model = made("transformer_encoder", ",head=class,attention_dropout=0", (20, 4))
     model.enable_lora(2, lora_alpha=4)
