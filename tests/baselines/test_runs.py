@@ -74,7 +74,7 @@ def test_it_learns_decodes_and_exports(data, model, tmp_path, capsys):
     last = learner(data, model, run, **settings).train(60)["loss"]
     first = log(run, "evaluation")[0]["loss"]
     # Most targets here have ids past the Neural GPU's tape, which cost what they cost. KERMIT knows by then how often
-    # nothing is missing, and needs more steps for the rest: test_kermit.py has them.
+    # nothing is missing, and needs more steps for the rest: test_kermit_search.py has them.
     assert last < first - (0.005 if model in ("neural_gpu", "kermit") else 0.1), (first, last)
 
     (tmp_path / "texts").write_text("".join(f"{text}\n" for text in TEXTS))

@@ -230,7 +230,7 @@ ROWS = {
     "extended_neural_gpu": Row("extended_neural_gpu", {"num_layers": 1}, rounding=0),
     "neural_gpu": Row("neural_gpu", {"num_layers": 2}, rounding=0, reads_targets=False),
 }  # fmt: skip
-ELSEWHERE = {"kermit"}  # reads canvases and fills them by a search of its own: tests/baselines/test_kermit.py
+ELSEWHERE = {"kermit"}  # reads canvases and fills them by a search of its own: tests/baselines/test_kermit*.py
 # One row of each model: of properties that hardly depend on the options make test tries these, make test-all every one.
 CORE = [name for name, row in ROWS.items() if name == row.name]
 DECODED = [name for name, row in ROWS.items() if row.is_decoded]
