@@ -24,7 +24,8 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
     """
 
     usual_vocab_sizes = "1000 to 50000"
-    vocab_size_is_approximate = False  # it was typed
+    vocab_size_is_approximate = False
+    vocab_size_is_limit = False  # of a data folder, which keeps the size that was typed
 
     @property
     def expected_lines(self):
@@ -43,6 +44,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
             self._find_vocabulary(values)
         elif "vocab_size" in values:
             self._check_vocabulary(values)
+            self.vocab_size_is_limit = values["vocab_size"] is None
         super().check_settings(values, paths)
 
     def _check_tables(self, values, paths):

@@ -148,8 +148,8 @@ SETTINGS = {
         ),
         OwnSetting(
             "vocab_size", int, 32000, ranges.VOCAB_SIZE, is_required=True,
-            meaning="translate_own: pieces of the shared vocabulary, languagemodel_own: of the vocabulary, 32000 when "
-            "left out. parsing_english_own: of the words, 8000.",
+            meaning="Pieces of the vocabulary (translate_own: of the shared one). When left out, the corpus determines "
+            "the number: about one for every four distinct words, 32000 at most (parsing_english_own: 8000).",
         ),
         OwnSetting(
             "target_vocab_size", int, None, ranges.VOCAB_SIZE, fixed=True,

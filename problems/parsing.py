@@ -67,7 +67,8 @@ class ParsingProblem(Text2TextProblem):
             progress.done()
         model, table, tags = self._paths(data_dir)
         if not files.exists(model):
-            subwords.train_sentencepiece(lines, model.removesuffix(".model"), self.approx_vocab_size)
+            prefix = model.removesuffix(".model")
+            subwords.train_sentencepiece(lines, prefix, self.approx_vocab_size, at_most=self.vocab_size_is_limit)
         if not files.exists(table):
             entries = ["<pad>", "<EOS>", _UNKNOWN_TOKEN, *sorted(tokens)]
             files.write_bytes(table, ("\n".join(entries) + "\n").encode())

@@ -11,6 +11,7 @@ import unicodedata
 from t2t_lite import files
 from t2t_lite.errors import Failure, UserError, first_line
 from t2t_lite.text.vocabulary import BLANK, EOS_ID, PAD_ID, UNK_ID
+from t2t_lite.text.vocabulary_size import choose_size, sensible_size
 from t2t_lite.text.word_counts import count_words
 
 RESERVED = re.compile("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>")  # pieces that every vocabulary learned here has
@@ -40,11 +41,11 @@ def is_symbol(symbol):
 
 
 class TooManyPieces(UserError):
-    """The text cannot fill a vocabulary of this size; `largest` is the largest possible size."""
+    """The text cannot fill a vocabulary of this size; `recommended` is a size that it can fill."""
 
-    def __init__(self, message, largest):
+    def __init__(self, message, recommended):
         super().__init__(message)
-        self.largest = largest
+        self.recommended = recommended
 
 
 def train_sentencepiece(
@@ -52,6 +53,7 @@ def train_sentencepiece(
     model_prefix,
     vocab_size,
     *,
+    at_most=False,
     character_coverage=CHARACTER_COVERAGE,
     normalization=IDENTITY,
     split_digits=False,
@@ -70,6 +72,7 @@ def train_sentencepiece(
         lines: iterable of strings, of any length.
         model_prefix: path without extension, on any file system that `tf.io.gfile` supports.
         vocab_size: number of pieces, including the special ones and 256 bytes.
+        at_most: whether `vocab_size` is an upper limit and the text determines the size; see `vocabulary_size`.
         character_coverage: share of the text's characters that get pieces of their own.
         normalization: "identity" (control characters and line separators become spaces, nothing else changes), or one
             of SentencePiece's rules: "nfkc", "nmt_nfkc", or these with `_cf` (lower case). Runs of spaces become one.
@@ -84,7 +87,11 @@ def train_sentencepiece(
     separators = {code: " " for code in BLANKS} if normalization == IDENTITY else {9: " "}
     _check_symbols(user_defined_symbols, model_prefix, separators)
     counts = count_words(lines, separators)
-    with tempfile.TemporaryDirectory() as folder, trainer_errors(vocab_size, model_prefix):
+    others = len({BLANK}.union(*counts)) + len(user_defined_symbols)
+    if at_most:
+        vocab_size = choose_size(vocab_size, len(counts), others)
+    sensible = sensible_size(len(counts), others)  # `train_bpe` empties the counts
+    with tempfile.TemporaryDirectory() as folder, trainer_errors(vocab_size, model_prefix, sensible):
         model = train_bpe(
             counts,
             vocab_size=vocab_size,
@@ -254,12 +261,13 @@ def _without_traces(model):
 
 
 @contextlib.contextmanager
-def trainer_errors(vocab_size, model_prefix, added=0):
+def trainer_errors(vocab_size, model_prefix, sensible, added=0):
     """Turns SentencePiece's errors about the text and the vocabulary's size into errors for users.
 
     Args:
         vocab_size: the requested size.
         model_prefix: path of the vocabulary.
+        sensible: the size to recommend, if a larger one was requested.
         added: number of ids that the vocabulary has in addition to SentencePiece's.
     """
     name = os.path.basename(model_prefix)
@@ -269,10 +277,11 @@ def trainer_errors(vocab_size, model_prefix, added=0):
     except RuntimeError as error:
         if match := re.search(r"too high.*<= (\d+)", str(error)):
             largest = int(match[1]) + added
+            recommended = min(sensible, largest)
             raise TooManyPieces(
-                f"vocabulary {name}: {vocab_size} pieces are more than this corpus can fill. The largest possible size "
-                f"is {largest}: use {flag}={largest} or less, or more text.",
-                largest,
+                f"vocabulary {name}: {vocab_size} pieces are more than this corpus can fill: with {largest}, every "
+                f"word would be one piece. Use {flag}={recommended}, or more text.",
+                recommended,
             ) from None
         if match := re.search(r"required_chars. \d+ vs (\d+)", str(error)):
             least = int(match[1]) + added

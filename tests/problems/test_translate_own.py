@@ -128,6 +128,21 @@ def test_the_same_request_does_nothing_another_is_refused(tmp_path, files):
     assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in (tmp_path / "d").iterdir()} == before
 
 
+def test_without_a_size_the_corpus_determines_the_vocabulary(tmp_path, files):
+    problem = generated(tmp_path / "d", **files)
+    texts = [text for pair in TRAIN for text in pair]
+    words = {word for text in texts for word in text.split()}
+    encoder = problem.feature_encoders(str(tmp_path / "d"))["inputs"]
+    assert encoder.vocab_size == 256 + 3 + len({*"".join(words), "\u2581"}) + len(words) // 4
+    assert problem.feature_encoders(str(tmp_path / "d"))["targets"].fingerprint == encoder.fingerprint
+    # The same request again, and the folder alone, find what is there.
+    for again in (generated(tmp_path / "d", **files), registry.problem("translate_own")):
+        assert again.feature_encoders(str(tmp_path / "d"))["inputs"].fingerprint == encoder.fingerprint
+    # A vocabulary of the targets' own has the size that was typed.
+    two = generated(tmp_path / "two", target_vocab_size=300, **files).feature_encoders(str(tmp_path / "two"))
+    assert two["inputs"].vocab_size < encoder.vocab_size and two["targets"].vocab_size == 300
+
+
 @pytest.mark.parametrize("ending", ["zh", "zh-CN", "zh_Hans", "zh-Hant-TW", "zho_Hant"])
 def test_languages_are_codes_with_subtags(tmp_path, ending):
     files = [str(tmp_path / "a.en"), str(tmp_path / f"a.{ending}")]

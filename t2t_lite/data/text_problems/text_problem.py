@@ -32,8 +32,10 @@ class Text2TextProblem(Problem):
         approx_vocab_size: number of pieces in the shared vocabulary.
         approx_target_vocab_size: number of pieces in the targets' own vocabulary, in which case `approx_vocab_size`
             applies to the inputs. None: both sides share one vocabulary.
-        vocab_size_is_approximate: whether text that cannot fill these sizes gets the largest possible vocabularies;
-            otherwise this is an error.
+        vocab_size_is_approximate: whether text that cannot fill these sizes gets smaller vocabularies; otherwise this
+            is an error.
+        vocab_size_is_limit: whether the text determines the size of the vocabulary, up to `approx_vocab_size`; see
+            `t2t_lite.text.vocabulary_size`.
         additional_reserved_tokens: strings that are always one piece; not with `VocabType.BYTE_LEVEL_BPE`.
         normalization, character_coverage, split_digits: how SentencePiece learns the vocabulary, see
             `t2t_lite.text.subwords.train_sentencepiece`. They have no effect on vocabularies of other kinds.
@@ -56,6 +58,7 @@ class Text2TextProblem(Problem):
     newer_settings = _SENTENCEPIECE
     existing_vocabularies = types.MappingProxyType({})
     vocab_size_is_approximate = True
+    vocab_size_is_limit = False
     max_samples_for_vocab = 2_000_000
     use_vocab_from_other_problem = None
     oov_token = None
@@ -188,43 +191,46 @@ class Text2TextProblem(Problem):
         """Learns the vocabularies `paths`, by feature."""
         if not self._has_two_vocabularies:
             path = paths[self.text_features[0]]
-            self._learn(lambda: self.generate_text_for_vocab(data_dir, tmp_dir), path, self.approx_vocab_size)
+            self._learn(lambda: self.generate_text_for_vocab(data_dir, tmp_dir), path, self.text_features[0])
             return
         with self._sampled_texts(data_dir, tmp_dir) as sample:
             for name, path in paths.items():
                 at = self.text_features.index(name)
-                self._learn(lambda at=at: (texts[at] for texts in sample), path, self._vocab_sizes()[name])
+                self._learn(lambda at=at: (texts[at] for texts in sample), path, name)
 
-    def _learn(self, lines, path, size):
-        """Learns a vocabulary from the lines that a function returns; the function may be called twice."""
-        _LOGGER.info(f"learning a vocabulary of {size} pieces: {path}")
+    def _learn(self, lines, path, feature):
+        """Learns a feature's vocabulary from the lines that a function returns; the function may be called twice."""
+        size = self._vocab_sizes()[feature]
+        is_limit = self.vocab_size_is_limit and feature == self.text_features[0]
+        _LOGGER.info(f"learning a vocabulary of {'at most ' * is_limit}{size} pieces: {path}")
         learn = self._learn_byte_level if self.vocab_type == VocabType.BYTE_LEVEL_BPE else self._learn_sentencepiece
         try:
-            learn(lines(), path, size)
+            learn(lines(), path, size, at_most=is_limit)
         except subwords.TooManyPieces as error:
-            if not self.vocab_size_is_approximate:
+            if not (self.vocab_size_is_approximate or is_limit):
                 raise
             _LOGGER.warning(
-                f"{self.name}: its text cannot fill {size} pieces; the vocabulary has the {error.largest} that it can."
+                f"{self.name}: its text cannot fill {size} pieces; the vocabulary has {error.recommended} instead."
             )
-            learn(lines(), path, error.largest)
+            learn(lines(), path, error.recommended)
 
-    def _learn_sentencepiece(self, lines, path, size):
+    def _learn_sentencepiece(self, lines, path, size, at_most=False):
         subwords.train_sentencepiece(
             lines,
             path.removesuffix(".model"),
             size,
+            at_most=at_most,
             user_defined_symbols=self.additional_reserved_tokens,
             **{name: getattr(self, name) for name in _SENTENCEPIECE},
         )
 
-    def _learn_byte_level(self, lines, path, size):
+    def _learn_byte_level(self, lines, path, size, at_most=False):
         if self.additional_reserved_tokens:
             raise UserError(
                 f"{self.name}: additional_reserved_tokens ({', '.join(self.additional_reserved_tokens)}) together with "
                 "byte-level BPE, which has none. Leave out one of the two."
             )
-        byte_level_learning.learn_byte_level_bpe(lines, path, size)
+        byte_level_learning.learn_byte_level_bpe(lines, path, size, at_most=at_most)
 
     def generate_text_for_vocab(self, data_dir, tmp_dir):
         """Yields the lines to learn a shared vocabulary from: all texts of the sample."""

@@ -11,13 +11,14 @@ from t2t_lite import files
 from t2t_lite.text import subwords
 from t2t_lite.text.published.bpe_files import files_of
 from t2t_lite.text.published.byte_level_words import BYTE_ORDER, CHARACTERS, spelled, split
+from t2t_lite.text.vocabulary_size import choose_size, sensible_size
 from t2t_lite.text.word_counts import count_words
 
 END_TOKEN = "<|endoftext|>"
 _LONGEST_TOKEN = 64  # bytes
 
 
-def learn_byte_level_bpe(lines, path, vocab_size):
+def learn_byte_level_bpe(lines, path, vocab_size, *, at_most=False):
     """Learns a vocabulary and writes it to `path` and the file of merges beside it.
 
     The same lines give the same files on every machine. `count_words` describes memory and the limits for huge texts.
@@ -26,13 +27,16 @@ def learn_byte_level_bpe(lines, path, vocab_size):
         lines: iterable of strings.
         path: path of the tokens, which ends in `vocab.json`.
         vocab_size: number of ids, including padding, end and unknown; the file lacks padding and unknown.
+        at_most: whether `vocab_size` is an upper limit and the text determines the size; see `vocabulary_size`.
 
     Raises:
         UserError: `vocab_size` is too large or too small for the text, or there is no text.
     """
     counts = count_words((" ".join(map(spelled, split(line))) for line in lines), {})
     added = len(CHARACTERS) - len({character for word in counts for character in word})  # bytes that do not occur
-    with subwords.trainer_errors(vocab_size, path, added):
+    if at_most:
+        vocab_size = choose_size(vocab_size, len(counts))
+    with subwords.trainer_errors(vocab_size, path, sensible_size(len(counts)), added):
         model = subwords.train_bpe(
             counts,
             vocab_size=max(4, vocab_size - added),
