@@ -1,30 +1,39 @@
-"""Does the whole job on the embedded phrasebook: data, a small Transformer, translations, BLEU, a SavedModel.
+"""Does the whole job: data, a small Transformer, translations, BLEU, a SavedModel.
 
-    t2t-quickstart                               # about ten minutes on two CPU cores
+    t2t-quickstart                               # on the embedded phrasebook: about ten minutes on two CPU cores
+    t2t-quickstart --train_files=a.en,a.de --minutes=30
 
-It prints the commands that it runs, and writes to --output_dir. What is there is used again, so a run that was stopped
-continues; to begin anew, delete the folder.
+The second one takes your own pairs, in any format of t2t-datagen's translate_own, and chooses vocabulary,
+hyperparameters and steps for them, this machine and the time. Both print the commands that they run, and write to
+--output_dir. What is there is used again, so a run that was stopped continues; to begin anew, delete the folder.
 """
 
 import os
-import shutil
-import signal
 import sys
-import sysconfig
 
 from t2t_lite.bin import _app
-from t2t_lite.errors import Failure, UserError
-from t2t_lite.modes import require
+from t2t_lite.errors import UserError
+from t2t_lite.modes import Mode, check_mode
+from t2t_lite.quiet_import import import_tensorflow
 from t2t_lite.ranges import COUNT, Range
 
 _STEPS = Range(1, COUNT.most)
-_SCRIPT = os.path.join(os.path.dirname(__file__), "quickstart.sh")
+_MINUTES = Range(5, 100_000)
+_MODES = {
+    "phrasebook": Mode("the phrasebook", ("train_steps", "local_eval_frequency")),
+    "own": Mode("--train_files", ("train_files", "dev_files", "minutes")),
+}
 
 
 def define_flags(flags):
     """Declares the command's flags."""
-    flags.DEFINE_path("output_dir", "quickstart", "Folder to write to.")
-    flags.DEFINE_integer("train_steps", 1500, "Steps of training.", limits=_STEPS)
+    flags.DEFINE_path("output_dir", None, "Folder to write to. Default: quickstart; with --train_files: translator.")
+    flags.DEFINE_paths(
+        "train_files", [], "Your own pairs to learn from: a.en,a.de or a.tsv, as t2t-datagen takes them."
+    )
+    flags.DEFINE_paths("dev_files", [], "Pairs to evaluate on; default: 1,000 of the others, at most a tenth.")
+    flags.DEFINE_integer("minutes", 30, "With --train_files: about how long all of it may take.", limits=_MINUTES)
+    flags.DEFINE_integer("train_steps", 1500, "Steps of training on the phrasebook.", limits=_STEPS)
     flags.DEFINE_integer(
         "local_eval_frequency", 150, "Steps between checkpoints, the last five of which are averaged.", limits=_STEPS
     )
@@ -32,24 +41,32 @@ def define_flags(flags):
 
 def check(flags):
     """Raises `UserError` without a folder, or if the export of something else would be replaced."""
-    require(flags, "output_dir")
-    export, train = (os.path.join(flags.output_dir, name) for name in ("export", "train"))
+    check_mode(flags, _MODES["own" if flags.train_files else "phrasebook"], _MODES)
+    export, train = (os.path.join(_output_dir(flags), name) for name in ("export", "train"))
     if os.path.exists(export) and not os.path.exists(train):
         raise UserError(
-            f"--output_dir={flags.output_dir}: has an export/ without the train/ that it comes from. Expected a new "
+            f"--output_dir={_output_dir(flags)}: has an export/ without the train/ that it comes from. Expected a new "
             "folder, or one that t2t-quickstart has made."
         )
 
 
+def _output_dir(flags):
+    if flags.output_dir == "":
+        raise UserError("--output_dir: no folder. Expected the folder to write to, such as quickstart.")
+    return flags.output_dir or ("translator" if flags.train_files else "quickstart")
+
+
 def run(flags):
-    """Replaces this process by the script, with this Python and its commands first in the PATH."""
-    if not (bash := shutil.which("bash")):
-        raise Failure("bash: not found in PATH. The quickstart is a script for it; install bash.")
-    folders = [os.path.dirname(sys.executable), sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)]
-    words = [flags.output_dir, str(flags.train_steps), str(flags.local_eval_frequency)]
-    sys.stdout.flush()
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, which child processes inherit
-    os.execve(bash, [bash, _SCRIPT, *words], {**os.environ, "PATH": os.pathsep.join(folders), "PYTHON": sys.executable})
+    """Runs the commands, one after the other."""
+    if flags.train_files:
+        import_tensorflow()
+        from t2t_lite.quickstart.own_files import run_own_files
+
+        run_own_files(_output_dir(flags), flags.train_files, flags.dev_files, flags.minutes)
+    else:
+        from t2t_lite.quickstart.phrasebook import run_phrasebook
+
+        run_phrasebook(_output_dir(flags), flags.train_steps, flags.local_eval_frequency)
 
 
 main = _app.command("t2t-quickstart", define_flags, run, check, tensorflow=False)
