@@ -28,9 +28,7 @@ _MODES = {
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("output_dir", None, "Folder to write to. Default: quickstart; with --train_files: translator.")
-    flags.DEFINE_paths(
-        "train_files", [], "Your own pairs to learn from: a.en,a.de or a.tsv, as t2t-datagen takes them."
-    )
+    flags.DEFINE_paths("train_files", [], "Your own pairs to learn from, as t2t-datagen takes them: a.en,a.de.")
     flags.DEFINE_paths("dev_files", [], "Pairs to evaluate on; default: 1,000 of the others, at most a tenth.")
     flags.DEFINE_integer("minutes", 30, "With --train_files: about how long all of it may take.", limits=_MINUTES)
     flags.DEFINE_integer("train_steps", 1500, "Steps of training on the phrasebook.", limits=_STEPS)

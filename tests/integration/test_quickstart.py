@@ -13,14 +13,15 @@ from t2t_lite.bin import t2t_quickstart
 from t2t_lite.quickstart import commands, own_files, phrasebook
 from tests.data import corpus
 
-# Each notes its call, fails where a file says so, and leaves what the quickstart looks for. Times as t2t-avg-all sets them.
+# Each notes its call, fails where a file says so, and leaves what the quickstart looks for; checkpoints are older.
 STUBS = {
     "t2t-datagen": 'mkdir -p "$DIR/data"',
     "t2t-trainer": """
 mkdir -p "$DIR/train/best"; touch -d '1 hour ago' "$DIR/train/best/checkpoint"
 if [[ "$*" == */probe* ]]; then
     mkdir -p "$DIR/probe"
-    echo '{"time": 1.0, "event": "progress", "step": 30, "seconds_per_step": 0.5, "sentences_per_step": 40.0}' > "$DIR/probe/train.log"
+    speed='"seconds_per_step": 0.5, "sentences_per_step": 40.0'
+    echo '{"time": 1.0, "event": "progress", "step": 30, '"$speed"'}' > "$DIR/probe/train.log"
 fi""",
     "t2t-avg-all": 'mkdir -p "$DIR/train/avg"; touch -d \'1 hour ago\' "$DIR/train/avg/model.ckpt-50.index"',
     "t2t-decoder": 'seq 2000 > "$DIR/translation.de"',
@@ -143,7 +144,7 @@ def own(tmp_path, monkeypatch, quickstart):
 
 @pytest.mark.slow
 def test_own_pairs_become_a_model_that_is_served(own, quickstart, tmp_path):
-    status, lines, err, calls = quickstart(*own)
+    status, lines, _, calls = quickstart(*own)
     assert status == 0
     assert calls == ["t2t-datagen", "t2t-trainer", "t2t-trainer", "t2t-decoder", "t2t-bleu", "t2t-exporter"]
     assert lines[-1] == "quickstart: dev BLEU 83.21 (nrefs:1|tok:13a)"
