@@ -7,7 +7,6 @@ class, with all images below it. `D/image_own.json` stores everything that was a
 only `--data_dir=D`.
 """
 
-import logging
 import os
 
 from t2t_lite import files, registry
@@ -17,8 +16,6 @@ from t2t_lite.errors import UserError
 from t2t_lite.media.png_files import check_size, class_of, find_sample_bits, read_png, warn_of_colors
 from t2t_lite.problems.own_problem import OwnProblem
 from t2t_lite.problems.own_settings import own_settings
-
-_LOGGER = logging.getLogger("t2t_lite")
 
 
 @registry.register_problem
@@ -57,10 +54,8 @@ class ImageOwn(OwnProblem, ImageProblem):
         self._check_folders(paths)
         classes = sorted({*map(self._class_of, paths)})
         self.config["class_labels"] = classes if len(classes) > 1 else None
-        self.config["sample_bits"] = bits = find_sample_bits(paths)
-        if bits and bits < 16:
-            _LOGGER.info(f"{self.name}: the 16-bit images hold {bits} bits, 0 to {2**bits - 1:,}, and are scaled so")
-        self.config["image_size"] = list(read_png(paths[0], bits).shape)
+        self.config["sample_bits"] = find_sample_bits(paths)
+        self.config["image_size"] = self._find_size(paths)
         warn_of_colors([path for split in self.config["files"] for path in self._paths(split)])
         super().check_corpus(data_dir, tmp_dir)
 
@@ -75,6 +70,17 @@ class ImageOwn(OwnProblem, ImageProblem):
             for path in files.list_files(start, r"[^.].*") if classes else ():
                 if files.is_folder(path) and os.path.basename(path) not in classes:
                     raise UserError(f"{path}: no .png in this folder, which would be a class. Add images or remove it.")
+
+    def _find_size(self, paths):
+        """Returns the size of the first image, with `skip_bad_lines` of the first one that can be read."""
+        for path in paths:
+            try:
+                return list(read_png(path, self.sample_bits).shape)
+            except UserError as error:
+                if not self.on_bad_line:
+                    raise
+                mistake = error
+        raise mistake
 
     def _paths(self, split):
         return [facts["path"] for facts in self.files_of(split)]

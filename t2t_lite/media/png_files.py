@@ -45,14 +45,25 @@ def find_sample_bits(paths):
     """Returns how many bits the samples of 16-bit PNGs hold, told by the largest: 8, 10, 12, 14 or 16.
 
     Cameras and scanners store 12 bits as 0 to 4,095 in 16. A single dark image looks the same, so the images of a
-    corpus are judged together. PNGs that cannot be read are skipped.
+    corpus are judged together; a message says the result. PNGs that cannot be read are skipped.
 
     Returns:
         int, or None if no PNG has 16-bit samples.
     """
-    contents = (data for data in map(files.read_bytes, paths) if read_header(data).bits == 16)
-    largest = [samples.max() for data in contents if (samples := _decoded(data)) is not None]
-    return _bits_of(max(largest)) if largest else None
+    contents = ((path, files.read_bytes(path)) for path in paths)
+    deep = ((path, _decoded(data)) for path, data in contents if read_header(data).bits == 16)
+    bits_of = {path: _bits_of(samples.max()) for path, samples in deep if samples is not None}
+    if not bits_of:
+        return None
+    bits = max(bits_of.values())
+    _LOGGER.info(f"PNGs of 16 bits are read as {bits} bits: {2**bits - 1:,} is white")
+    fewer = [path for path in bits_of if bits_of[path] < bits]
+    if 2 * len(fewer) > len(bits_of):
+        _LOGGER.warning(
+            f"{len(fewer):,} of {len(bits_of):,} PNGs of 16 bits have no sample above {2 ** (bits - 2) - 1:,}, such as "
+            f"{fewer[0]}, but {max(bits_of, key=bits_of.get)} does: all are scaled alike. Check that they are."
+        )
+    return bits
 
 
 def warn_of_colors(paths):

@@ -87,6 +87,16 @@ def test_a_corpus_tells_how_many_bits_its_samples_hold(tmp_path):
         read_png(written(tmp_path, deep(4096)), 12)
 
 
+def test_an_image_of_more_bits_than_most_is_named(tmp_path, caplog):
+    paths = [written(tmp_path, deep(largest), f"{largest}.png") for largest in (4000, 3000, 65000)]
+    assert find_sample_bits(paths[1:]) == 16 and not caplog.messages, "one dark image of two"
+    assert find_sample_bits(paths) == 16
+    assert caplog.messages == [
+        f"2 of 3 PNGs of 16 bits have no sample above 16,383, such as {paths[0]}, but {paths[2]} does: all are scaled "
+        "alike. Check that they are."
+    ]
+
+
 def test_an_image_alone_does_not_tell_whether_it_is_dark_or_holds_12_bits(tmp_path):
     with pytest.raises(UserError, match=r"its 16-bit samples are at most 4,000, so they may hold only 12 bits.*by 16"):
         read_png(written(tmp_path, deep(0, 4000)))

@@ -70,6 +70,19 @@ def test_other_files_are_counted(tmp_path, caplog):
     )
 
 
+def test_the_size_is_that_of_the_first_image_that_can_be_read(tmp_path):
+    write(tmp_path / "train", "0.png", content=b"no image")
+    write(tmp_path / "train", "1.png", "2.png")
+    write(tmp_path / "dev", "0.png")
+    with pytest.raises(UserError, match=r"0\.png: is no PNG"):
+        labels(tmp_path)
+    problem = registry.problem("image_own")
+    problem.skip_bad_lines = True
+    problem.configure(train_files=[str(tmp_path / "train")], dev_files=[str(tmp_path / "dev")])
+    problem.check_corpus(str(tmp_path), str(tmp_path))
+    assert problem.image_size == (1, 2, 1)
+
+
 @pytest.mark.parametrize(
     "name, message",
     [
