@@ -17,7 +17,7 @@ from benchmarks.harness.work import logged, once
 
 TITLE = "Images and chorales"
 SIDES = {"relative": "relative positions", "plain": "sinusoids"}
-NEEDS = {"relative": ["pretty_midi"], "plain": ["pretty_midi"]}
+NEEDS = {}
 PROBLEMS = {"images": "image_mnist", "music": "music_jsb16"}
 SETS = {"images": "image_transformer_small", "music": "music_transformer_small"}
 FIGURES = {"images": "bits_per_dim", "music": "nats_per_note"}

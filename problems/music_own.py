@@ -6,10 +6,12 @@ Files are MIDI (.mid, .midi), or folders of them, at any depth. `D/music_own.jso
 so that later commands need only `--data_dir=D`.
 """
 
+import functools
+
 from t2t_lite import registry
+from t2t_lite.corpora.bad_lines import FewWarnings
 from t2t_lite.data.problem import MusicProblem
 from t2t_lite.errors import UserError
-from t2t_lite.media.midi_files import import_pretty_midi
 from t2t_lite.media.music_files import ENDINGS, encode_midi
 from t2t_lite.problems.own_problem import OwnProblem
 from t2t_lite.problems.own_settings import own_settings
@@ -30,10 +32,9 @@ class MusicOwn(OwnProblem, MusicProblem):
         """The number of ids in a row."""
         return self.config["sequence_length"]
 
-    def check_corpus(self, data_dir, tmp_dir):
-        """Reads all files once; see `OwnProblem.check_corpus`."""
-        import_pretty_midi()  # otherwise --skip_bad_lines would leave out every file
-        super().check_corpus(data_dir, tmp_dir)
+    @functools.cached_property
+    def _warn(self):
+        return FewWarnings("further warnings about MIDI files are not shown")
 
     def check_split(self, split, watch, data_dir, tmp_dir):
         """See `OwnProblem.check_split`."""
@@ -46,7 +47,7 @@ class MusicOwn(OwnProblem, MusicProblem):
         encoder = self.encoder_class()
         for facts in self.files_of(dataset_split):
             try:
-                yield encode_midi(facts["path"], encoder)
+                yield encode_midi(facts["path"], encoder, self._warn)
             except UserError as error:
                 if not self.on_bad_line:
                     raise

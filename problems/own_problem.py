@@ -13,7 +13,7 @@ from t2t_lite import files
 from t2t_lite.console import Progress
 from t2t_lite.data.own_files import FLAGS, describe_files, with_content
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, Problem
-from t2t_lite.errors import UserError, shown
+from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.problems.own_settings import SETTINGS, TABLES, listed
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -94,13 +94,21 @@ class OwnProblem(Problem):
         """Returns paths with the files of each folder in its place."""
         found = []
         for path in paths:
-            inside = self.file_endings and files.is_folder(path) and files.find_files(path, self.file_endings)
-            if inside == []:
-                endings = " or ".join(self.file_endings)
+            if not (self.file_endings and files.is_folder(path)):
+                found.append(path)
+                continue
+            every, endings = files.find_files(path, ("",)), " or ".join(self.file_endings)
+            inside = [name for name in every if name.lower().endswith(self.file_endings)]
+            if not inside:
                 raise UserError(
                     f"--{FLAGS[split]}: {path}: no {endings} in this folder. Expected {self.expected_lines}."
                 )
-            found += inside or [path]
+            if others := sorted({*every} - {*inside}):
+                _LOGGER.warning(
+                    f"--{FLAGS[split]}: {path}: {counted(len(others), 'file')} without the ending {endings} left out, "
+                    f"such as {others[0]}."
+                )
+            found += inside
         return found
 
     def check_files(self, paths):

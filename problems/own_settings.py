@@ -237,7 +237,9 @@ SETTINGS = {
         OwnSetting("held_out_below", int, dataclasses.MISSING, Range(0, 2**64)),
         OwnSetting("phrases", list, None),
         OwnSetting("class_labels", list, None),
+        OwnSetting("folders", list, None),
         OwnSetting("image_size", list, None, fits=_are_sizes),
+        OwnSetting("sample_bits", int, None, Range(8, 16)),
         OwnSetting("tags", list, None),
         OwnSetting("label_range", list, None, fits=_are_numbers),
     )

@@ -7,6 +7,25 @@ _SHOWN = 5
 REASON = "bad lines"
 
 
+class FewWarnings:
+    """Logs the first few of many warnings, each once, since files are read more than once.
+
+    Args:
+        last: str, the warning that others are not shown.
+    """
+
+    def __init__(self, last):
+        self._last, self._shown = last, set()
+
+    def __call__(self, message):
+        """Logs a message."""
+        if message not in self._shown and len(self._shown) < _SHOWN:
+            self._shown.add(message)
+            _LOGGER.warning(message)
+            if len(self._shown) == _SHOWN:
+                _LOGGER.warning(self._last)
+
+
 class BadLines:
     """The `on_bad_line` of the readers: counts every bad line and logs a warning for the first few.
 
@@ -15,13 +34,9 @@ class BadLines:
     """
 
     def __init__(self, removed):
-        self._removed, self._shown = removed, set()
+        self._removed, self._warn = removed, FewWarnings("further lines that are left out are counted alone")
 
     def __call__(self, message):
         """Counts a line; `message` says which one it is and what is wrong with it."""
         self._removed[REASON] += 1
-        if message not in self._shown and len(self._shown) < _SHOWN:  # files are read more than once
-            self._shown.add(message)
-            _LOGGER.warning(f"{message} Left out.")
-            if len(self._shown) == _SHOWN:
-                _LOGGER.warning("further lines that are left out are counted alone")
+        self._warn(f"{message} Left out.")

@@ -41,5 +41,9 @@ def describe_files(split, paths):
             raise UserError(f"{flag}: no such file: {path}. Check the path.")
         if tf.io.gfile.isdir(path):
             raise UserError(f"{flag}: {path} is a folder. Expected a file.")
-    full = [path if "://" in path else os.path.abspath(path) for path in paths]
-    return [{"path": path, "bytes": tf.io.gfile.stat(path).length} for path in full]
+    return [{"path": path, "bytes": tf.io.gfile.stat(path).length} for path in map(full_path, paths)]
+
+
+def full_path(path):
+    """Returns a path that is valid in every folder."""
+    return path.rstrip("/") if files.is_remote(path) else os.path.abspath(path)

@@ -89,11 +89,28 @@ def is_folder(path):
 
 
 def find_files(folder, endings):
-    """Returns the sorted paths of the files in a folder, at any depth, whose names end in one of some endings."""
+    """Returns the sorted paths of the files in a folder, at any depth, whose names end in one of some endings.
+
+    Names that begin with a dot are hidden and left out. Links to folders are followed, except back to a folder that
+    contains them.
+    """
     import tensorflow as tf
 
-    every = (os.path.join(where, name) for where, _, names in tf.io.gfile.walk(folder) for name in names)
-    return sorted(path for path in every if path.lower().endswith(tuple(endings)))
+    found = []
+    with translated(folder):
+        for where, folders, names in tf.io.gfile.walk(folder):
+            folders[:] = [name for name in folders if not (name.startswith(".") or _leads_back(where, name))]
+            found += [os.path.join(where, name) for name in names if not name.startswith(".")]
+    return sorted(path for path in found if path.lower().endswith(tuple(endings)))
+
+
+def _leads_back(where, name):
+    """Returns whether a folder's entry is a link to that folder or to one above it."""
+    path = os.path.join(where, name)
+    if is_remote(path) or not os.path.islink(path):
+        return False
+    target = os.path.realpath(path)
+    return os.path.commonpath([target, os.path.realpath(where)]) == target
 
 
 def plain_folder(folder):

@@ -23,6 +23,7 @@ class ImageEncoder(TextEncoder):
         size: (height, width, channels); channels: 1 (grey) or 3 (RGB).
         class_labels: list of str, names of the classes; empty if there are none.
         blocks: (rows, columns) of a block, where the columns of channels count each; None: no blocks.
+        sample_bits: how many of the 16 bits of 16-bit PNGs hold data, which is for their reader; None: not known.
 
     Raises:
         UserError: the image cannot be cut into such blocks.
@@ -30,8 +31,9 @@ class ImageEncoder(TextEncoder):
 
     num_reserved_ids = 3
 
-    def __init__(self, size, class_labels=(), blocks=None):
+    def __init__(self, size, class_labels=(), blocks=None, sample_bits=None):
         self.size, self.blocks = tuple(size), blocks and tuple(blocks)
+        self.sample_bits = sample_bits
         self._order = self._places()
         self.class_labels = list(class_labels)
         self._first = self.num_reserved_ids + len(self.class_labels)  # id of a pixel's value 0

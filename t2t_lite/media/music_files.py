@@ -1,5 +1,6 @@
 """What is read and written of music: primers, continuations, their sound, and pictures of them."""
 
+import logging
 import os
 
 import numpy as np
@@ -11,15 +12,16 @@ from t2t_lite.media.midi_files import midi_bytes, read_midi, wav_bytes
 from t2t_lite.media.png_files import png_bytes
 from t2t_lite.pictures import COLORS
 
+_LOGGER = logging.getLogger("t2t_lite")
 ENDINGS = (".mid", ".midi")
 _PIXELS_A_SECOND, _PIXELS_A_PITCH = 24, 4
 _BLACK_KEYS = (1, 3, 6, 8, 10)
 _WIDEST = 2**15
 
 
-def encode_midi(path, encoder):
-    """Returns the ids of a MIDI file. Raises `UserError`, which names the file."""
-    notes = read_midi(path)
+def encode_midi(path, encoder, warn=_LOGGER.warning):
+    """Returns the ids of a MIDI file; `warn` is as of `read_midi`. Raises `UserError`, which names the file."""
+    notes = read_midi(path, warn)
     with located(path):
         return encoder.encode_notes(notes)
 

@@ -16,7 +16,8 @@ class PerformanceEncoder(EventEncoder):
     """310 ids: padding, end, 88 notes on, 88 off, 100 shifts of 10 ms each, 32 velocities.
 
     Notes are of a piano's 88 pitches; instruments are played together. Times are rounded to 10 ms, velocities to 4.
-    The sustain pedal is not read.
+    The sustain pedal is not read. Of notes of one pitch, the first one ends first; if another one does, its `off` comes
+    after repeated velocities, one for each note that goes on sounding although it began earlier.
     """
 
     def __init__(self):
@@ -40,7 +41,7 @@ class PerformanceEncoder(EventEncoder):
                 )
             start = int(note.start * _STEPS + 0.5)
             events += [(start, number, False), (max(start + 1, int(note.end * _STEPS + 0.5)), number, True)]
-        ids, now, velocity = [], 0, None
+        ids, now, velocity, playing = [], 0, None, collections.defaultdict(list)
         for step, number, is_end in sorted(events):
             if step - now > _LONGEST_PAUSE * _STEPS:
                 seconds = (step - now) / _STEPS
@@ -50,31 +51,40 @@ class PerformanceEncoder(EventEncoder):
                 ids.append(self._shift + shift - 1)
                 now += shift
             note = notes[number]
-            if not is_end and (note.velocity - 1) // _BIN != velocity:
-                velocity = (note.velocity - 1) // _BIN
-                ids.append(self._velocity + velocity)
+            if is_end:
+                place = playing[note.pitch].index(number)
+                ids += [self._velocity + velocity] * place
+                del playing[note.pitch][place]
+            else:
+                if (note.velocity - 1) // _BIN != velocity:
+                    velocity = (note.velocity - 1) // _BIN
+                    ids.append(self._velocity + velocity)
+                playing[note.pitch].append(number)
             ids.append((self._off if is_end else self._on) + note.pitch - LOWEST)
         return ids
 
     def decode_notes(self, ids):
         """See `EventEncoder`; a note that does not end lasts until the end of all."""
-        step, velocity, playing, notes = 0, 80, collections.defaultdict(collections.deque), []
+        step, velocity, velocities, playing, notes = 0, 80, 0, collections.defaultdict(list), []
 
-        def end(pitch):
-            start, loud = playing[pitch].popleft()
+        def end(pitch, place=0):
+            start, loud = playing[pitch].pop(place)
             notes.append(Note(start / _STEPS, max(step, start + 1) / _STEPS, pitch, loud))
 
         for i in ids:
             if i >= self._velocity:
                 velocity = 1 + (i - self._velocity) * _BIN
-            elif i >= self._shift:
+                velocities += 1
+                continue
+            if i >= self._shift:
                 step += i - self._shift + 1
             elif i >= self._off:
                 pitch = i - self._off + LOWEST
                 if playing[pitch]:
-                    end(pitch)
+                    end(pitch, min(velocities, len(playing[pitch]) - 1))
             elif i >= self._on:
                 playing[i - self._on + LOWEST].append((step, velocity))
+            velocities = 0
         for pitch, started in playing.items():
             while started:
                 end(pitch)

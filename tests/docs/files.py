@@ -4,7 +4,6 @@ import json
 import pathlib
 
 import numpy as np
-import pytest
 
 from t2t_lite.media.midi_files import midi_bytes
 from t2t_lite.media.performance_encoder import PerformanceEncoder
@@ -101,7 +100,6 @@ def _digits(folder):
 
 
 def _midi(folder):
-    pytest.importorskip("pretty_midi")
     encoder = PerformanceEncoder()
     for number, path in enumerate(("train/a.mid", "dev/b.mid", "primer.mid")):
         (folder / "run" / path).parent.mkdir(parents=True, exist_ok=True)

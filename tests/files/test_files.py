@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.files import check_outputs, list_files, plain_folder, plain_path, write_bytes
+from t2t_lite.files import check_outputs, find_files, list_files, plain_folder, plain_path, write_bytes
 
 
 @pytest.mark.parametrize("folder", ["run", "run[1]", "run*", "run?", "run {a,b}", "run\\d"])
@@ -23,6 +23,18 @@ def test_no_character_of_a_folders_name_has_a_meaning(tmp_path, folder):
 def test_a_folder_that_is_none_holds_nothing(tmp_path):
     (tmp_path / "file").write_text("")
     assert list_files(str(tmp_path / "file"), ".*") == list_files(str(tmp_path / "absent"), ".*") == []
+
+
+def test_files_at_any_depth_without_hidden_ones_and_each_once(tmp_path):
+    for name in ("b/c/1.X", "b/2.x", "b/2.y", "a.x", ".hidden/3.x", "b/.4.x"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_text("")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "5.x").write_text("")
+    for name, target in {"b/c/up": "in/b", "b/self": "in/b/self", "out": "other", "b/again": "other"}.items():
+        (tmp_path / "in" / name).symlink_to(tmp_path / target)
+    found = find_files(str(tmp_path / "in"), (".x",))
+    assert found == [str(tmp_path / "in" / name) for name in ("a.x", "b/2.x", "b/again/5.x", "b/c/1.X", "out/5.x")]
 
 
 @pytest.mark.parametrize("name", ["run [v1]", "run[1]", "run*", "run?", "run\\d"])

@@ -1,5 +1,7 @@
 """The user's own PNGs: records, what evaluations count, and what t2t-decoder reads and writes of them."""
 
+import struct
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -14,6 +16,7 @@ from t2t_lite.export.generation_signatures import GenerationSignatures
 from t2t_lite.media.png_files import png_bytes, read_png
 from tests.data.stored import read_examples
 from tests.decoding.runs import make_problem_run
+from tests.media.pngs import RGB, png
 
 SIZE = (4, 3, 3)
 
@@ -167,6 +170,7 @@ def test_the_decoder_makes_images_of_a_class(run, call_command, tmp_path):
 
 def test_what_the_decoder_cannot_do_with_images_is_one_line(run, call_command, standard_input, tmp_path):
     (tmp_path / "wide.png").write_bytes(png_bytes(image(0, (4, 4, 3))))
+    (tmp_path / "deep.png").write_bytes(png(3, [struct.pack(">9H", *range(0, 4050, 450))] * 4, 16, RGB))
     (tmp_path / "lines").write_text("cow\n")
     (tmp_path / "empty").mkdir()
 
@@ -177,6 +181,9 @@ def test_what_the_decoder_cannot_do_with_images_is_one_line(run, call_command, s
 
     to_png = "--decode_to_file=out.png"
     assert "wide.png: is 4x4, RGB. Expected images of 3x4, RGB" in refused("--decode_from_file=wide.png", to_png)
+    assert "deep.png: its 16-bit samples are at most 3,600, so they may hold only 12 bits" in refused(
+        "--decode_from_file=deep.png", to_png
+    )
     assert "'cow' is no class of these images. Expected one of cat, old dog" in refused(
         "--decode_from_file=lines", to_png
     )

@@ -1,7 +1,5 @@
 """The user's own MIDI files: events, records, training and what t2t-decoder reads and writes of them."""
 
-import sys
-
 import pytest
 
 from t2t_lite import registry
@@ -14,9 +12,8 @@ from t2t_lite.media.performance_encoder import PerformanceEncoder
 from t2t_lite.media.png_files import read_png
 from tests.data.stored import read_examples
 from tests.decoding.runs import make_problem_run
-from tests.media.music import melody
+from tests.media.music import melody, midi
 
-pytest.importorskip("pretty_midi")
 ENCODER = PerformanceEncoder()
 
 
@@ -69,28 +66,21 @@ def test_rows_are_transposed_in_training_alone_and_stay_on_the_keyboard(tmp_path
     assert {*rows} == {tuple(row["targets"]) for row in read_examples(Records(problem, data_dir, "eval").paths)}
 
 
-def midi(*events, division=480):
-    """A MIDI file of one track of these bytes."""
-    track = b"".join(events) + b"\x00\xff\x2f\x00"
-    head = b"MThd" + (6).to_bytes(4, "big") + bytes([0, 0, 0, 1]) + division.to_bytes(2, "big")
-    return head + b"MTrk" + len(track).to_bytes(4, "big") + track
-
-
 ON, OFF = b"\x00\x90\x3c\x40", b"\x60\x80\x3c\x40"
 BAD = {
     "empty": (b"", r"9\.mid: is empty\. Expected a Standard MIDI File\."),
     "no_midi": (b"notes", r"9\.mid: is no MIDI file\. Expected a Standard MIDI File\."),
     "head_alone": (b"MThd", r"9\.mid: cut off\. Copy it again\."),
-    "cut_off": (midi(ON, OFF)[:-6], r"9\.mid: cut off\. Copy it again\."),
-    "no_notes": (midi(), r"9\.mid: has no notes\. Leave it out\."),
+    "cut_off": (midi(ON + OFF)[:-6], r"9\.mid: cut off\. Copy it again\."),
+    "no_notes": (midi(b""), r"9\.mid: has no notes\. Leave it out\."),
     "drums": (midi(b"\x00\x99\x3c\x40\x60\x89\x3c\x40"), r"9\.mid: has no notes, drums apart\. Leave it out\."),
-    "tempo_0": (midi(b"\x00\xff\x51\x03\x00\x00\x00", ON, OFF), r"9\.mid: has a tempo of 0\."),
+    "tempo_0": (midi(b"\x00\xff\x51\x03\x00\x00\x00" + ON + OFF), r"9\.mid: has a tempo of 0\."),
     "too_low": (
         midi(b"\x00\x90\x14\x40\x60\x80\x14\x40"),
         r"9\.mid: a note of pitch 20 at 0\.00 s\. Expected 21 to",
     ),
     "silence": (
-        midi(b"\xbf\xff\x7f\x90\x3c\x40", OFF),
+        midi(b"\xbf\xff\x7f\x90\x3c\x40" + OFF),
         r"9\.mid: 1,092 s without an event\. Expected pauses of",
     ),
 }
@@ -109,12 +99,16 @@ def test_bad_files_are_named_and_may_be_skipped(kind, tmp_path):
     assert records.unit_counts()["note"] == 60
 
 
-def test_a_missing_package_is_one_line(tmp_path, monkeypatch):
+def test_notes_without_an_end_are_told_once_for_each_file(tmp_path, caplog):
     problem = configured(tmp_path)
-    problem.skip_bad_lines = True
-    monkeypatch.setitem(sys.modules, "pretty_midi", None)
-    with pytest.raises(UserError, match=r"pretty-midi is not installed\. Run: pip install 't2t_lite\[music\]'"):
-        generate(problem, tmp_path)
+    for number in range(7):
+        (tmp_path / "dev" / f"9{number}.mid").write_bytes(midi(ON))
+    problem.configure(train_files=[str(tmp_path / "train")], dev_files=[str(tmp_path / "dev")])
+    records = Records(problem, generate(problem, tmp_path), "eval")
+    assert records.unit_counts()["note"] == 60 + 7
+    told = [message for message in caplog.messages if "MIDI" in message or "without an end" in message]
+    expected = f"{tmp_path}/dev/9%d.mid: 1 note without an end, held until that of the piece."
+    assert told == [expected % number for number in range(5)] + ["further warnings about MIDI files are not shown"]
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """Performances as magenta's events, and through MIDI files and back."""
 
+import itertools
+
 import pytest
 import tensorflow as tf
 
@@ -33,7 +35,6 @@ def test_there_are_magentas_310_events():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_notes_are_kept_within_10_ms_through_midi_events_and_midi(seed, tmp_path):
-    pytest.importorskip("pretty_midi")
     notes = melody(seed, count=200)
     path = tmp_path / "a.mid"
     path.write_bytes(midi_bytes(notes))
@@ -43,3 +44,23 @@ def test_notes_are_kept_within_10_ms_through_midi_events_and_midi(seed, tmp_path
     for note, expected in zip(found, sorted(notes, key=lambda note: (note.pitch, note.start)), strict=True):
         assert note.pitch == expected.pitch and abs(note.velocity - expected.velocity) < 4
         assert abs(note.start - expected.start) < 0.01 and abs(note.end - expected.end) < 0.01
+
+
+@pytest.mark.parametrize("ends", [*itertools.permutations((3.0, 4.0, 5.0))])
+@pytest.mark.parametrize("starts", [(0.0, 1.0, 2.0), (0.0, 0.0, 2.0), (1.0, 1.0, 1.0)])
+def test_notes_of_one_pitch_that_overlap_keep_their_own_lengths(starts, ends, tmp_path):
+    notes = [Note(*times, 60, velocity) for *times, velocity in zip(starts, ends, (41, 81, 81), strict=True)]
+    assert sorted(ENCODER.decode_notes(ENCODER.encode_notes(notes))) == sorted(notes)
+    path = tmp_path / "a.mid"
+    path.write_bytes(midi_bytes(notes))
+    assert sorted(read_midi(str(path))) == sorted(notes)
+    played = ENCODER.encode_notes(read_midi(str(path)))
+    assert sorted(ENCODER.decode_notes(played)) == sorted(notes)
+
+
+def test_a_note_that_ends_before_an_earlier_one_is_told_by_repeated_velocities():
+    inner = [Note(0, 3, 60, 77), Note(1, 2, 60, 77)]
+    names = ["velocity20", "on60", "shift100", "on60", "shift100", "velocity20", "off60", "shift100", "off60"]
+    assert ENCODER.pieces(ENCODER.encode_notes(inner)) == names
+    more = ENCODER.encode("on60 shift5 velocity20 velocity20 velocity20 off60")
+    assert ENCODER.decode_notes(more) == [Note(0, 0.05, 60)], "of more than there are, the last one ends"

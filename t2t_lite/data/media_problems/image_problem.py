@@ -21,6 +21,8 @@ class ImageProblem(Problem):
         class_labels: names of the classes; empty: images have none.
         image_blocks: (rows, columns) of blocks that are learned one after the other, as attention in `local_2d` needs;
             columns of channels count each. None: the order of rows.
+        sample_bits: how many of the 16 bits of 16-bit PNGs hold data, such as 12; None: 16, unless a PNG looks as if it
+            held fewer, which is an error.
         unknown_class_rate: share of the training images that are shown without their class, so that images whose class
             nobody knows can be completed, too.
     """
@@ -35,6 +37,7 @@ class ImageProblem(Problem):
     targets_are_places = True
     class_labels = ()
     image_blocks = None
+    sample_bits = None
     unknown_class_rate = 0.1
 
     @property
@@ -51,12 +54,14 @@ class ImageProblem(Problem):
         encoder = self.feature_encoders(data_dir)["targets"]
         for image, label in self.generate_images(data_dir, tmp_dir, dataset_split):
             png_files.check_size(f"{self.name}: an image", image.shape, encoder.size, "image_size says")
+            png_files.check_samples(f"{self.name}: an image", image)
             self.unit_counts["dim"] += encoder.length
             yield {"inputs": encoder.encode(label), "targets": encoder.encode_image(image)}
 
     def feature_encoders(self, data_dir):
         """Returns one `ImageEncoder`, of classes and of pixels."""
-        return dict.fromkeys(self.features, ImageEncoder(self.image_size, self.class_labels, self.image_blocks))
+        encoder = ImageEncoder(self.image_size, self.class_labels, self.image_blocks, self.sample_bits)
+        return dict.fromkeys(self.features, encoder)
 
     def augment(self, batch, seeds):
         """Forgets the classes of some images: see `unknown_class_rate`."""

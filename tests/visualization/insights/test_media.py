@@ -121,7 +121,6 @@ def test_patterns_are_drawn_of_any_length(ask):
 
 @pytest.mark.slow
 def test_music_is_continued_and_heard(ask, models, tmp_path):
-    pytest.importorskip("pretty_midi")
     encoder, notes = models["music"].encoders["targets"], melody(7, count=4)
     given = file("primer.mid", midi_bytes(notes))
     status, found = ask("generate", model="music", file=given, beam_size=2, max_new_tokens=9)
@@ -206,7 +205,6 @@ def test_bad_files_are_one_line(ask, kind):
 
 
 def test_bad_music_is_one_line(ask):
-    pytest.importorskip("pretty_midi")
     long = midi_bytes(melody(1, count=MOST_GIVEN // 3))
     for data, words in {
         b"": "a.mid: is empty. Expected a Standard MIDI File.",

@@ -1,0 +1,195 @@
+"""The notes and the tempo of a Standard MIDI File, by its specification (RP-001); all other events are skipped.
+
+mido loses the time before a meta event that it does not know, and refuses files for their keys. pretty-midi, which
+reads by it, looks for tempo in the first track alone.
+"""
+
+import bisect
+from collections.abc import Callable
+from typing import NamedTuple
+
+from t2t_lite.errors import UserError
+
+_DEFAULT_TEMPO = 500_000  # microseconds per quarter note
+_RATES = {24: 24.0, 25: 25.0, 29: 30 / 1.001, 30: 30.0}  # SMPTE's frames per second; 29 is 30 "drop"
+_META, _END_OF_TRACK, _TEMPO = 0xFF, 0x2F, 0x51
+_SYSTEM_EXCLUSIVE = (0xF0, 0xF7)
+NOTE_OFF, NOTE_ON, _CONTROL = 0x8, 0x9, 0xB
+_OF_ONE_BYTE = (0xC, 0xD)  # changes of program, pressure on a channel
+_ALL_NOTES_OFF = (120, 123, 124, 125, 126, 127)  # controllers that end all notes of a channel
+
+
+class NoteEvent(NamedTuple):
+    """The start or the end of a note.
+
+    Attributes:
+        tick: int, from the start of the piece.
+        channel: int, from 0; drums have 9.
+        pitch: int, or None where all notes of the channel end.
+        velocity: int, 0 for an end.
+    """
+
+    tick: int
+    channel: int
+    pitch: int | None
+    velocity: int
+
+
+class MidiEvents(NamedTuple):
+    """What is played of a MIDI file.
+
+    Attributes:
+        tracks: list of lists of `NoteEvent`.
+        last_tick: int, the end of the longest track.
+        seconds: function of a tick.
+        has_one_track: bool, whether channels, not tracks, are the instruments, as in format 0.
+    """
+
+    tracks: list
+    last_tick: int
+    seconds: Callable[[int], float]
+    has_one_track: bool
+
+
+def read_events(data):
+    """Returns the `MidiEvents` of the bytes of a MIDI file. Raises `UserError`; the message does not name the file."""
+    if not data.startswith(b"MThd"):
+        raise UserError(f"is {'no MIDI file' if data else 'empty'}. Expected a Standard MIDI File.")
+    kind, count, division = (int.from_bytes(data[at : at + 2]) for at in (8, 10, 12))
+    if kind > 1:
+        what = "whose tracks are separate pieces" if kind == 2 else "which is not known"
+        raise UserError(f"is of MIDI format {kind}, {what}. Expected format 0 or 1.")
+    tracks, at = [], 8 + max(6, int.from_bytes(data[4:8]))
+    if at > len(data):
+        raise UserError("cut off. Copy it again.")
+    while len(tracks) < count or data[at : at + 4] == b"MTrk":  # what follows the tracks is no music
+        start, at = at + 8, at + 8 + int.from_bytes(data[at + 4 : at + 8])
+        if at > len(data):
+            raise UserError("cut off. Copy it again.")
+        if data[start - 8 : start - 4] == b"MTrk":
+            tracks.append(_read_track(_Bytes(data[start:at])))
+    tempos = [change for _, changes, _ in tracks for change in changes]
+    last_tick = max((last for _, _, last in tracks), default=0)
+    return MidiEvents([notes for notes, _, _ in tracks], last_tick, _clock(division, tempos), len(tracks) == 1)
+
+
+class _Bytes:
+    """Takes a track's bytes one after the other."""
+
+    def __init__(self, content):
+        self._content, self._at = content, 0
+
+    def __bool__(self):
+        return self._at < len(self._content)
+
+    def take(self, count):
+        self._at += count
+        if self._at > len(self._content):
+            raise UserError("damaged (a track ends within an event). Copy it again.")
+        return self._content[self._at - count : self._at]
+
+    def byte(self):
+        return self.take(1)[0]
+
+    def number(self):
+        """Returns a number of up to 4 bytes with 7 bits each, of which all but the last have the eighth bit."""
+        value = 0
+        for _ in range(4):
+            value = value << 7 | (byte := self.byte()) & 0x7F
+            if byte < 0x80:
+                return value
+        raise UserError("damaged (a number of more than 4 bytes). Copy it again.")
+
+
+def _read_track(content):
+    """Returns ([NoteEvent], [(tick, microseconds per quarter note)], last tick) of a track."""
+    notes, tempos, tick, status = [], [], 0, None
+    while content:
+        tick += content.number()
+        first = content.byte()
+        if first == _META:
+            what, value = content.byte(), content.take(content.number())
+            if what == _END_OF_TRACK:
+                break
+            if what == _TEMPO:
+                tempos.append((tick, int.from_bytes(value)))
+        elif first in _SYSTEM_EXCLUSIVE:
+            content.take(content.number())
+        else:
+            status, first = (first, content.byte()) if first & 0x80 else (status, first)  # else a running status
+            if status is None or status >= 0xF0:
+                raise UserError("damaged (an event of no known kind). Copy it again.")
+            kind, channel = divmod(status, 16)
+            second = 0 if kind in _OF_ONE_BYTE else content.byte()
+            if (first | second) & 0x80:
+                raise UserError("damaged (an event with a value above 127). Copy it again.")
+            if kind in (NOTE_OFF, NOTE_ON):
+                notes.append(NoteEvent(tick, channel, first, second if kind == NOTE_ON else 0))
+            elif kind == _CONTROL and first in _ALL_NOTES_OFF:
+                notes.append(NoteEvent(tick, channel, None, 0))
+    return notes, tempos, tick
+
+
+def _clock(division, tempos):
+    """Returns a function of ticks that returns seconds.
+
+    Args:
+        division: int, of the head of a file: ticks per quarter note, or frames per second and ticks per frame.
+        tempos: list of (tick, microseconds per quarter note), of all tracks.
+    """
+    if division & 0x8000:
+        frames, ticks = 256 - (division >> 8), division & 0xFF
+        if frames not in _RATES or not ticks:
+            raise UserError(
+                f"its time is in {frames} frames per second of {ticks} ticks. Expected SMPTE's 24, 25, 29 or 30 frames "
+                "and at least 1 tick."
+            )
+        return lambda tick: tick / (_RATES[frames] * ticks)
+    if not division:
+        raise UserError("its time is in 0 ticks per quarter note. Expected at least 1.")
+    if any(tempo == 0 for _, tempo in tempos):
+        raise UserError("has a tempo of 0. Expected microseconds per quarter note from 1.")
+    ticks, seconds, rates = [0], [0.0], [_DEFAULT_TEMPO / 1e6 / division]
+    for tick, tempo in sorted(tempos, key=lambda change: change[0]):
+        seconds.append(seconds[-1] + (tick - ticks[-1]) * rates[-1])
+        ticks.append(tick)
+        rates.append(tempo / 1e6 / division)
+
+    def seconds_at(tick):
+        number = bisect.bisect_right(ticks, tick) - 1
+        return seconds[number] + (tick - ticks[number]) * rates[number]
+
+    return seconds_at
+
+
+def tracks_bytes(tracks, division):
+    """Returns a MIDI file of format 1 at 120 quarter notes per minute.
+
+    Args:
+        tracks: list of lists of (tick, bytes of an event), sorted.
+        division: int, ticks per quarter note.
+    """
+    tempo = (0, bytes([_META, _TEMPO, 3]) + _DEFAULT_TEMPO.to_bytes(3))
+    chunks = [_chunk(b"MTrk", _track_bytes(track)) for track in ([tempo], *tracks)]
+    head = b"".join(number.to_bytes(2) for number in (1, len(chunks), division))
+    return b"".join((_chunk(b"MThd", head), *chunks))
+
+
+def _chunk(name, content):
+    return name + len(content).to_bytes(4) + content
+
+
+def _track_bytes(events):
+    parts, now = [], 0
+    for tick, event in events:
+        parts += [_number_bytes(tick - now), event]
+        now = tick
+    return b"".join((*parts, b"\0", bytes([_META, _END_OF_TRACK, 0])))
+
+
+def _number_bytes(value):
+    """Returns a number of variable length: see `_Bytes.number`."""
+    parts = [value & 0x7F]
+    while value := value >> 7:
+        parts.insert(0, value & 0x7F | 0x80)
+    return bytes(parts)
