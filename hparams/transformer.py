@@ -240,8 +240,8 @@ def transformer_cpu():
         num_hidden_layers=4,
         filter_size=256,
         layer_prepostprocess_dropout=0.2,
-        batch_size=2048,
+        batch_size=1024,
         learning_rate_schedule="constant*slanted_triangular",
-        learning_rate_constant=0.004,
+        learning_rate_constant=0.003,
         learning_rate_warmup_steps=400,
     )

@@ -73,6 +73,18 @@ CHANGES = {
         "transformer_tiny",
         {"batch_size": 2048, "learning_rate_warmup_steps": 500, "eval_decode_examples": 100},
     ),
+    "transformer_cpu": (
+        "transformer_tiny",
+        {
+            "num_hidden_layers": 4,
+            "filter_size": 256,
+            "layer_prepostprocess_dropout": 0.2,
+            "batch_size": 1024,
+            "learning_rate_schedule": "constant*slanted_triangular",
+            "learning_rate_constant": 0.003,
+            "learning_rate_warmup_steps": 400,
+        },
+    ),
 }
 ALL = [name for name in vars(sets) if name.startswith("transformer_")]
 

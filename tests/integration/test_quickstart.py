@@ -150,9 +150,9 @@ def test_own_pairs_become_a_model_that_is_served(own, quickstart, tmp_path):
     assert lines[-1] == "quickstart: dev BLEU 83.21 (nrefs:1|tok:13a)"
     typed = [line for line in lines if line.startswith("$ ")]
     assert [line.split()[1] for line in typed] == calls
-    # Half a second a step would give 1,000 steps in ten minutes; but 80 passes over 360 pairs are 720 of 40 pairs.
-    assert "--train_steps=720 --local_eval_frequency=90" in typed[2]
-    assert "layer_prepostprocess_dropout=0.3,learning_rate_warmup_steps=144" in typed[2]
+    # Half a second per step would give 1,000 steps in ten minutes; but 40 passes over 360 pairs are 360 steps of 40.
+    assert "--train_steps=360 --local_eval_frequency=45" in typed[2]
+    assert "layer_prepostprocess_dropout=0.3,learning_rate_warmup_steps=72" in typed[2]
     assert not (tmp_path / "quick start/probe").exists()
     assert any(line.startswith("serve it") and "t2t-server --export_dir=" in line for line in lines)
     # The plan stays, and what is there is used again.
