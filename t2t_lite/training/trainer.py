@@ -62,7 +62,7 @@ class Trainer:
 
     Args:
         problem: str, name of the problem; None: that of the run in output_dir, as for the next three.
-        model: str, name of the model; None: that of a new run's task, such as "transformer".
+        model: str, name of the model; None: that of a new run's set, or of its task, such as "transformer".
         hparams: HParams, or None: those of `hparams_set`.
         hparams_set: str, name of the set.
         data_dir: str, the folder in which t2t-datagen wrote records and vocabulary.

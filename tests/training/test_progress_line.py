@@ -57,7 +57,7 @@ def test_in_a_file_it_says_what_people_look_at(caplog):
 
 def test_on_a_terminal_it_has_a_bar_and_fits(shown_on):
     assert shown_on(120) == f"[######----------] {PLAIN}"
-    assert shown_on(80) == "[######----------] step 100,000/250,000  loss 10.123  ETA 50:01:12  epoch 12.35"
+    assert shown_on(80) == "[######----------] step 100,000/250,000  loss 10.123  ETA 50:01:12  12 steps/s"
     assert shown_on(50) == "step 100,000/250,000  loss 10.123  ETA 50:01:12"
     assert shown_on(40) == "step 100,000/250,000  loss 10.123"
     assert shown_on(10) == "step 100,"
