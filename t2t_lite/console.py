@@ -91,6 +91,8 @@ class Progress:
 
     def _show(self):
         now = time.monotonic()
+        if self.count == self._total:
+            return  # `done` says so
         if now - self._shown >= (0.2 if self._on_terminal else SECONDS):
             self._shown = now
             if self._on_terminal:
