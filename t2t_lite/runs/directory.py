@@ -15,7 +15,7 @@ from t2t_lite.models.arguments import model_settings
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.runs.checkpoint_files import check_can_be_placed
 from t2t_lite.runs.log import RunLog
-from t2t_lite.runs.model_of_set import check_set, model_of_set
+from t2t_lite.runs.model_of_set import check_set, model_for_task, model_of_set
 from t2t_lite.runs.run_config import hparams_of, read_run_config
 from t2t_lite.tensor2tensor_names import without_multistep
 
@@ -147,22 +147,25 @@ def model_name(model=None, problem=None, hparams_set=None):
     "transformer" is a family, as in tensor2tensor: on a language-model problem it is only the decoder. This is logged.
 
     Args:
-        model: str; None or "": that of the set, see `model_of_set`, or "transformer".
+        model: str; None or "": that of the set, or "transformer": see `model_for_task`.
         problem: str, name of the problem; None: unknown.
         hparams_set: str, name of a new run's set; None: unknown.
 
     Raises:
         UserError: the problem or the set is unknown.
     """
-    model = model or (hparams_set and model_of_set(hparams_set)) or "transformer"
-    if not problem or model != "transformer":
+    if not problem:
+        return model or (hparams_set and model_of_set(hparams_set)) or "transformer"
+    if model and model != "transformer":
         return model
-    family_member = registry.task_of(registry.problem(problem)).model
-    if family_member != model:
-        _LOGGER.info(
-            f"{problem} is a problem of the task {registry.problem(problem).task}: the model is {family_member}"
-        )
-    return family_member
+    task = registry.task_of(registry.problem(problem))
+    if not model and hparams_set:
+        model = model_for_task(hparams_set, task.model)
+        if model != task.model:
+            return model
+    if task.model != "transformer":
+        _LOGGER.info(f"{problem} is a problem of the task {task.name}: the model is {task.model}")
+    return task.model
 
 
 def fill_in_settings(output_dir, problem, model, hparams, hparams_set):

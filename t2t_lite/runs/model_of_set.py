@@ -1,5 +1,7 @@
 """The model that a set of hyperparameters is for: the one it is registered for, or that alone knows its settings."""
 
+import contextlib
+
 from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
@@ -23,6 +25,23 @@ def model_of_set(name):
     fitting = [each for each in models if own and own <= known[each]]
     general = (each for each in fitting if all(issubclass(models[other], models[each]) for other in fitting))
     return next(general, None)
+
+
+def model_for_task(name, task_model):
+    """Returns the name of the model for a set and a task: the task's own, unless the set is for another.
+
+    A set for the model of one task suits the models of the others, as far as they know its hyperparameters.
+
+    Args:
+        name: str, of the set.
+        task_model: str, name of the task's model.
+    """
+    model = model_of_set(name)
+    if model in (None, *(registry.task(task).model for task in registry.list_tasks())):
+        with contextlib.suppress(UserError):
+            check_set(name, registry.hparams(name), registry.model(task_model))
+            return task_model
+    return model or task_model
 
 
 def check_set(name, hparams, model_class):

@@ -31,7 +31,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 _UNKNOWN_STEPS = 100
 _UNKNOWN_STEPS_OF_MACHINES = 10
 _BYTES_HELD = 2**26
-_TRACING = "the first step is being traced, which takes longer than the steps after it"
+TRACING = "the first step is being traced, which takes longer than the steps after it"
 
 
 @dataclasses.dataclass
@@ -119,7 +119,7 @@ class TrainingLoop:
                 saves = evaluates or self._is_time_to_save()
                 if not (saves or is_last):
                     feed.fetch_ahead()
-                with waiting(_TRACING) if step == first else contextlib.nullcontext():
+                with waiting(TRACING) if step == first else contextlib.nullcontext():
                     self._take(step, batches, placed, stopped.is_set())
                 ends_window = step % self.shown.log_step_count_steps == 0 or step == train_steps
                 is_fetched = step == first or ends_window or step % self._steps_between_fetches == 0

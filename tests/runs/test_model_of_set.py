@@ -4,7 +4,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
-from t2t_lite.errors import UnknownName
+from t2t_lite.errors import UnknownName, UserError
 from t2t_lite.runs.directory import fill_in_settings, model_name, run_hparams
 from t2t_lite.runs.model_of_set import check_set, model_of_set
 
@@ -20,8 +20,9 @@ from t2t_lite.runs.model_of_set import check_set, model_of_set
         "gpt2_small": "transformer_lm",  # the memory's model derives from it, and has its settings, too
         "transformer_moe_tiny": "transformer_moe",  # whose settings any model has that has experts
         "transformer_tiny": None,
-        "transformer_lm_tiny": None,
-        "sparse_transformer_tiny": None,
+        "transformer_lm_tiny": "transformer_lm",
+        "music_transformer_small": "transformer_lm",
+        "bert_tiny": "transformer_encoder",
     }.items(),
 )
 def test_a_set_knows_its_model(hparams_set, model):
@@ -41,10 +42,21 @@ def test_a_stated_model_is_the_model():
     assert model_name("transformer_lm", "languagemodel_own", "transformer_memory_tiny") == "transformer_lm"
 
 
-def test_the_task_chooses_where_the_set_does_not():
-    assert model_name(None, "languagemodel_own", "transformer_tiny") == "transformer_lm"
-    assert model_name(None, "classify_own", "xlnet_tiny") == "xlnet"
-    assert model_name(None, "classify_own", "bert_tiny") == "transformer_encoder"
+@pytest.mark.parametrize(
+    ("problem", "hparams_set", "model"),
+    [
+        ("languagemodel_own", "transformer_tiny", "transformer_lm"),
+        ("classify_own", "bert_tiny", "transformer_encoder"),
+        ("permutation_lm_own", "bert_tiny", "xlnet"),  # it knows all that this set has
+        ("translate_own", "transformer_lm_tiny", "transformer"),
+        ("classify_own", "xlnet_tiny", "xlnet"),
+        ("permutation_lm_own", "albert_base", "transformer_encoder"),
+        ("translate_own", "transformer_moe_tiny", "transformer_moe"),
+        ("languagemodel_own", "transformer_memory_tiny", "transformer_memory"),
+    ],
+)
+def test_the_task_chooses_among_those_that_the_set_suits(problem, hparams_set, model):
+    assert model_name(None, problem, hparams_set) == model
 
 
 @pytest.fixture
@@ -75,6 +87,9 @@ def test_what_no_model_declares_chooses_none(own_set):
     assert model_of_set("own_set") == "transformer_memory"
     hparams.add_hparam("num_rec_steps", 8)  # of another model
     assert model_of_set("own_set") is None
+    assert model_name(None, "translate_own", "own_set") == "transformer"
+    with pytest.raises(UserError, match="^--hparams_set=own_set: is for --model="):
+        run_hparams({}, "own_set")
 
 
 def test_a_new_run_is_of_the_sets_model_and_an_unknown_set_is_told(tmp_path):

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite import registry
+from t2t_lite import console, registry
 from t2t_lite.bin import t2t_eval
 from t2t_lite.errors import UserError
 from t2t_lite.runs.opening import open_run
-from t2t_lite.training import EarlyStopping, checkpoint_evaluation
+from t2t_lite.training import EarlyStopping, checkpoint_evaluation, loop
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.evaluator import Evaluator
 from t2t_lite.training.progress_line import ProgressLine
@@ -90,7 +90,9 @@ def test_progress_is_said_logged_and_drawn(run):
 def test_slow_steps_are_shown_before_there_are_enough_for_the_log(data_dir, tmp_path, monkeypatch, caplog):
     caplog.set_level(logging.INFO, "t2t_lite")
     monkeypatch.setattr(ProgressLine, "is_due", True)
+    monkeypatch.setattr(console, "SECONDS", 0.0)  # the first step takes longer
     evaluated(data_dir, tmp_path, evaluates=False, log_step_count_steps=3).train(4)
+    assert caplog.messages.count(loop.TRACING) == 1
     shown = [" ".join(line.split()[:2]) for line in caplog.messages if line.startswith(("first step", "step "))]
     assert shown == ["first step:", "step 1/4", "step 2/4", "step 3/4", "step 4/4"]
     assert [line["step"] for line in events(tmp_path, "progress")] == [3, 4]
