@@ -88,7 +88,7 @@ def test_what_no_model_declares_chooses_none(own_set):
     hparams.add_hparam("num_rec_steps", 8)  # of another model
     assert model_of_set("own_set") is None
     assert model_name(None, "translate_own", "own_set") == "transformer"
-    with pytest.raises(UserError, match="^--hparams_set=own_set: is for --model="):
+    with pytest.raises(UserError, match=r"^--hparams_set=own_set: is for --model="):
         run_hparams({}, "own_set")
 
 
