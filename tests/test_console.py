@@ -135,8 +135,18 @@ def test_nothing_is_told_twice(clock, caplog):
     for _ in range(2):
         clock.now += 20
         progress.add(1)
+    progress.add(0, tokens=80)
     progress.done()
-    assert caplog.messages == ["doing: 1 of 2 texts, 0.1 a second, ETA 0:20", "doing: 2 of 2 texts, 0.1 a second"]
+    expected = ["1 of 2 texts, 0.1 a second, ETA 0:20", "2 of 2 texts, 0.1 a second, 2 tokens per second"]
+    assert caplog.messages == [f"doing: {line}" for line in expected]
+
+
+def test_where_nobody_knows_how_many_there_are_the_last_line_may_have_been_told(clock, caplog):
+    progress = Progress("reading", "pairs")
+    clock.now += 20
+    progress.add(3)
+    progress.done()
+    assert caplog.messages == ["reading: 3 pairs, 0.1 a second"]
 
 
 def test_on_a_narrow_terminal_the_rest_is_left_out(terminal, clock, caplog):

@@ -22,7 +22,7 @@ def model_of_set(name):
     hparams, models = registry.hparams(name), {each: registry.model(each) for each in registry.list_models()}
     known = {each: own_settings(model, **hparams.kinds()).keys() for each, model in models.items()}
     own = (hparams.values().keys() - HParams().values().keys()) & set().union(*known.values())
-    fitting = [each for each in models if own and own <= known[each]]
+    fitting = [each for each in models if own <= known[each]]
     general = (each for each in fitting if all(issubclass(models[other], models[each]) for other in fitting))
     return next(general, None)
 

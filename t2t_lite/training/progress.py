@@ -152,7 +152,7 @@ class TrainingProgress:
         self._cells += batches.cells
         self._counts.update(batches.counts)
         self.sentences += batches.sentences
-        if is_timed and not self._first:
+        if is_timed:
             self._timed.append(batches.counts["targets"])
         if self._first:  # tracing takes longer than many steps, and is not counted
             self._first = False

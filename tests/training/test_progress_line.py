@@ -95,7 +95,7 @@ def test_what_is_not_ordinary_is_said_before_the_speed(caplog, changes, field):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"loss_scale": 1024.0}, {"shares": {"expert_use_inputs": [[0.1, 0.9], [0.25, 0.25, 0.25, 0.25]]}}]
+    "changes", [{"loss_scale": 1024.0}, {"shares": {"expert_use_inputs": [[0.06, 0.94], [0.25, 0.25, 0.25, 0.25]]}}]
 )
 def test_what_is_ordinary_is_not_said(caplog, changes):
     assert told(caplog, **changes) == PLAIN
