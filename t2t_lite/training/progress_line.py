@@ -38,7 +38,7 @@ class ProgressLine:
 
     def begin(self, seconds, loss):
         """Says what the first step was, which is traced, and so takes longer than the others."""
-        _LOGGER.info(f"first step: {seconds:.1f} s with its tracing, loss {loss:{_digits(loss)}} {self._unit}")
+        _LOGGER.info(f"first step: {seconds:.1f} s including its tracing, loss {loss:{_digits(loss)}} {self._unit}")
         self._due = time.monotonic() + (_SECONDS_MOVING if self.moves else SECONDS)
 
     @property

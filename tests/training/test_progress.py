@@ -149,7 +149,7 @@ def test_the_first_step_is_told_and_those_of_a_window_shown_before_it_ends(tmp_p
     progress.show(0)  # of no steps there is nothing to tell
     clock.now += 60
     progress.add(batches((2, 4)), result(20.0, 30.0))
-    assert caplog.messages == ["first step: 60.0 s with its tracing, loss 2.500 nats per target token"]
+    assert caplog.messages == ["first step: 60.0 s including its tracing, loss 2.500 nats per target token"]
     clock.now += 10
     assert progress.is_due
     progress.add(batches((2, 4)), result(12.0, 30.0))

@@ -106,7 +106,7 @@ def test_lines_in_a_file_come_after_10_seconds_and_then_every_minute(clock, capl
     clock.now += 50
     assert not line.is_due, "nothing to show"
     line.begin(49.96, 8.3217)
-    assert caplog.messages == ["first step: 50.0 s with its tracing, loss 8.322 nats per target token"]
+    assert caplog.messages == ["first step: 50.0 s including its tracing, loss 8.322 nats per target token"]
     due = []
     for _ in range(140):
         clock.now += 1
