@@ -183,7 +183,8 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
     problem = problem or earlier.get("problem")
     if not problem or (hparams is None and not (hparams_set or earlier)):
         raise UserError(f"{output_dir}: a new run needs a problem and an hparams_set (or hparams).")
-    model = model_name(model or earlier.get("model"), problem, hparams_set)
+    is_known = hparams is None or hparams_set in registry.Registries.hparams  # otherwise it is only a name
+    model = model_name(model or earlier.get("model"), problem, hparams_set if is_known else None)
     if hparams is None:
         hparams = run_hparams(earlier, hparams_set, model=model)
     return problem, model, hparams, hparams_set or earlier.get("hparams_set")
