@@ -192,7 +192,7 @@ def _embeddings():
     return keras.initializers.RandomNormal(stddev=0.1)
 
 
-@register_hparams
+@register_hparams(model="conv_seq2seq")
 def conv_seq2seq_base():
     """The paper's model for WMT'16 En-Ro: 20 layers of 512 on either side; trained by Adam instead of momentum."""
     return HParams().parse(
@@ -201,7 +201,7 @@ def conv_seq2seq_base():
     )
 
 
-@register_hparams
+@register_hparams(model="conv_seq2seq")
 def conv_seq2seq_tiny():
     """Four layers of 128 in the encoder, three in the decoder, as the authors' model for IWSLT'14 has; for CPUs."""
     return conv_seq2seq_base().parse(

@@ -141,13 +141,13 @@ def _flags(at, steps, memory, dtype):
     return ops.stack([is_there, here], axis=-1)
 
 
-@register_hparams
+@register_hparams(model="extended_neural_gpu")
 def extended_neural_gpu():
     """Two GRUs of 256 per step; the rest as `neural_gpu`. The sizes are this package's."""
     return neural_gpu().parse("num_hidden_layers=2")
 
 
-@register_hparams
+@register_hparams(model="extended_neural_gpu")
 def extended_neural_gpu_tiny():
     """Two GRUs of 64, for CPUs and tests."""
     return extended_neural_gpu().parse("hidden_size=64,learning_rate_constant=2e-3,learning_rate_warmup_steps=200")

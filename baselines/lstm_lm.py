@@ -232,7 +232,7 @@ def _reversed(x, lengths):
     return take_positions(x, ops.where(at < lengths, lengths - 1 - at, at))
 
 
-@register_hparams
+@register_hparams(model="lstm_lm")
 def lstm_lm_base():
     """Two layers of 512 per direction, as many layers as ELMo has; sizes are this package's own."""
     return HParams().parse(
@@ -242,7 +242,7 @@ def lstm_lm_base():
     )
 
 
-@register_hparams
+@register_hparams(model="lstm_lm")
 def lstm_lm_tiny():
     """Two layers of 128, for CPUs and tests."""
     return lstm_lm_base().parse(

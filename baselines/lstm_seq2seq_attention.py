@@ -175,7 +175,7 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
 # tensor2tensor's sets, under its names and with its values.
 
 
-@register_hparams
+@register_hparams(model="lstm_seq2seq_attention")
 def lstm_attention():
     """Two layers of 128 with additive attention; clipping and Adam are tensor2tensor's `basic_params1`."""
     return HParams().parse(
@@ -186,7 +186,7 @@ def lstm_attention():
     )
 
 
-@register_hparams
+@register_hparams(model="lstm_seq2seq_attention")
 def lstm_bahdanau_attention():
     """The same: additive attention (Bahdanau et al. 2015)."""
     hparams = lstm_attention()
@@ -194,7 +194,7 @@ def lstm_bahdanau_attention():
     return hparams
 
 
-@register_hparams
+@register_hparams(model="lstm_seq2seq_attention")
 def lstm_luong_attention():
     """Two layers of 128 with multiplicative attention (Luong et al. 2015)."""
     hparams = lstm_attention()
@@ -202,7 +202,7 @@ def lstm_luong_attention():
     return hparams
 
 
-@register_hparams
+@register_hparams(model="lstm_seq2seq_attention")
 def lstm_attention_gnmt():
     """GNMT's sizes and clipping (Wu et al. 2016, section 5): 8 layers of 1024; dropout and rate are this package's."""
     return HParams().parse(
@@ -211,7 +211,7 @@ def lstm_attention_gnmt():
     )
 
 
-@register_hparams
+@register_hparams(model="lstm_seq2seq_attention")
 def lstm_attention_tiny():
     """Two layers of 128 as `lstm_attention`, with larger batches and a higher rate, for CPUs."""
     return lstm_attention().parse(

@@ -160,7 +160,7 @@ def tape_at(memory, at):
     return ops.where(ops.expand_dims(at < width, -1), found, ops.zeros_like(found))
 
 
-@register_hparams
+@register_hparams(model="neural_gpu")
 def neural_gpu():
     """tensor2tensor's: one GRU of 256, clipped at 10; its learning rate begins with a linear warm-up here."""
     return HParams().parse(
@@ -171,7 +171,7 @@ def neural_gpu():
     )
 
 
-@register_hparams
+@register_hparams(model="neural_gpu")
 def neural_gpu_tiny():
     """One GRU of 64, for CPUs and tests."""
     return neural_gpu().parse("hidden_size=64,learning_rate_constant=2e-3,learning_rate_warmup_steps=200")

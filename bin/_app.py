@@ -41,7 +41,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 def define_common_flags(flags):
     """Declares the flags that the trainer, decoder and exporter share. None: not given."""
     flags.DEFINE_string("problem", None, "Name of the problem, such as translate_ende_phrasebook; _rev swaps sides.")
-    flags.DEFINE_string("model", None, "Name of the model, such as transformer.")
+    flags.DEFINE_string("model", None, "Name of the model; default: the run's, or that of the set or the task.")
     flags.DEFINE_string("hparams_set", None, "Name of the hyperparameter set, such as transformer_base.")
     flags.DEFINE_string("hparams", "", "Changes to the set: name=value,name=value.")
     flags.DEFINE_path("data_dir", None, "Folder of records and vocabulary, as t2t-datagen writes it.")

@@ -58,7 +58,8 @@ def _describe(flags):
 
     earlier = earlier_run(flags, flags.output_dir)
     recall(flags, flags.output_dir, earlier)
-    model = model_name(flags.model or earlier.get("model"), flags.problem or earlier.get("problem"))
+    problem = flags.problem or earlier.get("problem")
+    model = model_name(flags.model or earlier.get("model"), problem, flags.hparams_set)
     hparams = hparams_of_flags(flags, earlier, model, flags.random_seed)
     hide_gpus()  # another run may fill them
     replicas = planned_replicas(flags.worker_gpu, flags.logical_cpus)

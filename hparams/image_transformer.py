@@ -211,7 +211,7 @@ def imagetransformer2d_base():
     return image_transformer2d_base()
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def sparse_transformer_cifar10():
     """Sparse Transformer's of CIFAR-10 (Child et al. 2019, section 7.1): 128 layers of 256, 2.80 bits per dimension."""
     hparams = _changed(

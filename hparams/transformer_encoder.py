@@ -14,7 +14,7 @@ def _changed(hparams, **changes):
     return hparams.override_from_dict(changes)
 
 
-@register_hparams
+@register_hparams(model="transformer_encoder")
 def bert_base():
     """BERT base: 12 layers of 768, post-norm, 512 positions; 256 rows of 512 ids per step, on all replicas."""
     return _changed(
@@ -48,13 +48,13 @@ def bert_base():
     )
 
 
-@register_hparams
+@register_hparams(model="transformer_encoder")
 def bert_large():
     """BERT large: 24 layers of 1024."""
     return _changed(bert_base(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24)
 
 
-@register_hparams
+@register_hparams(model="transformer_encoder")
 def roberta_base():
     """RoBERTa base: BERT's sizes, one segment, more and larger batches (8,000 rows of 512 ids per step)."""
     hparams = _changed(
@@ -70,7 +70,7 @@ def roberta_base():
     return hparams
 
 
-@register_hparams
+@register_hparams(model="transformer_encoder")
 def roberta_large():
     """RoBERTa large."""
     return _changed(
@@ -79,7 +79,7 @@ def roberta_large():
     )  # fmt: skip
 
 
-@register_hparams
+@register_hparams(model="transformer_encoder")
 def albert_base():
     """ALBERT base: 12 layers of 768 with one set of weights, embeddings of 128; LAMB, 4,096 rows per step."""
     hparams = _changed(
@@ -95,19 +95,19 @@ def albert_base():
     return hparams
 
 
-@register_hparams
+@register_hparams(model="transformer_encoder")
 def albert_large():
     """ALBERT large: 24 layers of 1024."""
     return _changed(albert_base(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24)
 
 
-@register_hparams
+@register_hparams(model="transformer_encoder")
 def albert_xlarge():
     """ALBERT xlarge: 24 layers of 2048."""
     return _changed(albert_large(), hidden_size=2048, filter_size=8192)
 
 
-@register_hparams
+@register_hparams(model="transformer_encoder")
 def albert_xxlarge():
     """ALBERT xxlarge: 12 layers of 4096, without dropout (section 4.9)."""
     return _changed(
@@ -120,7 +120,7 @@ def albert_xxlarge():
     )
 
 
-@register_hparams
+@register_hparams(model="transformer_encoder")
 def ernie_base():
     """ERNIE 2.0 base: BERT base with a table of task types; its rows should be masked by phrases (`--mask_unit`)."""
     hparams = bert_base()
@@ -131,7 +131,7 @@ def ernie_base():
 # This package's own, for a CPU.
 
 
-@register_hparams
+@register_hparams(model="transformer_encoder")
 def bert_mini():
     """4 layers of 256, 128 positions."""
     return _changed(
@@ -149,7 +149,7 @@ def bert_mini():
     )
 
 
-@register_hparams
+@register_hparams(model="transformer_encoder")
 def bert_tiny():
     """2 layers of 128."""
     return _changed(bert_mini(), hidden_size=128, filter_size=512, num_heads=2, num_hidden_layers=2)

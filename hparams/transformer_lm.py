@@ -18,7 +18,7 @@ def _changed(hparams, **changes):
 # GPT and GPT-2.
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def gpt():
     """GPT (Radford et al. 2018): 12 layers of 768, post-norm, 512 positions."""
     hparams = _changed(
@@ -50,7 +50,7 @@ def gpt():
     return hparams
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def gpt2_small():
     """GPT-2 (Radford et al. 2019), the smallest: pre-norm, 1,024 positions; trained here as GPT."""
     hparams = _changed(
@@ -60,19 +60,19 @@ def gpt2_small():
     return hparams
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def gpt2_medium():
     """GPT-2, 24 layers of 1024."""
     return _changed(gpt2_small(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24)
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def gpt2_large():
     """GPT-2, 36 layers of 1280."""
     return _changed(gpt2_small(), hidden_size=1280, filter_size=5120, num_heads=20, num_hidden_layers=36)
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def gpt2_xl():
     """GPT-2, 48 layers of 1600."""
     return _changed(gpt2_small(), hidden_size=1600, filter_size=6400, num_heads=25, num_hidden_layers=48)
@@ -81,7 +81,7 @@ def gpt2_xl():
 # tensor2tensor's sets, under its names and with its values.
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def attention_lm_base():
     """tensor2tensor's first language model: 6 layers of 1024, post-norm, softmax of its own."""
     return _changed(
@@ -98,7 +98,7 @@ def attention_lm_base():
     )
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def attention_lm_small():
     """tensor2tensor's smaller one: 4 layers of 512, dropout 0.5."""
     return _changed(
@@ -106,7 +106,7 @@ def attention_lm_small():
     )
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def transformer_tall():
     """tensor2tensor's set for language models that are trained further on other tasks: 12 layers of 768."""
     return _changed(
@@ -122,7 +122,7 @@ def transformer_tall():
     )
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def transformer_tall_pretrain_lm():
     """tensor2tensor's pretraining of `transformer_tall`: AdamW with cosine decay."""
     return _changed(
@@ -141,7 +141,7 @@ def transformer_tall_pretrain_lm():
 # This package's own: pre-norm, with tanh-GELU.
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def transformer_lm_base():
     """12 layers of 512 for one GPU."""
     return _changed(
@@ -158,13 +158,13 @@ def transformer_lm_base():
     )
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def transformer_lm_small():
     """6 layers of 384."""
     return _changed(transformer_lm_base(), num_hidden_layers=6, hidden_size=384, filter_size=1536, num_heads=6)
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def transformer_lm_tiny():
     """4 layers of 128, for CPUs and tests."""
     return _changed(
@@ -182,7 +182,7 @@ def transformer_lm_tiny():
 # Sparse Transformer (Child et al. 2019).
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def sparse_transformer_enwik8():
     """Sparse Transformer's of bytes (section 7.1): 30 layers of 512, fixed attention of stride 128 and summary 32."""
     hparams = _changed(
@@ -204,7 +204,7 @@ def sparse_transformer_enwik8():
     return hparams
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def sparse_transformer_tiny():
     """4 layers of 128 that are strided and fixed by turns, for CPUs and tests."""
     hparams = _changed(transformer_lm_tiny(), self_attention_type="strided/fixed")

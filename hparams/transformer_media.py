@@ -25,7 +25,7 @@ def _small(**changes):
     )
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def image_transformer_small():
     """4 layers of 128 that see 112 to 224 pixels, 4 to 8 rows of MNIST's; 5 of its images to a batch."""
     hparams = _small(
@@ -39,13 +39,13 @@ def image_transformer_small():
     return hparams
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def music_transformer_small():
     """4 layers of 128, the relative positions of 256 events, 2,048 events to a batch."""
     return _small(batch_size=2048, max_relative_position=256, layer_prepostprocess_dropout=0.1)
 
 
-@register_hparams
+@register_hparams(model="transformer_lm")
 def music_transformer_base():
     """Huang et al.'s for performances of 2,048 events: 8 layers of 384, keys of 512 in all, dropout 0.2."""
     return transformer_lm_base().override_from_dict(

@@ -15,7 +15,7 @@ def _with_experts(hparams, layers="local_moe", num_experts=64, loss_coef=1e-2, *
     return made
 
 
-@register_hparams
+@register_hparams(model="transformer_moe")
 def transformer_moe_base():
     """Five layers, pre-norm, of which the third one has 64 experts, in encoder and decoder.
 
@@ -36,7 +36,7 @@ def transformer_moe_base():
     )
 
 
-@register_hparams
+@register_hparams(model="transformer_moe")
 def transformer_moe_8k():
     """transformer_moe_base with d_model 1024 and batches of 8,192 tokens, for long texts.
 
@@ -45,13 +45,13 @@ def transformer_moe_8k():
     return transformer_moe_base().override_from_dict({"batch_size": 8192, "max_length": 0, "hidden_size": 1024})
 
 
-@register_hparams
+@register_hparams(model="transformer_moe")
 def transformer_moe_single_gpu():
     """transformer_base_single_gpu with 16 experts in each layer, as tensor2tensor's Transformer with `ffn_layer`."""
     return _with_experts(transformer_base_single_gpu(), num_experts=16, loss_coef=1e-3)
 
 
-@register_hparams
+@register_hparams(model="transformer_moe")
 def transformer_moe_tiny():
     """transformer_tiny with four experts in each layer, for CPUs and tests."""
     return _with_experts(transformer_tiny(), num_experts=4)

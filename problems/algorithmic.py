@@ -14,6 +14,7 @@ class AlgorithmicProblem(Problem):
     what was learned. Here both have the same lengths, so that the dev accuracy shows whether the task was learned.
     """
 
+    unit = "sequence"
     num_symbols = 10
     train_length = 40
     dev_length = 40

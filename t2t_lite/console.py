@@ -1,10 +1,59 @@
-"""A moving line on a terminal, now and then a plain line elsewhere."""
+"""What a command shows of its work on stderr: a line that moves on a terminal, now and then a plain line elsewhere."""
 
+import contextlib
 import logging
+import os
+import re
 import sys
+import threading
 import time
 
+from t2t_lite import streams
+from t2t_lite.errors import counted
+
 _LOGGER = logging.getLogger("t2t_lite")
+_COLUMNS = 80  # where neither the terminal nor COLUMNS tells
+SECONDS = 10  # without a plain line
+
+
+def columns():
+    """Returns how many characters a line may have: those of the terminal on stderr, or of COLUMNS if it has fewer."""
+    told = [int(os.environ["COLUMNS"])] if os.environ.get("COLUMNS", "").isdecimal() else []
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr is no terminal, or no file
+        told.append(os.get_terminal_size(sys.stderr.fileno()).columns)
+    return min(filter(None, told), default=_COLUMNS) - 1  # a full line would begin the next one
+
+
+def fit(fields, width, between="  "):
+    """Joins fields, a list of str; from the second on those that do not fit into the width are left out."""
+    line = fields[0][:width]
+    for field in fields[1:]:
+        if len(line) + len(between) + len(field) <= width:
+            line += between + field
+    return line
+
+
+def move(text=""):
+    """Writes the moving line anew, where there is one: see `streams.has_moving_line`."""
+    with contextlib.suppress(OSError):  # a terminal that was closed: the work has yet to be saved
+        print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def waiting(text):
+    """Context manager that says what may take long: on a terminal at once, in the moving line; elsewhere if it does."""
+    moves, timer = streams.has_moving_line(), threading.Timer(SECONDS, _LOGGER.info, [text])
+    timer.daemon = True
+    if moves:
+        move(fit([text], columns()))
+    else:
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if moves:
+            move()
 
 
 class Progress:
@@ -23,7 +72,8 @@ class Progress:
         self._total = total
         self.title, self._unit = title, unit
         self._start = self._shown = time.monotonic()
-        self._on_terminal = sys.stderr.isatty()
+        self._on_terminal = streams.has_moving_line()
+        self._logged = None  # the counts of the last plain line
 
     def watch(self, items):
         """Yields the items and counts them."""
@@ -41,29 +91,41 @@ class Progress:
 
     def _show(self):
         now = time.monotonic()
-        if now - self._shown >= (0.2 if self._on_terminal else 10):
+        if self.count == self._total:
+            return  # `done` says so
+        if now - self._shown >= (0.2 if self._on_terminal else SECONDS):
             self._shown = now
             if self._on_terminal:
-                print(f"\r{self._line()}\033[K", end="", file=sys.stderr, flush=True)
+                move(fit(self._fields(), columns(), ", "))
             else:
-                _LOGGER.info(self._line())
+                self._log()
 
-    def _line(self, is_last=False):
+    def _log(self, is_last=False):
+        if self._logged != (counts := (self.count, self.tokens)):
+            self._logged = counts
+            _LOGGER.info(", ".join(self._fields(is_last)))
+
+    def _fields(self, is_last=False):
         seconds = max(time.monotonic() - self._start, 1e-3)
         rate = (self.count - self._before) / seconds
-        line = f"{self.title}: {self.count:,}{'' if self._total is None else f' of {self._total:,}'} {self._unit}"
-        line += f", {rate:,.{1 if 0 < rate < 10 else 0}f} a second"
+        of_total = "" if self._total is None else f" of {self._total:,}"
+        is_one = (self.count if self._total is None else self._total) == 1
+        unit = re.sub(r"s\b", "", self._unit, count=1) if is_one else self._unit
+        fields = [
+            f"{self.title}: {self.count:,}{of_total} {unit}",
+            f"{rate:,.{1 if 0 < rate < 10 else 0}f} a second",
+        ]
         if self.tokens:
-            line += f", {self.tokens / seconds:,.0f} tokens per second"
+            fields.append(f"{counted(round(self.tokens / seconds), 'token')} per second")
         if self._total and rate and self.count < self._total and not is_last:
-            line += f", ETA {clock((self._total - self.count) / rate)}"
-        return line
+            fields.append(f"ETA {clock((self._total - self.count) / rate)}")
+        return fields
 
     def done(self):
         """Leaves a last, plain line."""
         if self._on_terminal:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
-        _LOGGER.info(self._line(is_last=True))
+            move()
+        self._log(is_last=True)
 
 
 def table(rows):

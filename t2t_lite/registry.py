@@ -183,7 +183,6 @@ class Registries:
 register_problem = Registries.problems.register
 register_task = Registries.tasks.register
 register_model = Registries.models.register
-register_hparams = Registries.hparams.register
 register_ranged_hparams = Registries.ranged_hparams.register
 register_score = Registries.scores.register  # of attention: a `t2t_lite.layers.AttentionScore`
 register_pattern = Registries.patterns.register  # of attention: a `t2t_lite.layers.Pattern`
@@ -232,6 +231,28 @@ def register_metric(name_or_function=None, *, of="logits", feature="targets", lo
         return function
 
     return add(name_or_function) if callable(name_or_function) else add
+
+
+def register_hparams(name_or_function=None, *, model=None):
+    """Decorator of a function that returns a set of hyperparameters, usable bare, empty or with a name.
+
+    Args:
+        name_or_function: the name; by default that of the function.
+        model: str, name of the model that the set is for, so that `--model` may be left out; None: that whose
+            hyperparameters it has, or that of the problem's task.
+    """
+
+    def add(function):
+        if model:
+            function.model = model
+        return Registries.hparams.register(None if function is name_or_function else name_or_function)(function)
+
+    return add(name_or_function) if callable(name_or_function) else add
+
+
+def model_of_hparams(name: str) -> str | None:
+    """Returns the name of the model for which a set was registered, or None. Raises `UnknownName`."""
+    return getattr(Registries.hparams.get(name), "model", None)
 
 
 def list_built_in_models() -> list[str]:

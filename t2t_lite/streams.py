@@ -53,9 +53,14 @@ def typed_lines(prompt, longest):
             yield line
 
 
+def has_moving_line():
+    """Whether a line of standard error can be written again: on a terminal that knows more than plain text."""
+    return getattr(sys.stderr, "isatty", bool)() and os.environ.get("TERM") != "dumb"  # it may only have `write`
+
+
 def clear_line():
-    """Returns what a message begins with: on a terminal it removes a moving line of `console.Progress`."""
-    return "\r\033[K" if getattr(sys.stderr, "isatty", bool)() else ""  # what stands there may only have `write`
+    """Returns what a message begins with: where lines move, it removes that of `console`."""
+    return "\r\033[K" if has_moving_line() else ""
 
 
 class _Formatter(logging.Formatter):

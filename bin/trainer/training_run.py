@@ -46,7 +46,7 @@ def make_trainer(flags, inexact, output_dir, random_seed, *, changes=None, metri
     begins_as = flags.warm_start_from and not (earlier or flags.hparams_set)  # with the settings of another run
     settings = find_run(flags.warm_start_from).config if begins_as else earlier
     name = flags.problem or earlier.get("problem")
-    model = model_name(flags.model or settings.get("model"), name)
+    model = model_name(flags.model or settings.get("model"), name, flags.hparams_set)
     of_run = trainer_settings(flags)
     if metric:
         of_run["evaluation"] = dataclasses.replace(of_run["evaluation"], best_checkpoint_metric=metric)

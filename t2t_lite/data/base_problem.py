@@ -69,6 +69,7 @@ class Problem:
     # Set by subclasses.
 
     task = SequenceToSequenceTask.name  # see `t2t_lite.tasks`
+    unit = None  # what an input is called, such as "image"; None: the task's word
     answered_by = None  # a class with a `load(path, …)` that `t2t_lite.load` returns; None: the task's
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     is_generate_per_split = True

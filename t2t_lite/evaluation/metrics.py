@@ -114,6 +114,25 @@ def output_metrics(problem, hparams):
     return [*(name for name in names if name != main), *filter(None, [main])]
 
 
+def shown_metrics(problem, hparams, found):
+    """Returns the names of those metrics of an evaluation that a line shows: a loss, a score, and what is asked for.
+
+    The score is that of outputs, or of a language model its loss by the problem's unit, such as bits per byte, or else
+    the problem's last teacher-forced metric.
+
+    Args:
+        problem: Problem.
+        hparams: HParams, of which eval_metrics is used.
+        found: names of all metrics, in order.
+    """
+    by_unit = problem.loss_metrics if registry.task_of(problem).is_text else ()
+    loss = "perplexity" if any(name.startswith("perplexity_per_") for name in by_unit) else "loss"
+    scores = [problem.eval_decode_metric, *reversed(by_unit), *reversed(problem.eval_metrics())]
+    score = next((name for name in scores if name in found), None)
+    shown = (loss, score, *hparams.eval_metrics.split("/"))
+    return [name for name in found if name in shown]
+
+
 def _added(hparams, kinds):
     names = filter(None, hparams.eval_metrics.split("/"))
     with located("eval_metrics"):

@@ -7,16 +7,15 @@ import os
 
 from t2t_lite import registry
 from t2t_lite.assignments import parse_assignments
-from t2t_lite.config import HParams
 from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.files import is_remote, make_folder
 from t2t_lite.files.lock import held_lock
 from t2t_lite.models.arguments import model_settings
 from t2t_lite.models.sequence_model import SequenceModel
-from t2t_lite.ranges import own_settings
 from t2t_lite.runs.checkpoint_files import check_can_be_placed
 from t2t_lite.runs.log import RunLog
+from t2t_lite.runs.model_of_set import check_set, model_for_task, model_of_set
 from t2t_lite.runs.run_config import hparams_of, read_run_config
 from t2t_lite.tensor2tensor_names import without_multistep
 
@@ -94,7 +93,7 @@ def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_see
         hparams_set: str, name of the set, or None. The name of the run's own set means the values of the run, not of
             the set, so that repeating the command, or a part of it, gives the same settings.
         changes: str, as for `HParams.parse`.
-        model: str, name of the model, whose settings apply, see `model_name`; None: that of the run.
+        model: str, name of the model, whose settings apply, see `model_name`; None: that of the run or the set.
         random_seed: int, overrides the set's; None: keeps it.
         mixed_precision: bool, whether dtype_policy is mixed_bfloat16.
 
@@ -104,7 +103,7 @@ def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_see
     """
     if not hparams_set and not earlier:
         raise UserError("missing --hparams_set: there is no earlier run in --output_dir to take it from.")
-    model_class = registry.model(model_name(model or earlier.get("model")))
+    model_class = registry.model(model_name(model or earlier.get("model"), hparams_set=hparams_set))
     if not earlier or hparams_set not in (None, "", earlier["hparams_set"]):
         hparams = registry.hparams(hparams_set)
         check_set(hparams_set, hparams, model_class)
@@ -121,29 +120,6 @@ def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_see
             )
         hparams.dtype_policy = "mixed_bfloat16"
     return hparams
-
-
-def check_set(name, hparams, model_class):
-    """Raises `UserError` if a set has a hyperparameter of another model, which it therefore is for.
-
-    A set of Universal Transformers, for one, leaves positions to their steps: a Transformer would learn without any. A
-    model with a `from_hparams` of its own reads what it likes, and a name that no model declares may be a problem's.
-
-    Args:
-        name: str, of the set.
-        hparams: HParams, as the set's function returns them.
-        model_class: class of the model.
-    """
-    if not issubclass(model_class, SequenceModel) or model_class.reads_any():
-        return
-    known = {**HParams().values(), **own_settings(model_class, **hparams.kinds())}
-    for found in (found for found in hparams.values() if found not in known):
-        others = (other for other in registry.list_models() if found in own_settings(registry.model(other)))
-        if model := next(others, None):
-            raise UserError(
-                f"--hparams_set={name}: is for --model={model}: its {found} means nothing to the model "
-                f"{model_class.__name__}. Expected that model, or another set."
-            )
 
 
 def check_meaning(names, model_class, where, hparams=None):
@@ -165,27 +141,31 @@ def parse_changes(hparams, changes):
     return without_multistep(hparams.parse(changes))
 
 
-def model_name(model=None, problem=None):
+def model_name(model=None, problem=None, hparams_set=None):
     """Returns the name of the model to build.
 
     "transformer" is a family, as in tensor2tensor: on a language-model problem it is only the decoder. This is logged.
 
     Args:
-        model: str; None or "": "transformer".
+        model: str; None or "": that of the set, or "transformer": see `model_for_task`.
         problem: str, name of the problem; None: unknown.
+        hparams_set: str, name of a new run's set; None: unknown.
 
     Raises:
-        UserError: the problem is unknown.
+        UserError: the problem or the set is unknown.
     """
-    model = model or "transformer"
-    if not problem or model != "transformer":
+    if not problem:
+        return model or (hparams_set and model_of_set(hparams_set)) or "transformer"
+    if model and model != "transformer":
         return model
-    family_member = registry.task_of(registry.problem(problem)).model
-    if family_member != model:
-        _LOGGER.info(
-            f"{problem} is a problem of the task {registry.problem(problem).task}: the model is {family_member}"
-        )
-    return family_member
+    task = registry.task_of(registry.problem(problem))
+    if not model and hparams_set:
+        model = model_for_task(hparams_set, task.model)
+        if model != task.model:
+            return model
+    if task.model != "transformer":
+        _LOGGER.info(f"{problem} is a problem of the task {task.name}: the model is {task.model}")
+    return task.model
 
 
 def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
@@ -203,7 +183,8 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
     problem = problem or earlier.get("problem")
     if not problem or (hparams is None and not (hparams_set or earlier)):
         raise UserError(f"{output_dir}: a new run needs a problem and an hparams_set (or hparams).")
-    model = model_name(model or earlier.get("model"), problem)
+    is_known = hparams is None or hparams_set in registry.Registries.hparams  # otherwise it is only a name
+    model = model_name(model or earlier.get("model"), problem, hparams_set if is_known else None)
     if hparams is None:
         hparams = run_hparams(earlier, hparams_set, model=model)
     return problem, model, hparams, hparams_set or earlier.get("hparams_set")

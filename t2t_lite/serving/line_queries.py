@@ -104,7 +104,7 @@ class LineQueries:
         """Translates the lines of a file; `output` is a path, or - for standard output."""
         lines = text_files.input_lines(path)
         with text_files.output_file(output) as write:
-            progress = Progress("translating", "sentences", len(lines))
+            progress = Progress("answering", "lines", len(lines))
             write(self._lines(lines, on_progress=progress.add))
         progress.done()
         if output != "-":

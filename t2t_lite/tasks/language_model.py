@@ -12,4 +12,5 @@ class LanguageModelTask(Task):
     model = "transformer_lm"
     head = "lm"
     is_text = True
+    unit = "text"
     hub_task, export_name = "text-generation", "generate"

@@ -32,6 +32,7 @@ class Task:
             them.
         hub_task: str, the task's name on Hugging Face's Hub.
         export_name: str, an example of a model's name on a server.
+        unit: str, what an input is called, in messages.
         inputs, output: the names of an export's inputs, a tuple, and of its main output.
         metrics: {name: AnswerMetric}, in the order in which t2t-score prints them; {}: no answers are compared.
     """
@@ -47,6 +48,7 @@ class Task:
     labels_are_of_all_rows = False
     needed_features = ()
     is_text = False
+    unit = "sentence"
     hub_task = export_name = None
     inputs, output = ("inputs",), "outputs"
     metrics = types.MappingProxyType({})
@@ -64,6 +66,11 @@ class Task:
             features: names of those that the model is called with.
         """
         return batch["targets"]
+
+
+def unit_of(problem):
+    """Returns what an input of a problem is called, such as "sentence" or "image"."""
+    return problem.unit or registry.task_of(problem).unit
 
 
 def answering_class(problem):

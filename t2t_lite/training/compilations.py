@@ -8,6 +8,7 @@ import time
 
 import tensorflow as tf
 
+from t2t_lite.console import waiting
 from t2t_lite.data.width_ladder import shape_text
 from t2t_lite.errors import UserError
 from t2t_lite.training.generators import kept_states
@@ -46,7 +47,8 @@ class Compilations:
             return
         batch = self._data.source.narrowest()
         shape, started = self._shape(batch), time.monotonic()
-        with self._explaining(), kept_states(self._train_step.model):
+        waits = waiting("XLA compiles the training step, for its first shape")
+        with self._explaining(), kept_states(self._train_step.model), waits:
             self._train_step.compile_for(batch)
         self._met = {(replica, shape) for replica in range(self._train_step.replicas.count)}
         self._first = shape, time.monotonic() - started
@@ -59,6 +61,9 @@ class Compilations:
             step: int, the current update.
             batches: list of dicts of features, [rows, length] or [rows]: all of the step.
 
+        Yields:
+            bool, whether there are any.
+
         Raises:
             UserError: XLA cannot compile the model for one of these shapes.
         """
@@ -70,7 +75,7 @@ class Compilations:
         new = sorted({shape for _, shape in met - self._met})
         started = time.monotonic()
         with self._explaining() if new else contextlib.nullcontext():
-            yield
+            yield bool(new)
         self._met |= met
         if new:
             self._say(step, new, time.monotonic() - started)

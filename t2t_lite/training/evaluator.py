@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.console import waiting
 from t2t_lite.data import record_format
 from t2t_lite.data.corruption import draws
 from t2t_lite.data.segments import batch_source
@@ -19,7 +20,7 @@ from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.loss_units import losses_by_unit
-from t2t_lite.evaluation.metrics import check_features, output_metrics, own_metrics
+from t2t_lite.evaluation.metrics import check_features, output_metrics, own_metrics, shown_metrics
 from t2t_lite.models.outputs import carries_state, labels_of, named_outputs, next_state, with_state
 from t2t_lite.training.objectives import objective_sums
 from t2t_lite.training.output_scorer import OutputScorer, with_facts
@@ -78,6 +79,7 @@ class Evaluator:
     ):  # fmt: skip
         self.model = model
         self.problem = problem
+        self._hparams = hparams
         self.encoders = encoders
         self.max_batches = max_batches
         self._paths = paths
@@ -112,10 +114,12 @@ class Evaluator:
         """Returns the `Evaluation`."""
         with self._weights():
             metrics, facts = self._teacher_forced()
-            if not self._outputs:
-                return Evaluation(metrics, facts=facts)
-            scores, more_facts, texts = self._outputs()
-        return Evaluation({**metrics, **scores}, texts, {**facts, **more_facts})
+            scores, more_facts, texts = self._outputs() if self._outputs else ({}, {}, ())
+        return Evaluation(metrics | scores, texts, facts | more_facts)
+
+    def shown(self, names):
+        """Returns those of the names of its metrics that people look at first: see `shown_metrics`."""
+        return shown_metrics(self.problem, self._hparams, names)
 
     def _teacher_forced(self):
         batches, sums = self._batches.take(self.max_batches) if self.max_batches else self._batches, None
@@ -170,8 +174,8 @@ class Evaluator:
         return found, chosen, next_state(outputs, state)
 
 
-def evaluate_and_log(evaluator, log, step, folder="eval", name="evaluation", on_texts=None, **facts):
-    """Evaluates, shows the metrics, and writes them to the log and TensorBoard; returns the metrics.
+def evaluate_and_log(evaluator, log, step, folder="eval", name="evaluation", on_texts=None, also_shown=(), **facts):
+    """Evaluates, shows what people look at first, and writes all metrics to the log and TensorBoard; returns them.
 
     Args:
         evaluator: Evaluator.
@@ -180,12 +184,15 @@ def evaluate_and_log(evaluator, log, step, folder="eval", name="evaluation", on_
         folder: str, run name in TensorBoard.
         name: str, what is evaluated, for the line on stderr.
         on_texts: function of (step, list of (input, output, reference)), or None.
+        also_shown: names of metrics that are shown, too.
         **facts: further fields of the log's line.
     """
     started = time.monotonic()
-    found = evaluator()
+    with waiting(f"{name} at step {step:,} …"):
+        found = evaluator()
     seconds = time.monotonic() - started
-    shown = "  ".join(f"{metric} {value:.4f}" for metric, value in found.metrics.items())
+    names = {*evaluator.shown([*found.metrics]), *also_shown}
+    shown = "  ".join(f"{metric} {value:.4f}" for metric, value in found.metrics.items() if metric in names)
     _LOGGER.info(f"{name} at step {step:,}: {shown}  ({seconds:.1f} s)")
     if found.texts and on_texts:
         on_texts(step, found.texts)

@@ -10,6 +10,7 @@ import time
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.console import waiting
 from t2t_lite.errors import Failure, first_line
 from t2t_lite.runs.checkpoints import RunCheckpoints, newest_step
 from t2t_lite.runs.log import RunLog, lineage
@@ -30,6 +31,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 _UNKNOWN_STEPS = 100
 _UNKNOWN_STEPS_OF_MACHINES = 10
 _BYTES_HELD = 2**26
+TRACING = "the first step is being traced, which takes longer than the steps after it"
 
 
 @dataclasses.dataclass
@@ -72,7 +74,7 @@ class TrainingLoop:
         self._replicas, self._hparams = self.train_step.replicas, self.train_step.hparams
         save = self._save_apart if self._replicas.is_chief else None
         self._skipped = SkippedSteps(self.output_dir, self.log, self._hparams.max_skipped_steps, save)
-        self._unknown = []  # (step, StepBatches, result) of steps whose metrics are still on the device
+        self._unknown = []  # (step, StepBatches, result, whether it is timed) while metrics are still on the device
         self._stops = False  # whether a machine wanted to stop at a step whose metrics were fetched,
         self._is_stopping = False  # and whether all machines know it
         features = len(self.train_step.features)
@@ -91,12 +93,6 @@ class TrainingLoop:
             Failure: the loss stayed non-finite, there is too little memory, or a checkpoint could not be saved.
         """
         step = int(self.step)
-        data = self.data.records.paths, self.data.problem.record_features
-        feed = Feed(self.iterator, int(self.batches_read), self.train_step, *data)
-        read = sentences_read(lineage(self.log.read()), step, int(self.batches_read))
-        task = registry.task_of(self.data.problem)
-        examples = self.data.examples * self.data.source.rows_per_example
-        self._progress = TrainingProgress(self.log, train_steps, feed, examples, read, task)
         is_due = step >= train_steps or (step > 0 and step % self.when.local_eval_frequency == 0)
         self._metrics, self._why = self.monitor.catch_up(step, is_due), self.monitor.reason_to_stop()
         if step >= train_steps or self._why:
@@ -105,6 +101,12 @@ class TrainingLoop:
             _LOGGER.info(f"{reason}: nothing to train.")
             self.log.write("end", step, finished=True, reason=self.ended_by)  # a kill may have come before it
             return self._metrics
+        data = self.data.records.paths, self.data.problem.record_features
+        feed = Feed(self.iterator, int(self.batches_read), self.train_step, *data)
+        read = sentences_read(lineage(self.log.read()), step, int(self.batches_read))
+        task = registry.task_of(self.data.problem)
+        examples = self.data.examples * self.data.source.rows_per_example
+        self._progress = TrainingProgress(self.log, train_steps, feed, examples, read, task)
         first, self._saved_at, is_last = step + 1, time.monotonic(), self._is_to_stop(stopped)
         with StepProfiler(self.output_dir, self.shown.profile and self._replicas.is_chief) as profiler, feed:
             while step < train_steps and not self._why and not is_last:
@@ -117,14 +119,19 @@ class TrainingLoop:
                 saves = evaluates or self._is_time_to_save()
                 if not (saves or is_last):
                     feed.fetch_ahead()
-                self._take(step, batches, placed, stopped.is_set())
+                with waiting(TRACING) if step == first else contextlib.nullcontext():
+                    self._take(step, batches, placed, stopped.is_set())
                 ends_window = step % self.shown.log_step_count_steps == 0 or step == train_steps
                 is_fetched = step == first or ends_window or step % self._steps_between_fetches == 0
-                if is_fetched or saves or is_last:
+                is_shown = self._progress.is_due
+                if is_fetched or saves or is_last or is_shown:
                     self._fetch(is_fetched)
                 if ends_window:
                     self._progress.flush(step, last_learning_rate(self.train_step.optimizer))
+                elif is_shown:
+                    self._progress.show(step)
                 if saves:
+                    self._progress.leave(step)
                     self._save_and_evaluate(step, batches, evaluates, step == train_steps)
         self._end(step, train_steps, batches if step >= first else None)
         return self._metrics
@@ -137,10 +144,10 @@ class TrainingLoop:
     def _take(self, step, batches, placed, stops):
         """Takes a step, whose metrics stay on the device."""
         compiling = self.compilations.watched(step, batches.batches)
-        with explaining_out_of_memory(step, batches.batches, self._hparams), compiling:
+        explaining = explaining_out_of_memory(step, batches.batches, self._hparams)
+        with explaining, compiling as compiles, self._progress.pause(compiles):
             result = self.train_step(placed, stops)
-        self._unknown.append((step, batches, result))
-        self._progress.draw(step)
+        self._unknown.append((step, batches, result, not compiles))
 
     def _save_and_evaluate(self, step, batches, evaluates, is_last):
         with self._progress.pause():
@@ -155,6 +162,7 @@ class TrainingLoop:
         self.ended_by = "train_steps" if step >= train_steps else "early_stopping" if self._why else "signal"
         if step < train_steps:
             self._progress.flush(step, last_learning_rate(self.train_step.optimizer))
+            self._progress.leave(step)
             if batches and step != newest_step(self.output_dir):
                 self._save(step, batches)
             early = f"stopped early at step {step:,}: {self._why}."
@@ -174,9 +182,10 @@ class TrainingLoop:
             on_all_machines: bool, whether all machines fetch after this step, and so have the same information.
         """
         unknown, self._unknown = self._unknown, []
-        for (step, batches, _), metrics in zip(unknown, fetch([result for *_, result in unknown]), strict=True):
+        results = fetch([result for _, _, result, _ in unknown])
+        for (step, batches, _, is_timed), metrics in zip(unknown, results, strict=True):
             self._skipped.watch(step, batches, metrics)
-            self._progress.add(batches, metrics)
+            self._progress.add(batches, metrics, is_timed)
             self._stops |= metrics["stops"] > 0
         if on_all_machines:
             self._is_stopping = self._stops

@@ -28,7 +28,8 @@ class Monitor:
 
     Args:
         evaluator: Evaluator, or None if this run, or this machine of several, does not evaluate.
-        settings: EvaluationSettings, of which early_stopping and eval_throttle_seconds are used; None: there are none.
+        settings: EvaluationSettings, of which early_stopping, eval_throttle_seconds and best_checkpoint_metric are
+            used; None: there are none.
         best: BestCheckpoint, or None to keep no model.
         log: RunLog.
         replicas: Replicas, whose first machine decides for all.
@@ -61,7 +62,11 @@ class Monitor:
 
     def _evaluate(self, step):
         self._started = time.monotonic()
-        metrics = evaluate_and_log(self._evaluator, self._log, step, on_texts=self._on_texts)
+        asked = (
+            self._settings.best_checkpoint_metric,
+            self._settings.early_stopping.steps and self._settings.early_stopping.metric,
+        )
+        metrics = evaluate_and_log(self._evaluator, self._log, step, on_texts=self._on_texts, also_shown=asked)
         self._update_best()
         return metrics
 

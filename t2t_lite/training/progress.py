@@ -1,25 +1,23 @@
-"""What a run says: at its start what it trains on, then a line at regular intervals of steps."""
+"""What a run says: at its start what it trains on, then how its steps are, at regular intervals of them."""
 
 import collections
 import contextlib
 import logging
 import math
-import sys
 import time
 
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.console import clock
 from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import counted
 from t2t_lite.models.fine_tuning import parameters
 from t2t_lite.reserved_names import BEFORE
 from t2t_lite.tasks.sequence_to_sequence import SequenceToSequenceTask
 from t2t_lite.training.generators import layers_that_draw
+from t2t_lite.training.progress_line import ProgressLine
 
 _LOGGER = logging.getLogger("t2t_lite")
-_BAR = 24  # characters
 
 
 def announce(config, data, train_step, output_dir, gives_up=()):
@@ -98,7 +96,7 @@ def fetch(results):
 
 
 class TrainingProgress:
-    """Collects the metrics of steps and shows them: a bar on a terminal, plain lines in a file.
+    """Collects the metrics of steps, shows them, and writes them to the log at the end of each window of steps.
 
     Args:
         log: RunLog.
@@ -119,9 +117,10 @@ class TrainingProgress:
         self._examples = examples
         self.sentences = sentences
         self._task = task
-        self._terminal = sys.stderr.isatty()
+        self._shown = ProgressLine(train_steps, "nats per target token" if task.has_perplexity else "squared error")
         self._reset()
         self._pace = None  # seconds per step, over the last windows
+        self._begun = time.monotonic()
         self._first = True
 
     def _reset(self):
@@ -131,7 +130,7 @@ class TrainingProgress:
 
     def _start_clock(self):
         """Starts the clock for the window's next steps."""
-        self._untimed = len(self._window)
+        self._timed = []  # numbers of target tokens
         self._started, self._waited_before = time.monotonic(), self._feed.seconds_waited
 
     @property
@@ -140,64 +139,94 @@ class TrainingProgress:
         return self.sentences / self._examples
 
     @contextlib.contextmanager
-    def pause(self):
-        """Context manager whose time does not count as training, for checkpoints and evaluation."""
+    def pause(self, is_needed=True):
+        """Context manager whose time does not count as training: of checkpoints, evaluation and compilation."""
         begun = time.monotonic()
         yield
-        self._started += time.monotonic() - begun
+        self._started += time.monotonic() - begun if is_needed else 0.0
 
-    def add(self, batches, metrics):
-        """Adds a step's StepBatches and its metrics, as `fetch` returns them."""
+    def add(self, batches, metrics, is_timed=True):
+        """Adds a step's StepBatches and its metrics, as `fetch` returns them; one that is not timed took a pause."""
         self._window.append(metrics)
         self._target_tokens.append(batches.counts["targets"])
         self._cells += batches.cells
         self._counts.update(batches.counts)
         self.sentences += batches.sentences
+        if is_timed:
+            self._timed.append(batches.counts["targets"])
         if self._first:  # tracing takes longer than many steps, and is not counted
             self._first = False
+            self._shown.begin(time.monotonic() - self._begun, self._means("nats")["targets"])
             self._start_clock()
 
+    @property
+    def is_due(self):
+        """Whether it is time to show the steps again, for which they are to be fetched."""
+        return self._shown.is_due
+
+    def show(self, step):
+        """Shows the steps since the last flush."""
+        if self._window:
+            self._shown.show(step, self._values(step), self._shares())
+
+    def leave(self, step):
+        """Leaves the moving line of a terminal where it is, for what is said next."""
+        if self._shown.moves:
+            self.show(step)
+            self._shown.leave(step)
+
     def flush(self, step, learning_rate):
-        """Writes a line for the steps since the last one, if there were any."""
+        """Logs and shows the steps since the last flush, if there were any."""
         if not self._window:
             return
-        seconds = max(time.monotonic() - self._started, 1e-9)
-        timed = self._target_tokens[self._untimed :]
-        pace = seconds / max(len(timed), 1)
-        self._pace = pace if self._pace is None else 0.5 * (self._pace + pace)
-        last, losses = self._window[-1], self._means("nats")
-        loss = losses.pop("targets")
-        others = {f"loss_{feature}": value for feature, value in losses.items()}
-        others |= {f"cost_{feature}": value for feature, value in self._means("cost").items()}
-        if last.get("added"):
-            others["layer_losses"] = sum(metrics["added"]["layers"] for metrics in self._window) / len(self._window)
-        shares = self._shares()
-        values = {
-            "epochs": self.epochs,
-            "loss": loss,
-            **({"perplexity": math.exp(min(loss, 80.0))} if self._task.has_perplexity else {}),
-            "objective": self._means("objective")["targets"],
-            **others,
-            "learning_rate": float(learning_rate),
-            "target_tokens_per_second": sum(timed) / seconds,
-            "target_tokens_per_step": sum(self._target_tokens) / len(self._window),
-            "sentences_per_step": (self.sentences - self._sentences_before) / len(self._window),
-            "padding": 1.0 - self._tokens() / max(self._cells, 1),
-            "gradient_norm": last["gradient_norm"],
-            "skipped_steps": int(sum(metrics["skipped"] for metrics in self._window)),
-            **({"loss_scale": last["loss_scale"]} if "loss_scale" in last else {}),
-            "seconds_per_step": pace,
-            "waiting_for_data": (self._feed.seconds_waited - self._waited_before) / seconds,
-            "eta_seconds": self._seconds_left(step),
-        }
-        self._clear()
-        _LOGGER.info(self._line(step, values, others) + _spread(shares))
+        values, shares = self._values(step, learning_rate), self._shares()
+        self._pace = self._recent_pace()
+        self._shown.show(step, values, shares)
         self._log.write("progress", step, **values, **shares)
         for name, layers in shares.items():
             each = ((f"{name}/{i}/{j}", share) for i, layer in enumerate(layers) for j, share in enumerate(layer))
             values.update(each)
         self._log.scalars(step, values)
         self._reset()
+
+    def _values(self, step, learning_rate=math.nan):
+        """Returns {name: number} of the steps since the last flush, as in the log."""
+        last, losses = self._window[-1], self._means("nats")
+        loss = losses.pop("targets")
+        others = {f"loss_{feature}": value for feature, value in losses.items()}
+        others |= {f"cost_{feature}": value for feature, value in self._means("cost").items()}
+        if last.get("added"):
+            others["layer_losses"] = sum(metrics["added"]["layers"] for metrics in self._window) / len(self._window)
+        seconds = self._seconds()
+        return {
+            "epochs": self.epochs,
+            "loss": loss,
+            **({"perplexity": math.exp(min(loss, 80.0))} if self._task.has_perplexity else {}),
+            "objective": self._means("objective")["targets"],
+            **others,
+            "learning_rate": float(learning_rate),
+            "target_tokens_per_second": sum(self._timed) / seconds,
+            "target_tokens_per_step": sum(self._target_tokens) / len(self._window),
+            "sentences_per_step": (self.sentences - self._sentences_before) / len(self._window),
+            "padding": 1.0 - self._tokens() / max(self._cells, 1),
+            "gradient_norm": last["gradient_norm"],
+            "skipped_steps": int(sum(metrics["skipped"] for metrics in self._window)),
+            **({"loss_scale": last["loss_scale"]} if "loss_scale" in last else {}),
+            "seconds_per_step": seconds / len(self._timed) if self._timed else 0.0,
+            "waiting_for_data": (self._feed.seconds_waited - self._waited_before) / seconds,
+            "eta_seconds": (self._train_steps - step) * (self._recent_pace() or 0.0),
+        }
+
+    def _seconds(self):
+        """Returns the time of those steps of the window that are timed."""
+        return max(time.monotonic() - self._started, 1e-9)
+
+    def _recent_pace(self):
+        """Returns seconds per step, over this window and those before it; None if there was no step to time."""
+        if not self._timed:
+            return self._pace
+        pace = self._seconds() / len(self._timed)
+        return pace if self._pace is None else 0.5 * (self._pace + pace)
 
     def _tokens(self):
         """Returns the number of ids of the window that are no padding."""
@@ -218,49 +247,6 @@ class TrainingProgress:
                 counts = [np.sum(layer, axis=0) for layer in by_layer]  # of layers with unequal numbers of experts
                 found[f"{name}_{feature}"] = [np.round(layer / max(layer.sum(), 1), 4).tolist() for layer in counts]
         return found
-
-    def _line(self, step, v, others):
-        scale = f"loss scale {v['loss_scale']:,.0f}  " if "loss_scale" in v else ""
-        loss = f"nats (perplexity {v['perplexity']:.2f})" if "perplexity" in v else "squared error"
-        return (
-            f"step {step:,}/{self._train_steps:,}  epoch {v['epochs']:.2f}  "
-            f"loss {v['loss']:.{3 if self._task.has_perplexity else 5}f} {loss}  "
-            f"objective {v['objective']:.3f}  "
-            f"{''.join(f'{name} {value:.3f}  ' for name, value in others.items())}lr {v['learning_rate']:.2e}  "
-            f"{v['target_tokens_per_second']:,.0f} target tokens/s  padding {100 * v['padding']:.1f}%  "
-            f"gradient {v['gradient_norm']:.2f}  skipped {v['skipped_steps']}  {scale}"
-            f"waiting for data {100 * v['waiting_for_data']:.1f}%  ETA {self._eta(step)}"
-        )
-
-    def _seconds_left(self, step):
-        return (self._train_steps - step) * (self._pace or 0.0)
-
-    def _eta(self, step):
-        return clock(self._seconds_left(step))
-
-    def draw(self, step):
-        """Updates the bar on a terminal."""
-        if not self._terminal:
-            return
-        done = _BAR * step // self._train_steps
-        eta = f"  ETA {self._eta(step)}" if self._pace else ""
-        bar = "#" * done + "-" * (_BAR - done)
-        self._print(f"\r[{bar}] step {step:,}/{self._train_steps:,}{eta}\033[K")
-
-    def _clear(self):
-        if self._terminal:
-            self._print("\r\033[K")
-
-    @staticmethod
-    def _print(text):
-        with contextlib.suppress(OSError):  # a terminal that was closed: the run has yet to be saved
-            print(text, end="", file=sys.stderr, flush=True)
-
-
-def _spread(shares):
-    """Returns the words of a line for {name: list by layer of lists of shares}: the least one and the largest."""
-    spreads = ((name, [share for layer in layers for share in layer]) for name, layers in shares.items())
-    return "".join(f"  {name} {min(each):.1%} to {max(each):.1%}" for name, each in spreads)
 
 
 def sentences_read(lines, step, batches_read):

@@ -105,6 +105,8 @@ class LogSettings(_Checked):
     """What a run shows of its progress."""
 
     log_step_count_steps: int = setting(
-        100, limits=ranges.STEPS_BETWEEN, meaning="Print a line of progress every so many steps."
+        100,
+        limits=ranges.STEPS_BETWEEN,
+        meaning="Log the progress, and show it unless stderr is a terminal, every so many steps.",
     )
     profile: bool = setting(False, meaning="Write a trace of steps 11 to 15, for TensorBoard's profiler.")

@@ -38,6 +38,7 @@ from t2t_lite.training.generators import generator_states, kept_states, layers_t
 from t2t_lite.training.loop import TrainingLoop
 from t2t_lite.training.monitor import Monitor, check_metrics, write_translations
 from t2t_lite.training.optimization.optimizers import describe_unfreezing, make_optimizer
+from t2t_lite.training.optimization.schedules import describe_short_run
 from t2t_lite.training.plan import UNTOLD, describe, plan_of, tell_changes, told, warn_of_no_plan
 from t2t_lite.training.progress import announce
 from t2t_lite.training.settings import (
@@ -62,7 +63,7 @@ class Trainer:
 
     Args:
         problem: str, name of the problem; None: that of the run in output_dir, as for the next three.
-        model: str, name of the model; None: that of a new run's task, such as "transformer".
+        model: str, name of the model; None: that of a new run's set, or of its task, such as "transformer".
         hparams: HParams, or None: those of `hparams_set`.
         hparams_set: str, name of the set.
         data_dir: str, the folder in which t2t-datagen wrote records and vocabulary.
@@ -288,6 +289,9 @@ class Trainer:
             for what in unsaved_state(self._train_step):
                 gives_up.append(f"{what}: its state is not saved, as that of keras.random.SeedGenerator is")
         announce(self._config, self._data, self._train_step, self.output_dir, gives_up)
+        if self.remembers and int(self._step) < train_steps and self._replicas.is_chief:
+            for line in describe_short_run(self._optimizer):
+                _LOGGER.warning(line)
         if steps := self.hparams.unfreeze_steps:
             _LOGGER.info(describe_unfreezing([w.path for w in parameters(self.trained)], steps, train_steps))
 

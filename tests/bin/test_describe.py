@@ -22,6 +22,15 @@ def test_describe_needs_no_more_than_a_set(call):
     assert "250,000 steps" in out
 
 
+@pytest.mark.parametrize(
+    ("hparams_set", "model"),
+    [("transformer_lm_tiny", "transformer_lm"), ("bert_tiny", "transformer_encoder"), ("xlnet_tiny", "xlnet")],
+)
+def test_describe_takes_the_model_of_the_set(call, hparams_set, model):
+    status, out, _ = call("--describe", f"--hparams_set={hparams_set}")
+    assert status == 0 and out.startswith(f"model {model}, set {hparams_set}, ")
+
+
 def test_describe_takes_sizes_and_changes(call):
     status, out, err = call(
         *DESCRIBE, "--vocab_size=50", "--target_vocab_size=60", "--hparams=num_encoder_layers=3", "--train_steps=7",

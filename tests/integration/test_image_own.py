@@ -146,7 +146,10 @@ def test_the_decoder_completes_images(eager, run, call_command, tmp_path):
     given = [image(7), image(8)]
     (tmp_path / "grid.png").write_bytes(png_bytes(np.concatenate(given, axis=1)))
     options = ["--decode_from_file=grid.png", "--decode_to_file=out.png", "--decode_hparams=num_samples=2"]
-    assert call_command("t2t-decoder", f"--output_dir={run}", *options).status == 0
+    result = call_command("t2t-decoder", f"--output_dir={run}", *options)
+    assert result.status == 0
+    (told,) = [line for line in result.stderr.splitlines() if " of 2 " in line]
+    assert told.startswith("generating: 2 of 2 images, ")
     found = read_png(str(tmp_path / "out.png"))
     assert found.shape == (8, 6, 3), "a row for each image, a column for each sample"
     for row in range(2):

@@ -121,7 +121,8 @@ def test_the_decoder_continues_a_primer_and_draws_it(eager, call_command, tmp_pa
         "--decode_to_file=out.mid",
         "--decode_hparams=num_samples=2,extra_length=9",
     ]
-    assert call_command("t2t-decoder", f"--output_dir={run}", *flags).status == 0
+    result = call_command("t2t-decoder", f"--output_dir={run}", *flags)
+    assert result.status == 0 and "generating: 1 of 1 piece, " in result.stderr
     kept = ENCODER.decode_notes(ENCODER.encode_notes(primer))
     for number in (1, 2):
         found = read_midi(str(tmp_path / f"out-{number}.mid"))

@@ -149,7 +149,8 @@ def test_what_was_not_given_is_the_earlier_runs(tmp_path):
     own = HParams(hidden_size=24)
     assert fill_in_settings(str(tmp_path), "q", "other", own, "their_set") == ("q", "other", own, "their_set")
     new = str(tmp_path / "new")
-    assert fill_in_settings(new, "algorithmic_reverse_decimal40", None, own, None)[1] == "transformer"
+    for name in (None, "their_set"):  # of hyperparameters that are given, it need not be registered
+        assert fill_in_settings(new, "algorithmic_reverse_decimal40", None, own, name)[1] == "transformer"
     for settings in ((None, None, own, None), ("q", None, None, None)):
         with pytest.raises(UserError, match="a new run needs a problem and an hparams_set"):
             fill_in_settings(new, *settings)

@@ -11,6 +11,7 @@ from t2t_lite import registry
 from t2t_lite.training import loop as loop_module
 from t2t_lite.training import trainer as trainer_module
 from t2t_lite.training.feed import Feed
+from t2t_lite.training.progress_line import ProgressLine
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.trainer import Trainer
 from tests.training.runs import arguments  # and the model runs_small
@@ -70,6 +71,7 @@ def run(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trainer_module, "TrainStep", Spied)
         patch.setattr(loop_module, "Feed", WaitingFeed)
+        patch.setattr(ProgressLine, "is_due", False)  # as on a fast machine
         trainer.train(20)
     (path,) = glob.glob(f"{folder}/run/plugins/profile/*/*.xplane.pb")
     with open(path, "rb") as file:

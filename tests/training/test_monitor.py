@@ -29,7 +29,14 @@ NAMES = ("loss", "perplexity", "token_accuracy", "bleu")
 ALONE = Replicas(None, 1, "one device")
 
 
-class Falling:
+class Shown:
+    """An evaluator whose loss and BLEU are looked at first."""
+
+    def shown(self, names):
+        return [name for name in names if name in ("loss", "bleu")]
+
+
+class Falling(Shown):
     """An evaluator whose loss falls by 1 at each call."""
 
     def __init__(self, texts=(), **more):
@@ -61,6 +68,16 @@ def test_texts_go_to_whom_they_are_for(tmp_path):
     given = []
     evaluate_and_log(Falling(TEXTS), RunLog(str(tmp_path)), 3, on_texts=lambda *args: given.append(args))
     assert given == [(3, TEXTS)]
+
+
+def test_a_line_shows_some_metrics_and_the_log_has_all(tmp_path, caplog):
+    caplog.set_level("INFO")
+    metrics = {"loss": 2.0, "perplexity": 7.389, "chrf": 30.0, "bleu": 12.5}
+
+    settings = EvaluationSettings(best_checkpoint_metric="chrf")
+    Monitor(Constant(**metrics), settings, None, RunLog(str(tmp_path)), ALONE).evaluate(3, is_last=False)
+    assert caplog.messages[0].startswith("evaluation at step 3: loss 2.0000  chrf 30.0000  bleu 12.5000  (")
+    assert [line for line in evaluations_of(tmp_path) if metrics.items() <= line.items()]
 
 
 class Best:
@@ -95,7 +112,7 @@ def test_what_was_left_undone_is_made_up_for(tmp_path):
     assert best.seen == [[], [3], [3]]
 
 
-class Constant:
+class Constant(Shown):
     """An evaluator with the same metrics each time."""
 
     def __init__(self, **metrics):

@@ -1,4 +1,4 @@
-"""The line of progress, on steps and a clock that are written by hand."""
+"""What is logged of the progress, on steps and a clock that are written by hand."""
 
 import math
 import types
@@ -10,6 +10,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.runs.log import RunLog
 from t2t_lite.training import progress as progress_module
+from t2t_lite.training import progress_line
 from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.progress import TrainingProgress, fetch, sentences_read
 
@@ -18,9 +19,8 @@ from t2t_lite.training.progress import TrainingProgress, fetch, sentences_read
 def clock(monkeypatch):
     """A clock that stands still unless it is moved."""
     clock = types.SimpleNamespace(now=100.0)
-    monkeypatch.setattr(
-        progress_module, "time", types.SimpleNamespace(monotonic=lambda: clock.now, time=lambda: clock.now)
-    )
+    for module in (progress_module, progress_line):
+        monkeypatch.setattr(module, "time", types.SimpleNamespace(monotonic=lambda: clock.now))
     return clock
 
 
@@ -47,8 +47,8 @@ def lines(folder):
 def test_a_squared_error_has_no_perplexity(tmp_path, clock, caplog):
     progress = TrainingProgress(RunLog(str(tmp_path)), 10, feed(), task=registry.task("regression"))
     clock.now += 2.0
-    progress.add(batches((2, 4)), result(2.0, 2.0, 5.0))
     with caplog.at_level("INFO"):
+        progress.add(batches((2, 4)), result(2.0, 2.0, 5.0))
         progress.flush(1, 0.1)
     assert "perplexity" not in lines(tmp_path)[0] and "nats" not in caplog.text and "squared error" in caplog.text
 
@@ -122,19 +122,46 @@ def test_no_steps_have_no_line(tmp_path, clock):
     assert [line["step"] for line in lines(tmp_path)] == [1]
 
 
-def test_a_terminal_that_was_closed_ends_no_run(tmp_path, clock, monkeypatch):
-    """Its SIGHUP asks for a checkpoint: that comes after what cannot be shown."""
+def test_steps_that_were_compiled_are_no_part_of_the_speed(tmp_path, clock):
+    progress = TrainingProgress(RunLog(str(tmp_path)), 9, feed())
+    for seconds, compiles in ((60.0, True), (1.0, False), (30.0, True), (3.0, False)):
+        with progress.pause(compiles):
+            clock.now += seconds
+        progress.add(batches((2, 4)), result(1.0, 1.0), not compiles)
+    progress.flush(4, 0.1)
+    (line,) = lines(tmp_path)
+    assert (line["seconds_per_step"], line["target_tokens_per_second"], line["eta_seconds"]) == (2.0, 4.0, 10.0)
+    assert line["target_tokens_per_step"] == 8
 
-    class Closed:
-        isatty = staticmethod(lambda: True)
 
-        def write(self, _):
-            raise OSError(5, "Input/output error")
+def test_a_first_line_of_one_step_leaves_the_speed_to_those_after_it(tmp_path, clock):
+    progress = TrainingProgress(RunLog(str(tmp_path)), 9, feed())
+    for step, seconds in ((1, 60.0), (2, 2.0)):
+        clock.now += seconds
+        progress.add(batches((2, 4)), result(1.0, 1.0))
+        progress.flush(step, 0.1)
+    assert [line["eta_seconds"] for line in lines(tmp_path)] == [0.0, 14.0]
 
-    monkeypatch.setattr("sys.stderr", Closed())
-    progress = TrainingProgress(RunLog(str(tmp_path)), 10, feed())
-    progress.draw(1)
-    progress._clear()
+
+def test_the_first_step_is_told_and_those_of_a_window_shown_before_it_ends(tmp_path, clock, caplog):
+    caplog.set_level("INFO")
+    progress = TrainingProgress(RunLog(str(tmp_path)), 9, feed())
+    progress.show(0)  # of no steps there is nothing to tell
+    clock.now += 60
+    progress.add(batches((2, 4)), result(20.0, 30.0))
+    assert caplog.messages == ["first step: 60.0 s including its tracing, loss 2.500 nats per target token"]
+    clock.now += 10
+    assert progress.is_due
+    progress.add(batches((2, 4)), result(12.0, 30.0))
+    progress.show(2)
+    assert caplog.messages[1:] == ["step 2/9  loss 2.000  ETA 1:10  10.0 s/step  epoch 4.00"]
+    progress.leave(2)  # a file has it already
+    assert len(caplog.messages) == 2 and lines(tmp_path) == []
+    clock.now += 4
+    progress.add(batches((2, 4)), result(16.0, 30.0))
+    progress.flush(3, 0.1)
+    (line,) = lines(tmp_path)
+    assert (line["loss"], line["seconds_per_step"]) == (2.0, 7.0)
 
 
 def test_shares_of_a_count_are_those_of_all_steps(tmp_path, caplog):
@@ -150,7 +177,7 @@ def test_shares_of_a_count_are_those_of_all_steps(tmp_path, caplog):
     with caplog.at_level("INFO"):
         progress.flush(2, 0.1)
     assert lines(tmp_path)[0]["expert_use_inputs"] == [[0.625, 0.375], [0.0, 1.0]]
-    assert caplog.text.endswith("expert_use_inputs 0.0% to 100.0%\n")
+    assert "  expert_use_inputs down to 0.0%" in caplog.text
 
 
 def test_shares_of_layers_with_unequal_numbers_of_experts(tmp_path):

@@ -4,19 +4,21 @@ import glob
 import json
 import logging
 import os
+import re
 import shutil
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite import registry
+from t2t_lite import console, registry
 from t2t_lite.bin import t2t_eval
 from t2t_lite.errors import UserError
 from t2t_lite.runs.opening import open_run
-from t2t_lite.training import EarlyStopping, checkpoint_evaluation
+from t2t_lite.training import EarlyStopping, checkpoint_evaluation, loop
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.evaluator import Evaluator
+from t2t_lite.training.progress_line import ProgressLine
 from tests.training.log_schema import assert_documented
 from tests.training.runs import EXAMPLES, PROBLEM, SIZES, log, small_trainer, trainer
 
@@ -76,23 +78,24 @@ def test_progress_is_said_logged_and_drawn(run):
     drawn = tensorboard(folder)
     for name in lines[-1].keys() - {"time", "event", "step"}:
         assert drawn[name][16] == pytest.approx(lines[-1][name], rel=1e-4, abs=1e-9), name
+    (first,) = [line for line in said if line.startswith("first step: ")]
+    assert first.endswith(" nats per target token")
     (shown,) = [line for line in said if line.startswith("step 16/16")]
-    for word in (
-        "epoch",
-        "loss",
-        "nats",
-        "perplexity",
-        "lr",
-        "target tokens/s",
-        "padding",
-        "gradient",
-        "skipped",
-        "ETA",
-    ):
-        assert word in shown
+    assert [field.split()[0] for field in re.split("  +", shown)][:2] == ["step", "loss"] and len(shown) < 80
     assert any(line.startswith("seed 429459: reproducible, but for: --x: y") for line in said)
     assert events(folder, "start")[0]["random_seed"] == 429459
     assert json.loads((folder / "hparams.json").read_text())["hparams"]["random_seed"] == 429459
+
+
+def test_slow_steps_are_shown_before_there_are_enough_for_the_log(data_dir, tmp_path, monkeypatch, caplog):
+    caplog.set_level(logging.INFO, "t2t_lite")
+    monkeypatch.setattr(ProgressLine, "is_due", True)
+    monkeypatch.setattr(console, "SECONDS", 0.0)  # the first step takes longer
+    evaluated(data_dir, tmp_path, evaluates=False, log_step_count_steps=3).train(4)
+    assert caplog.messages.count(loop.TRACING) == 1
+    shown = [" ".join(line.split()[:2]) for line in caplog.messages if line.startswith(("first step", "step "))]
+    assert shown == ["first step:", "step 1/4", "step 2/4", "step 3/4", "step 4/4"]
+    assert [line["step"] for line in events(tmp_path, "progress")] == [3, 4]
 
 
 def test_epochs_count_sentences(run):

@@ -92,6 +92,9 @@ class Noted:
     def __call__(self):
         return Evaluation(METRICS, TEXTS)
 
+    def shown(self, names):
+        return names
+
 
 @pytest.mark.parametrize("translate_all", [False, True])
 def test_what_evaluates_is_made_of_and_what_is_said(data_dir, tmp_path, monkeypatch, caplog, translate_all):

@@ -29,6 +29,7 @@ class ImageProblem(Problem):
 
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     task = LanguageModelTask.name
+    unit = "image"
     eval_decode_metric = None
     loss_metrics = ("bits_per_dim",)
     decode_defaults = types.MappingProxyType({"sampling": True})

@@ -23,6 +23,7 @@ class MusicProblem(Problem):
 
     features = types.MappingProxyType({"targets": 2})
     task = LanguageModelTask.name
+    unit = "piece"
     eval_decode_metric = None
     loss_metrics = ("nats_per_note",)
     decode_defaults = types.MappingProxyType({"sampling": True, "extra_length": 512})

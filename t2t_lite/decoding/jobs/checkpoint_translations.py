@@ -22,6 +22,7 @@ from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.opening import encoders_of, read_config_of, restore_weights, run_files
 from t2t_lite.runs.run_config import hparams_of
 from t2t_lite.search_options import SearchOptions
+from t2t_lite.tasks.task import unit_of
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -180,7 +181,7 @@ class CheckpointTranslations:
         return True
 
     def _translate(self, path, checkpoint):
-        progress = Progress(f"step {checkpoint.step}", "sentences", len(self.source))
+        progress = Progress(f"step {checkpoint.step}", f"{unit_of(self._translator.problem)}s", len(self.source))
         found = self._translator.translate(self.source, on_progress=progress.add, **self.search)
         progress.done()
         if cut := [str(number) for number, translation in enumerate(found, 1) if translation.truncated]:

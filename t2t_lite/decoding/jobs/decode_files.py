@@ -20,6 +20,7 @@ from t2t_lite.evaluation.scores import METRICS, corpus_scores
 from t2t_lite.files.pipes import is_device
 from t2t_lite.files.resumable import ResumableFiles
 from t2t_lite.ranges import typed_value
+from t2t_lite.tasks.task import unit_of
 
 _INTERACTIVE_HELP = "INTERACTIVE MODE: type a sentence, ns=<n> (samples), dl=<n> (extra length of outputs) or q (quit)."
 _PREDICTING_HELP = "INTERACTIVE MODE: type a text, or two with a tab between them, or q (quit)."
@@ -223,7 +224,7 @@ def _write(job, paths, part, make, title, convert=None):
     chunk = job.chunk * getattr(translator, "count", 1)
     if written.state is not None:  # decides what is compiled from here on, which affects the last digits of scores
         _go_on_as(translator, written.state, paths[0])
-    progress = Progress(title, "sentences", len(part.lines), written.done)
+    progress = Progress(title, f"{unit_of(job.found[0].problem)}s", len(part.lines), written.done)
     try:
         for start in range(written.done, len(part.lines), chunk):
             lines = part.lines[start : start + chunk]

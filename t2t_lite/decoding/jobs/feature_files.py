@@ -15,6 +15,7 @@ from t2t_lite.files.file_errors import translated
 from t2t_lite.files.links import written_path
 from t2t_lite.files.pipes import is_device
 from t2t_lite.tasks.encoder_task import Reading
+from t2t_lite.tasks.task import unit_of
 from t2t_lite.text.vocabulary import EOS_ID
 
 _POSITIONS = 2**14  # that are computed before they are written: 200 MB of four layers of 768
@@ -47,7 +48,7 @@ def write_features(job, source, path, pooling=None, **options):
     readings = [*lines_of.readings(lines, part.first, read=functools.partial(lines_of.read, whole=True))]
     sizes = [0 if reading is None else 1 + len(reading) for reading in readings]
     rows = len(lines) if pooling else sum(sizes)
-    progress = Progress("reading", "sentences", len(lines))
+    progress = Progress("reading", f"{unit_of(job.found[0].problem)}s", len(lines))
     with files.replacing(path) as temporary, translated(path, "write"), files.create(temporary) as file:  # noqa: SIM117
         with zipfile.ZipFile(file, "w") as archive:
             with archive.open("features.npy", "w", force_zip64=True) as array:

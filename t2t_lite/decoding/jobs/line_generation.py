@@ -18,6 +18,7 @@ class LineGenerator(Lines):
     """
 
     cut = "read only from its end, being longer than"
+    title = "generating"
 
     def __init__(self, generator, settings, name, *, long_input=None, on_error=None, as_json=False):
         if long_input == "split":

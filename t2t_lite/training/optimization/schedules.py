@@ -1,12 +1,11 @@
 """Learning-rate schedules: products of factors (mirrors tensor2tensor's utils/learning_rate.py)."""
 
-import copy
 import math
 
 import keras
 from keras import ops
 
-from t2t_lite.errors import UserError, nearest
+from t2t_lite.errors import UserError, counted, nearest
 
 
 def _clip(x):
@@ -29,7 +28,7 @@ FACTORS = {
         s <= h.learning_rate_warmup_steps, 1.0, (1 + ops.cos(math.pi * s / h.learning_rate_decay_steps)) / 2
     ),
     "single_cycle_cos_decay": lambda s, h, total: (
-        (1 + ops.cos(math.pi * _after_warmup(s, h) / (total - h.learning_rate_warmup_steps))) / 2
+        (1 + ops.cos(math.pi * _after_warmup(s, h) / max(total - h.learning_rate_warmup_steps, 1))) / 2
     ),
     "slanted_triangular": lambda s, h, total: _slanted_triangular(s, h.learning_rate_warmup_steps, total),
     "multi_cycle_cos_decay": lambda s, h, _: (
@@ -49,12 +48,12 @@ def _exp_decay(s, h):
 
 def _slanted_triangular(s, warmup, total):
     """Howard and Ruder (2018), equation 3: from 1/32 to 1 and back."""
-    height = _clip(ops.minimum(s / max(warmup, 1), (total - s) / (total - warmup)))
+    height = _clip(ops.minimum(s / max(warmup, 1), (total - s) / max(total - warmup, 1)))
     return (1 + 31 * height) / 32
 
 
-_CYCLES = ("single_cycle_cos_decay", "slanted_triangular")  # of a fixed length
-_DEPEND_ON_STEPS = ("linear_decay", *_CYCLES)
+_DEPEND_ON_STEPS = {"linear_decay", "single_cycle_cos_decay", "slanted_triangular"}
+_WITHOUT_WARMUP = {"constant", "rsqrt_hidden_size", "linear_decay"}
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -66,10 +65,15 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
 
     Args:
         hparams: HParams.
-        train_steps: int, the end of `linear_decay`, `single_cycle_cos_decay` and `slanted_triangular`.
+        train_steps: int, the end of `linear_decay`, `single_cycle_cos_decay` and `slanted_triangular`. With one of
+            these a warm-up or a decay that is longer is cut to the run.
+
+    Attributes:
+        cut: {name: int}, the hyperparameters that are cut, and to what.
+        depends_on_steps: bool, whether the learning rate depends on train_steps.
 
     Raises:
-        UserError: an unknown factor, or a decay that ends before the warm-up.
+        UserError: an unknown factor.
     """
 
     def __init__(self, hparams, train_steps):
@@ -82,21 +86,21 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
                     f"learning_rate_schedule={hparams.learning_rate_schedule}: unknown factor {name!r}. "
                     f"{nearest(name, FACTORS, end=' ')}Expected factors joined by *: {', '.join(FACTORS)}."
                 )
-        cycles = [name for name in _CYCLES if name in names]
-        if cycles and train_steps <= hparams.learning_rate_warmup_steps:
-            raise UserError(
-                f"{cycles[0]}: train_steps={train_steps} must be more than "
-                f"learning_rate_warmup_steps={hparams.learning_rate_warmup_steps}."
-            )
-        self.factors = [FACTORS[name] for name in names]
-        self.depends_on_steps = not {*names}.isdisjoint(_DEPEND_ON_STEPS)
+        self.names, self.factors, most = {*names}, [FACTORS[name] for name in names], {}
+        self.depends_on_steps = not self.names.isdisjoint(_DEPEND_ON_STEPS)
+        if self.depends_on_steps and self.names - _WITHOUT_WARMUP:
+            most["learning_rate_warmup_steps"] = max(train_steps - 1, 0)
+        if "linear_decay" in names:
+            most["learning_rate_decay_steps"] = max(train_steps, 1)
+        self.cut = {name: steps for name, steps in most.items() if hparams.get(name) > steps}
+        self._fitted = hparams.override_from_dict(self.cut)
 
     def __call__(self, step):
         """Returns the float32 learning rate of the update after `step` updates."""
         step = ops.cast(step, "float32") + 1.0
         rate = ops.ones((), "float32")
         for factor in self.factors:
-            rate = rate * factor(step, self.hparams, self.train_steps)
+            rate = rate * factor(step, self._fitted, self.train_steps)
         return rate
 
     def get_config(self):
@@ -127,13 +131,30 @@ def describe_other_length(optimizer, steps_before):
     now = optimizer._learning_rate
     if not now.depends_on_steps:
         return None
-    before, updates = copy.copy(now), _updates(optimizer)
-    before.train_steps = steps_before
+    before, updates = ProductSchedule(now.hparams, steps_before), _updates(optimizer)
     return (
         f"learning_rate_schedule={now.hparams.learning_rate_schedule} depends on train_steps, which was "
         f"{steps_before:,} and is {now.train_steps:,}: the next update has {float(now(updates)):.3e} instead of "
         f"{float(before(updates)):.3e}."
     )
+
+
+def describe_short_run(optimizer):
+    """Returns lines for the log: which parts of the schedule are longer than the run, and what follows.
+
+    Args:
+        optimizer: whose learning rate is a `ProductSchedule`.
+    """
+    rate = optimizer._learning_rate
+    steps, warmup = rate.train_steps, rate.hparams.learning_rate_warmup_steps
+    longer = f"is longer than the run of {counted(steps, 'step')}"
+    lines = [f"{name}={rate.hparams.get(name):,}: {longer}, and is cut to {most:,}." for name, most in rate.cut.items()]
+    if "linear_warmup" in rate.names and not rate.depends_on_steps and warmup > steps:
+        highest = f"{steps / warmup:.1%} of the highest learning rate"
+        lines.append(
+            f"learning_rate_warmup_steps={warmup:,}: {longer}, which ends at {highest}. Train longer, or lower it."
+        )
+    return lines
 
 
 def _updates(optimizer):

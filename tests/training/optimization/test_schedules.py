@@ -6,7 +6,8 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
-from t2t_lite.training.optimization.schedules import ProductSchedule
+from t2t_lite.training.optimization.optimizers import make_optimizer
+from t2t_lite.training.optimization.schedules import ProductSchedule, describe_short_run
 
 
 def rate(hparams, step, train_steps=100_000):
@@ -82,10 +83,55 @@ def test_unknown_factor_names_the_nearest():
         ProductSchedule(HParams().parse("learning_rate_schedule=constant*rsqrt_decai"), 100)
 
 
-@pytest.mark.parametrize("factor", ["single_cycle_cos_decay", "slanted_triangular"])
-def test_a_cycle_that_ends_before_the_warmup(factor):
-    with pytest.raises(UserError, match=f"{factor}: train_steps=10 must be more than learning_rate_warmup_steps=4000"):
-        ProductSchedule(HParams().parse(f"learning_rate_schedule={factor}"), 10)
+def rates(schedule, train_steps, warmup, decay=5):
+    words = f"learning_rate_schedule={schedule},learning_rate_warmup_steps={warmup},learning_rate_decay_steps={decay}"
+    made = ProductSchedule(HParams().parse(words), train_steps)
+    return made.cut, [float(made(step)) for step in range(train_steps)]
+
+
+WARMUP, DECAY = "learning_rate_warmup_steps", "learning_rate_decay_steps"
+
+
+@pytest.mark.parametrize(
+    ("schedule", "cut", "expected"),
+    [
+        ("linear_warmup*single_cycle_cos_decay", {WARMUP: 4}, [0.25, 0.5, 0.75, 1.0, 0.0]),
+        ("slanted_triangular", {WARMUP: 4}, [(1 + 31 * h) / 32 for h in (0.25, 0.5, 0.75, 1, 0)]),
+        ("linear_decay", {DECAY: 5}, [0.8, 0.6, 0.4, 0.2, 0.0]),
+        ("linear_warmup*linear_decay", {WARMUP: 4, DECAY: 5}, [0.2, 0.3, 0.3, 0.2, 0.0]),
+        ("linear_warmup*rsqrt_normalized_decay", {}, [0.01, 0.02, 0.03, 0.04, 0.05]),  # it may be trained for longer
+        ("linear_warmup*cosdecay", {}, [0.01, 0.02, 0.03, 0.04, 0.05]),
+    ],
+)
+def test_a_warm_up_and_a_decay_that_end_with_the_run_are_cut_to_it(schedule, cut, expected):
+    found = rates(schedule, 5, 100, 1000)
+    assert found[0] == cut
+    assert found[1] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("schedule", ["single_cycle_cos_decay", "slanted_triangular", "linear_decay"])
+def test_what_fits_is_not_cut_and_no_run_is_too_short(schedule):
+    assert rates(schedule, 5, 4)[0] == {}
+    for steps in (0, 1, 2):
+        cut, found = rates(f"linear_warmup*{schedule}", steps, 100)
+        assert cut[WARMUP] == max(steps - 1, 0) and np.isfinite(found).all()
+
+
+def test_a_short_run_is_told_what_is_cut_and_what_it_does_not_reach():
+    def told(words, train_steps):
+        hparams = HParams().parse(f"learning_rate_warmup_steps=1000,learning_rate_decay_steps=20000,{words}")
+        return describe_short_run(make_optimizer(hparams, train_steps))
+
+    linear = "learning_rate_schedule=constant*linear_warmup*linear_decay"
+    assert told(linear, 50) == [
+        "learning_rate_warmup_steps=1,000: is longer than the run of 50 steps, and is cut to 49.",
+        "learning_rate_decay_steps=20,000: is longer than the run of 50 steps, and is cut to 50.",
+    ]
+    assert told("", 50) == [
+        "learning_rate_warmup_steps=1,000: is longer than the run of 50 steps, which ends at 5.0% of the highest "
+        "learning rate. Train longer, or lower it."
+    ]
+    assert told("", 1000) == told(linear, 20_000) == told("learning_rate_schedule=constant", 50) == []
 
 
 def test_saved_with_its_settings():
