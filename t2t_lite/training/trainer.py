@@ -18,7 +18,7 @@ from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.files import copy_files, is_remote, write_bytes
-from t2t_lite.models.fine_tuning import parameters
+from t2t_lite.models.fine_tuning import describe_frozen, parameters
 from t2t_lite.runs import directory as run_directory
 from t2t_lite.runs.checkpoints import RunCheckpoints, holds
 from t2t_lite.runs.ema import averaged_weights, start_averages
@@ -63,7 +63,7 @@ class Trainer:
     Args:
         problem: str, name of the problem; None: that of the run in output_dir, as for the next three.
         model: str, name of the model; None: that of a new run's task, such as "transformer".
-        hparams: HParams, or None: those of `hparams_set`.
+        hparams: HParams, the name of a set, or None: those of `hparams_set`.
         hparams_set: str, name of the set.
         data_dir: str, the folder in which t2t-datagen wrote records and vocabulary.
         output_dir: str, for checkpoints and logs.
@@ -96,7 +96,7 @@ class Trainer:
 
     problem: str | None = None
     model: str | None = None
-    hparams: HParams | None = None
+    hparams: HParams | str | None = None
     hparams_set: str | None = None
     data_dir: str = ""
     output_dir: str = ""
@@ -113,6 +113,10 @@ class Trainer:
     also_asked: dict | None = None
     remembers: bool = True
     stop_when: Callable | None = None
+
+    def __post_init__(self):
+        if isinstance(self.hparams, str):
+            self.hparams, self.hparams_set = None, self.hparams
 
     def train(self, train_steps: int | None = None) -> dict[str, float]:
         """Trains until step `train_steps`, counted from the very beginning.
@@ -288,6 +292,8 @@ class Trainer:
             for what in unsaved_state(self._train_step):
                 gives_up.append(f"{what}: its state is not saved, as that of keras.random.SeedGenerator is")
         announce(self._config, self._data, self._train_step, self.output_dir, gives_up)
+        if frozen := self.hparams.frozen:
+            _LOGGER.info(describe_frozen(self.trained, frozen))
         if steps := self.hparams.unfreeze_steps:
             _LOGGER.info(describe_unfreezing([w.path for w in parameters(self.trained)], steps, train_steps))
 
