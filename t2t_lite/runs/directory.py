@@ -206,7 +206,7 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
     model = model_name(model or earlier.get("model"), problem)
     if hparams is None:
         hparams = run_hparams(earlier, hparams_set, model=model)
-    return problem, model, hparams, hparams_set or earlier.get("hparams_set")
+    return problem, model, registry.hparams(hparams), hparams_set or earlier.get("hparams_set")
 
 
 def check_names(config, problem=None, model=None, hparams_set=None):
