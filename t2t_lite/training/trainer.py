@@ -114,10 +114,6 @@ class Trainer:
     remembers: bool = True
     stop_when: Callable | None = None
 
-    def __post_init__(self):
-        if isinstance(self.hparams, str):
-            self.hparams, self.hparams_set = None, self.hparams
-
     def train(self, train_steps: int | None = None) -> dict[str, float]:
         """Trains until step `train_steps`, counted from the very beginning.
 
@@ -166,7 +162,7 @@ class Trainer:
             self.data_dir,
             named_split(split),
             settings.eval_steps,
-            lambda trained: without_multistep(self.hparams) if self.hparams else trained,
+            lambda trained: without_multistep(registry.hparams(self.hparams)) if self.hparams else trained,
             settings.search,
             settings.eval_stride,
         )
@@ -209,6 +205,7 @@ class Trainer:
         lanes = lanes_of(registry.model(self.model), self._replicas, self._accumulation, before, self.output_dir)
         most_shapes = shapes if compiles else None
         self._data = data = open_training_data(self.problem, self.hparams, self.data_dir, most_shapes, lanes)
+        run_directory.check_places(self.output_dir, data.encoder_files)
         stride = self.evaluation.eval_stride if self.evaluation else 0
         check_stride(data.problem, stride, DatasetSplit.EVAL, lanes is not None)
         names = {"hparams_set": self.hparams_set, "usr_dir": self.usr_dir}
