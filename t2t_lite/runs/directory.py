@@ -82,7 +82,9 @@ def accumulation_for(replicas, accumulation, earlier, keep_batches=True):
         UserError: this number of replicas cannot share a step's batches.
     """
     batches = (earlier or {}).get("batches_a_step")
-    if not keep_batches or batches is None or accumulation != earlier["hparams"]["gradient_accumulation_steps"]:
+    if not keep_batches or batches is None:
+        return accumulation
+    if accumulation != HParams.from_dict(earlier["hparams"]).gradient_accumulation_steps:  # it may lack any
         return accumulation
     if batches % replicas:
         possible = [str(n) for n in range(1, batches + 1) if batches % n == 0]
