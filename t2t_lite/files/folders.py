@@ -24,7 +24,7 @@ def check_new(path):
             raise UserError(f"{path}: holds files already. Choose a new folder, or empty this one.")
 
 
-def check_kinds(folder, of_files, of_folders=()):
+def check_kinds(folder, of_files=(), of_folders=()):
     """Raises `UserError` for a folder where a command will write a file, or a file where it needs a folder.
 
     Args:

@@ -9,7 +9,7 @@ from t2t_lite.errors import UserError
 
 CHECKPOINTS = r"(model\.ckpt-([0-9]+))\.index"
 TRANSLATIONS = r"([^.].*(?<!-of)-([0-9]+))"  # t2t-translate-all's names, but not shards, …-00000-of-00010
-MOST_STEPS = 2**63 - 1  # what TensorFlow and TensorBoard count
+_MOST_STEPS = 2**63 - 1
 POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
 
 StepFile = collections.namedtuple("StepFile", "step path seconds")
@@ -51,6 +51,18 @@ def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""
         time.sleep(POLL_SECONDS)
 
 
+def step_of(digits, path):
+    """Returns the step of a file. Raises `UserError` if it is more than TensorFlow and TensorBoard count.
+
+    Args:
+        digits: str, of the step in the file's name.
+        path: str, of the file.
+    """
+    if (step := int(digits)) > _MOST_STEPS:
+        raise UserError(f"{path}: step {digits} is more than {_MOST_STEPS:,}, the highest. Rename the file.")
+    return step
+
+
 def find(folder, pattern, min_steps=0):
     """Returns the existing `StepFile`s, by step. Raises `UserError` if two have the same step or one is too large."""
     import tensorflow as tf
@@ -66,12 +78,8 @@ def find(folder, pattern, min_steps=0):
             continue
         if status.is_directory:
             continue
-        if int(match[2]) > MOST_STEPS:
-            raise UserError(
-                f"{os.path.join(folder, name)}: step {match[2]} is more than {MOST_STEPS:,}, to which steps are "
-                "counted. Rename the file."
-            )
-        file = StepFile(int(match[2]), os.path.join(folder, match[1]), status.mtime_nsec / 1e9)
+        step = step_of(match[2], os.path.join(folder, name))
+        file = StepFile(step, os.path.join(folder, match[1]), status.mtime_nsec / 1e9)
         if file.step in files_by_step:
             other = os.path.basename(files_by_step[file.step].path)
             raise UserError(f"{folder}: {other} and {match[1]} are both of step {file.step}. Expected one file a step.")
