@@ -164,6 +164,8 @@ FOLDERS = {
                          "--data_dir=data", "--output_dir=seeds", "--random_seeds=1,2"],
     "search/tuning.json": ["t2t-trainer", "--problem=translate_own", "--hparams_set=transformer_tiny",
                            "--data_dir=data", "--output_dir=search", "--hparams_range=transformer_base_range"],
+    "translations/translate_own-scores.png": ["t2t-translate-all", "--model_dir=run", "--source=in", "--reference=ref",
+                                              "--translations_dir=translations"],
     "new/vocab.translate_own.300.model": ["t2t-datagen", "--problem=translate_own", "--data_dir=new",
                                           "--train_files=in,ref2", "--dev_files=dev.en,dev.de", "--languages=en,de",
                                           "--vocab_size=300"],
