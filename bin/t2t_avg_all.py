@@ -45,9 +45,11 @@ def run(flags):
     from t2t_lite.files import step_files
     from t2t_lite.files.folders import restored_on_failure
     from t2t_lite.runs import checkpoints
+    from t2t_lite.runs.directory import check_places
 
     if not tf.io.gfile.isdir(flags.model_dir):
         raise UserError(f"--model_dir={flags.model_dir}: no such folder. Expected the --output_dir of t2t-trainer.")
+    check_places(flags.output_dir, [_AVERAGES])
     window, num_seen, num_written = collections.deque(maxlen=flags.n), 0, 0
     for checkpoint in step_files.follow(flags.model_dir, step_files.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
         if window and checkpoint.seconds < window[-1].seconds:
@@ -92,7 +94,7 @@ def _prepare(flags):
 
     from t2t_lite import registry
     from t2t_lite.data.encoder_files import encoder_files
-    from t2t_lite.files import copy_files, write_json
+    from t2t_lite.files import copy_files, read_bytes, write_bytes, write_json
     from t2t_lite.runs.run_config import import_usr_dir, read_run_config, write_run_config
 
     config = read_run_config(flags.model_dir)
@@ -118,8 +120,7 @@ def _prepare(flags):
     copy_files(encoder_files(registry.problem(config["problem"]), flags.model_dir), flags.output_dir)
     source, target = (os.path.join(folder, "flags.txt") for folder in (flags.model_dir, flags.output_dir))
     if tf.io.gfile.exists(source):  # its time is the start of the run, as in tensor2tensor
-        tf.io.gfile.copy(source, target, overwrite=True)
-        _keep_time(target, tf.io.gfile.stat(source).mtime_nsec / 1e9)
+        write_bytes(target, read_bytes(source), tf.io.gfile.stat(source).mtime_nsec / 1e9)
     write_run_config(flags.output_dir, config)
     write_json(record_path, {"n": flags.n})
 

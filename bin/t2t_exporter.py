@@ -83,6 +83,7 @@ def run(flags):
     from t2t_lite import registry
     from t2t_lite.decoding.jobs.decode_hparams import SEARCH_NAMES, DecodeHParams
     from t2t_lite.export import by_task
+    from t2t_lite.files.folders import check_kinds, check_new
     from t2t_lite.runs.exported import export_of
 
     runs = _trained.find(flags)
@@ -98,20 +99,25 @@ def run(flags):
     if features and not signatures.HAS_FEATURES:
         name = runs[0].problem.full_name
         raise UserError(f"--features_{next(iter(features))}: a run of {name}, which is no encoder. Leave it out.")
-    # In the dtype of the export, even if it is slow on this machine.
-    dtype = "bfloat16" if flags.weights_dtype == "bfloat16" else None
-    answerer = by_task.load(runs, flags.data_dir, dtype)
     made_of = export_of(runs[0].checkpoint)  # an export of an export is written beside it
     folder = os.path.dirname(made_of or runs[0].checkpoint)
-    if flags.format == "saved_model":
+    if is_saved_model:
         folder = os.path.abspath(folder) if made_of else os.path.join(folder, "export")
     else:
         folder = os.path.join(folder, flags.format)
+    folder = flags.export_dir or folder
+    if is_saved_model:
+        check_kinds(folder)
+    else:
+        check_new(folder)
+    # In the dtype of the export, even if it is slow on this machine.
+    dtype = "bfloat16" if flags.weights_dtype == "bfloat16" else None
+    answerer = by_task.load(runs, flags.data_dir, dtype)
     words = [f"--{name}={flags[name].value}" for name in flags if flags[name].present]
     card = {"license": flags.license, "command": shlex.join(["t2t-exporter", *words])}
     names = {name: getattr(settings.search, name) for name in names} | features
     longest = None if settings.max_input_size == -1 else settings.max_input_size
-    print(_MODES[flags.format].run(flags, answerer, flags.export_dir or folder, names, longest, card))
+    print(_MODES[flags.format].run(flags, answerer, folder, names, longest, card))
 
 
 def _saved_model(flags, answerer, folder, settings, longest, card):

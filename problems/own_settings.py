@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable
 
 from t2t_lite import ranges
-from t2t_lite.data.splits import VocabType
+from t2t_lite.data.splits import FILE_TAGS, VocabType
 from t2t_lite.ranges import Choices, Range, Setting, typed_value
 from t2t_lite.text.protected_texts import KINDS
 from t2t_lite.text.subwords import NORMALIZATIONS
@@ -70,14 +70,16 @@ def listed(described):
 
 
 def _are_files(splits):
-    return isinstance(splits, dict) and all(map(_are_described, map(listed, splits.values())))
+    is_known = isinstance(splits, dict) and splits.keys() <= FILE_TAGS.keys()
+    return is_known and all(map(_are_described, map(listed, splits.values())))
 
 
 def _are_described(described):
     return isinstance(described, list) and all(
         isinstance(facts, dict)
         and isinstance(facts.get("path"), str)
-        and isinstance(facts.get("bytes"), int)
+        and type(facts.get("bytes")) is int
+        and 0 <= facts["bytes"] < 2**63
         and isinstance(facts.get("sha256", ""), str)
         for facts in described
     )

@@ -251,13 +251,14 @@ class HParams:
     )
 
     def __post_init__(self):
-        object.__setattr__(self, "_own", {})
-        object.__setattr__(self, "_declared", {})  # of `_own`: {name: Setting}
-        object.__setattr__(self, "model_class", None)  # whose settings are declared: see `of_model`
+        # `_declared`: {name: Setting} of `_own`; `model_class`: whose settings these are, see `of_model`.
+        vars(self).update(_own={}, _declared={}, model_class=None)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _SETTINGS:
             object.__setattr__(self, name, _SETTINGS[name].typed(value))
+            if name == "lora_rank" and not self.lora_rank:
+                object.__setattr__(self, "lora_alpha", 0.0)  # what a set, or a run, had for its LoRA
             if name in KINDS and self.__dict__.get("model_class"):
                 self._declare(self.model_class)
         elif name in self.__dict__.get("_own", {}):

@@ -16,14 +16,12 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TypeVar, overload
 
 import t2t_lite
+from t2t_lite.config import HParams
 from t2t_lite.errors import UnknownName, UserError, nearest, shown
 from t2t_lite.registering_modules import hint_of_baselines, modules_of
-
-if TYPE_CHECKING:
-    from t2t_lite.config import HParams
 
 _Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which decorators return as it is
 
@@ -292,11 +290,29 @@ def model(name: str) -> type[t2t_lite.models.SequenceModel]:
     return Registries.models.get(name)
 
 
-def hparams(name: str) -> HParams:
-    """Returns a fresh `HParams` of that set, safe to change. Raises `UnknownName`."""
-    made = Registries.hparams.get(name)()
-    if made is None:
-        raise TypeError(f"hparams set {name!r} returned None: its function must return the HParams.")
+def hparams(name: str | HParams) -> HParams:
+    """Returns a fresh `HParams` of that set, safe to change; given an `HParams`, returns it.
+
+    So functions that take hyperparameters take a set's name, too.
+
+    Raises:
+        UnknownName: the name is not registered; the message names the nearest ones.
+        UserError: neither of both is given, or the set's function returns something else.
+    """
+    if isinstance(name, HParams):
+        return name
+    if not isinstance(name, str):
+        raise UserError(
+            f"hparams: expected HParams, such as registry.hparams('transformer_base'), or the name of a set, found "
+            f"{shown(name)}."
+        )
+    function = Registries.hparams.get(name)
+    made = function()
+    if not isinstance(made, HParams):
+        raise UserError(
+            f"hparams set {name}: its function, of the module {function.__module__}, returned {shown(made)}. Expected "
+            "HParams: end it with `return hparams`."
+        )
     return made
 
 

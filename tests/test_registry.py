@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from t2t_lite import registry
+from t2t_lite import models, registry
 from t2t_lite.config import HParams
 from t2t_lite.errors import UnknownName, UserError
 from t2t_lite.registry import Registry
@@ -130,13 +130,26 @@ def test_hparams_are_fresh_each_time():
     assert registry.hparams("transformer_base").hidden_size == 512
 
 
-def test_a_set_that_returns_nothing_is_a_bug_of_its_author():
-    registry.register_hparams("forgetful")(lambda: None)
+@pytest.mark.parametrize("returned", [None, {"hidden_size": 8}, "transformer_base"])
+def test_a_set_that_returns_no_hparams_is_named(returned):
+    registry.register_hparams("forgetful")(lambda: returned)
     try:
-        with pytest.raises(TypeError, match="must return the HParams"):
+        with pytest.raises(UserError, match=r"hparams set forgetful: .*test_registry, returned .*`return hparams`"):
             registry.hparams("forgetful")
     finally:
         registry.Registries.hparams.remove("forgetful")
+
+
+def test_where_hparams_are_expected_a_name_will_do():
+    hparams = registry.hparams("transformer_tiny")
+    assert registry.hparams(hparams) is hparams
+    model, same = (models.Transformer.from_hparams(each, 100) for each in ("transformer_tiny", hparams))
+    assert model.config == same.config
+    for nothing in (None, 5, ["transformer_tiny"], {}):
+        with pytest.raises(UserError, match=r"^hparams: expected HParams, such as registry.hparams\(.*, found "):
+            models.Transformer.from_hparams(nothing, 100)
+    with pytest.raises(UnknownName, match=r"transformer_tinny.* Nearest: transformer_tiny"):
+        models.Transformer.from_hparams("transformer_tinny", 100)
 
 
 def test_help_string_lists_every_name_under_its_first_word():
@@ -160,7 +173,7 @@ def test_help_string_lists_every_name_under_its_first_word():
 
 
 GOOD = """
-from t2t_lite import registry
+from t2t_lite import models, registry
 from t2t_lite.config import HParams
 
 @registry.register_hparams

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import sys
 
 from t2t_lite.assignments import parse_assignments
@@ -27,7 +28,9 @@ def search_hparams(flags, inexact):
     from t2t_lite.autotune import search_report
     from t2t_lite.autotune.search import Search
     from t2t_lite.files import write_json
+    from t2t_lite.files.folders import check_kinds
 
+    check_kinds(flags.output_dir, [re.escape(search_report.REPORT)], ["trial-[0-9]+"])
     base, ranges, objective = _checked(flags, inexact)
     if flags.autotune_parallel_trials > 1:
         return _search_in_parallel(flags)

@@ -7,6 +7,9 @@ import os
 from t2t_lite.errors import UserError, first_line
 from t2t_lite.files.file_errors import translated
 
+# What Optuna raises for lines that it has not written.
+_OF_DAMAGED_LINES = (ValueError, LookupError, AttributeError, TypeError, AssertionError, RecursionError)
+
 
 def open_journal(path):
     """Opens or creates a journal; a last line that was truncated by a kill is removed.
@@ -31,7 +34,7 @@ def open_journal(path):
             backend = journal.JournalFileBackend(path)
             _remove_truncated_line(path)  # Optuna would append to it
         return optuna, journal.JournalStorage(backend)
-    except (ValueError, KeyError, AttributeError, TypeError) as error:  # damaged lines fail in many ways
+    except _OF_DAMAGED_LINES as error:
         raise UserError(
             f"{path}: is not a journal of Optuna: {first_line(error)}. Expected that of an earlier search, or none. "
             "Move it away, or choose another --output_dir."

@@ -316,7 +316,7 @@ class Problem:
         return batch
 
     def dataset(
-        self, data_dir: str, split: str = DatasetSplit.TRAIN, hparams: HParams | None = None
+        self, data_dir: str, split: str = DatasetSplit.TRAIN, hparams: HParams | str | None = None
     ) -> tf.data.Dataset:
         """Returns the batches of a split for Keras' `fit` and `evaluate`: see `t2t_lite.data.fit_dataset`."""
         from t2t_lite.data.fit_dataset import fit_dataset

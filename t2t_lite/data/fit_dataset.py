@@ -21,14 +21,14 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
         data_dir: str, the folder that t2t-datagen wrote.
         split: "train": an endless stream in a new order for each pass (set `fit`'s `steps_per_epoch`), the same as
             t2t-trainer's on one replica. "eval" (or "dev") or "test": one pass.
-        hparams: HParams, of which batch_size (tokens), max_length, min_length, random_seed and bpe_dropout are used,
-            and what `preprocess_example` reads; None: the paper's.
+        hparams: HParams, or the name of a set; of it batch_size (tokens), max_length, min_length, random_seed and
+            bpe_dropout are used, and what `preprocess_example` reads; None: the paper's.
 
     Raises:
         UserError: the split does not exist, data are missing or damaged, no example is within the length limits, or the
             problem has masked ids and a `tf.distribute` strategy of several replicas is active.
     """
-    hparams = HParams() if hparams is None else hparams
+    hparams = HParams() if hparams is None else registry.hparams(hparams)
     split = named_split(split)
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     if registry.task_of(problem).labels_are_of_all_rows and replicas > 1:

@@ -124,6 +124,11 @@ def find_finished(problem, data_dir, request):
                 f"{data_dir} contains {problem.name} with {key} = {_value_text(settings.get(key))}, but you requested "
                 f"{key} = {_value_text(value)}. Choose another --data_dir, or delete its files."
             )
+    if lost := request["shards"].keys() - manifest["splits"].keys():
+        raise UserError(
+            f"{manifest_path(problem, data_dir)}: 'splits' lacks {', '.join(sorted(lost))}. Delete the file and run "
+            "t2t-datagen again."
+        )
     for split, facts in manifest["splits"].items():
         paths = problem.data_filepaths(split, data_dir, facts["shards"], shuffled=True)
         if not all(map(tf.io.gfile.exists, paths)):

@@ -46,6 +46,8 @@ def read_manifest(path, features):
     vocabulary = {str: {"size": int, "sha256": str}}
     schema = {"request": {"problem?": str}, "splits": {str: facts}, "vocabulary": vocabulary}
     manifest = files.read_json(path, {**schema, "vocabulary_files?": [str]})
+    if not manifest["splits"]:
+        raise UserError(f"{path}: 'splits' is empty: it names no data. Delete the file and run t2t-datagen again.")
     for split, facts in manifest["splits"].items():
         where = f"{path}: splits: {shown(split)}"
         if split not in FILE_TAGS:

@@ -7,6 +7,7 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Self
 
+from t2t_lite import registry
 from t2t_lite.decoding.answerer import Answerer
 from t2t_lite.decoding.search.adapters import Ensemble, check_ensemble
 from t2t_lite.decoding.search.searcher import Searcher
@@ -34,7 +35,7 @@ class TextModel(Answerer):
     Args:
         model: a model, see `t2t_lite.decoding.search.beam_search` for the methods it may have.
         encoders: {feature: TextEncoder}; that of "targets" reads the outputs.
-        hparams: HParams of the model.
+        hparams: HParams of the model, or the name of a set.
         problem: the Problem, or None.
         **of_search: further arguments of the `Searcher`.
     """
@@ -42,10 +43,10 @@ class TextModel(Answerer):
     method = None
 
     def __init__(
-        self, model: keras.Model, encoders: dict, hparams: HParams, problem: Problem | None = None, **of_search
+        self, model: keras.Model, encoders: dict, hparams: HParams | str, problem: Problem | None = None, **of_search
     ):
         super().__init__(model, encoders, problem)
-        self.hparams = hparams
+        self.hparams = registry.hparams(hparams)
         self._make_searcher = functools.partial(Searcher, model, encoder=encoders["targets"], **of_search)
         self.searcher = self._make_searcher()
 

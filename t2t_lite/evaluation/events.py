@@ -30,15 +30,17 @@ class EventWriter:
 
     def add(self, values, step, seconds):
         """Adds {tag: float} at a step (x) and a time in seconds since 1970, and flushes it to disk."""
-        if not self._file:
+        points = [tf.compat.v1.Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
+        event = _event(wall_time=seconds, step=step, summary=tf.compat.v1.Summary(value=points))
+        if not self._file:  # after all that can fail
             now = time.time()
             # TensorBoard reads a folder's files in the order of their names.
             name = f"events.out.tfevents.{int(now):010d}.{socket.gethostname()}.{os.getpid()}.{time.monotonic_ns()}"
             self._file = tf.io.TFRecordWriter(os.path.join(self._folder, name))
-            self._write(wall_time=now, file_version="brain.Event:2")
-        points = [tf.compat.v1.Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
-        self._write(wall_time=seconds, step=step, summary=tf.compat.v1.Summary(value=points))
+            self._file.write(_event(wall_time=now, file_version="brain.Event:2"))
+        self._file.write(event)
         self._file.flush()
 
-    def _write(self, **fields):
-        self._file.write(tf.compat.v1.Event(**fields).SerializeToString())
+
+def _event(**fields):
+    return tf.compat.v1.Event(**fields).SerializeToString()

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import time
 
 import tensorflow as tf
@@ -139,7 +140,7 @@ def _last_step(event_dir):
     if not path or not tf.io.gfile.exists(path):
         return -1
     text = files.read_bytes(path).strip()
-    if not text.isdigit():
+    if not re.fullmatch(rb"[0-9]{1,18}", text):
         raise UserError(
             f"{path}: {text[:20].decode(errors='replace')!r}, expected a step. Delete it to score all again."
         )

@@ -27,7 +27,7 @@ def export_best(output_dir):
     path = best_checkpoint(output_dir) or output_dir
     answerer = load([path])
     folder = os.path.join(output_dir, "export", "best")
-    exports = [path for number in list_files(folder, r"\d+") for path in list_files(number, r"saved_model\.pb")]
+    exports = [path for number in list_files(folder, "[0-9]{1,18}") for path in list_files(number, r"saved_model\.pb")]
     saved_at = tf.io.gfile.stat(f"{answerer.runs[0].path}.index").mtime_nsec
     if any(tf.io.gfile.stat(export).mtime_nsec >= saved_at for export in exports):
         _LOGGER.info(f"{folder}: holds this model already")

@@ -66,7 +66,7 @@ def export_saved_model(
     weights_dtype = models[0].variable_dtype
     functions = signatures.functions()
 
-    numbers = [int(os.path.basename(number)) for number in list_files(export_dir, r"\d+")]
+    numbers = [int(os.path.basename(number)) for number in list_files(export_dir, "[0-9]{1,18}")]
     path = os.path.join(export_dir, str(max(numbers, default=0) + 1))
     with new_folder(path) as folder:  # its temporary name is not a number, so servers ignore it
         tf.saved_model.save(_Tracked(answerer, models), folder, signatures=functions)

@@ -358,7 +358,7 @@ def check_writable(path):
 
 
 def check_outputs(inputs, outputs):
-    """Raises `UserError` if an output would replace an input or another output; call it before opening any.
+    """Raises `UserError` if an output is a folder, or would replace an input or another output; call it before work.
 
     Paths are compared by the files that they lead to, also through links, hard links and different spellings. A pipe, a
     terminal, /dev/null or an input may occur more than once.
@@ -375,6 +375,8 @@ def check_outputs(inputs, outputs):
             input_names.setdefault(_identity(path, 0), _title(name, path))
     output_names = {}
     for name, path in _named_paths(outputs):
+        if path != "-" and is_folder(path):
+            raise UserError(f"{path}: is a folder. Expected a file to write.")
         for suffix in ("",) if path == "-" else ("", INCOMPLETE, f"{INCOMPLETE}.json"):
             with translated(path, "write"):
                 identity = _identity(path if path == "-" else written_path(path) + suffix, 1)
@@ -399,9 +401,7 @@ def _title(name, path):
 
 def _named_paths(paths):
     for name, value in paths.items():
-        for path in [value] if isinstance(value, str) else value or ():
-            if path:
-                yield name, path
+        yield from ((name, path) for path in ([value] if isinstance(value, str) else value or ()) if path)
 
 
 def _identity(path, stream):

@@ -24,6 +24,24 @@ def check_new(path):
             raise UserError(f"{path}: holds files already. Choose a new folder, or empty this one.")
 
 
+def check_kinds(folder, of_files=(), of_folders=()):
+    """Raises `UserError` for a folder where a command will write a file, or a file where it needs a folder.
+
+    Args:
+        folder: str, which may be missing.
+        of_files, of_folders: regular expressions of the names in it that are to be files, and folders.
+    """
+    if tf.io.gfile.exists(folder) and not tf.io.gfile.isdir(folder):
+        raise UserError(f"{folder}: is a file. Expected a folder. Rename it, or choose another folder.")
+    for patterns, is_right, what, expected in (
+        (of_files, lambda path: not tf.io.gfile.isdir(path), "a folder", "a file, which the command will write"),
+        (of_folders, tf.io.gfile.isdir, "a file", "a folder, to which the command will write"),
+    ):
+        for path in list_files(folder, "|".join(patterns)) if patterns else ():
+            if not is_right(path):
+                raise UserError(f"{path}: is {what}. Expected {expected}: rename it, or choose another folder.")
+
+
 @contextlib.contextmanager
 def new_folder(path):
     """Context manager of an empty folder to fill, which is renamed to `path` at the end, or removed after an error.

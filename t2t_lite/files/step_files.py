@@ -7,8 +7,9 @@ import time
 
 from t2t_lite.errors import UserError
 
-CHECKPOINTS = r"(model\.ckpt-(\d+))\.index"
-TRANSLATIONS = r"([^.].*(?<!-of)-(\d+))"  # t2t-translate-all's names, but not shards, …-00000-of-00010
+CHECKPOINTS = r"(model\.ckpt-([0-9]+))\.index"
+TRANSLATIONS = r"([^.].*(?<!-of)-([0-9]+))"  # t2t-translate-all's names, but not shards, …-00000-of-00010
+_MOST_STEPS = 2**63 - 1
 POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
 
 StepFile = collections.namedtuple("StepFile", "step path seconds")
@@ -29,7 +30,8 @@ def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""
             is called until the file is complete, before any file of a later step is considered.
 
     Raises:
-        UserError: there is no such folder, two files have the same step, or a file is still incomplete after that time.
+        UserError: there is no such folder, two files have the same step, one has a step that is too large, or a file is
+            still incomplete after that time.
     """
     import tensorflow as tf
 
@@ -49,8 +51,20 @@ def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""
         time.sleep(POLL_SECONDS)
 
 
+def step_of(digits, path):
+    """Returns the step of a file. Raises `UserError` if it is more than TensorFlow and TensorBoard count.
+
+    Args:
+        digits: str, of the step in the file's name.
+        path: str, of the file.
+    """
+    if (step := int(digits)) > _MOST_STEPS:
+        raise UserError(f"{path}: step {digits} is more than {_MOST_STEPS:,}, the highest. Rename the file.")
+    return step
+
+
 def find(folder, pattern, min_steps=0):
-    """Returns the existing `StepFile`s, by step. Raises `UserError` if two have the same step."""
+    """Returns the existing `StepFile`s, by step. Raises `UserError` if two have the same step or one is too large."""
     import tensorflow as tf
 
     files_by_step = {}
@@ -64,7 +78,8 @@ def find(folder, pattern, min_steps=0):
             continue
         if status.is_directory:
             continue
-        file = StepFile(int(match[2]), os.path.join(folder, match[1]), status.mtime_nsec / 1e9)
+        step = step_of(match[2], os.path.join(folder, name))
+        file = StepFile(step, os.path.join(folder, match[1]), status.mtime_nsec / 1e9)
         if file.step in files_by_step:
             other = os.path.basename(files_by_step[file.step].path)
             raise UserError(f"{folder}: {other} and {match[1]} are both of step {file.step}. Expected one file a step.")

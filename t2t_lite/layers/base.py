@@ -99,6 +99,7 @@ class Layer(keras.layers.Layer):
         for path, part in self._parts():
             if path in lora and not part.lora_enabled:  # one with a configuration of its own has it already
                 part.enable_lora(*lora[path])
+        for path, part in self._parts():  # with LoRA, which is frozen, too
             if path in frozen:
                 part.trainable = False
         for path, weight in self._own_weights() if weights else ():

@@ -1,10 +1,12 @@
 """Dense layers whose files keep LoRA (Hu et al. 2022, "LoRA: Low-Rank Adaptation of Large Language Models")."""
 
 import keras
+import numpy as np
 from keras import ops
 
 _WEIGHTS = ("lora_kernel_a", "lora_kernel_b", "_kernel", "kernel_scale", "kernel_zero")  # the last two if quantized
 _PREFIX = "lora."
+_SCALE = f"{_PREFIX}scale"  # alpha / r, which no shape tells; files of version 0.1.0 have none
 
 
 class Dense(keras.layers.Dense):
@@ -13,6 +15,8 @@ class Dense(keras.layers.Dense):
     Keras' own saves only the sum of all, the kernel to compute with, and loads both matrices as zeros, from which no
     training leads away. The sum is in the file, too: a layer without LoRA computes the same with it.
     """
+
+    _refusal = None  # why the last file was not loaded
 
     def call(self, inputs, training=None):
         """[..., n] -> [..., units].
@@ -26,6 +30,12 @@ class Dense(keras.layers.Dense):
         x = ops.matmul(inputs, self._kernel) + ops.matmul(small, self.lora_kernel_b)
         x = x if self.bias is None else ops.add(x, self.bias)
         return x if self.activation is None else self.activation(x)
+
+    def enable_lora(self, rank, lora_alpha=None, **kwargs):
+        """Adds LoRA: see `keras.layers.Dense.enable_lora`. That of a frozen layer is frozen, as all that it has."""
+        super().enable_lora(rank, lora_alpha, **kwargs)
+        if not self.trainable:
+            self.lora_kernel_a.trainable = self.lora_kernel_b.trainable = False
 
     def merge_lora(self):
         """Adds LoRA to the kernel, W + (alpha / r) A B, and removes it. Raises `ValueError` where it is quantized."""
@@ -44,10 +54,20 @@ class Dense(keras.layers.Dense):
         if self.lora_enabled:
             for name, weight in self._unmerged().items():
                 store[_PREFIX + name] = weight
+            store[_SCALE] = np.array([self.lora_alpha / self.lora_rank], "float32")
 
     def load_own_variables(self, store):
-        """Loads the weights; where a file has no LoRA, the layer's begins anew."""
+        """Loads the weights; where a file has no LoRA, the layer's begins anew.
+
+        Raises:
+            ValueError: its LoRA is of another rank, or of another alpha, with which it would compute something else.
+        """
         names = list(store.keys())
+        if not names and self._refusal:  # Keras comes again by another attribute, of which the file has nothing
+            raise self._refusal
+        self._refusal = self._of_other_lora(store) if self.lora_enabled and _SCALE in names else None
+        if self._refusal:
+            raise self._refusal
         first = keras.ops.copy(self.lora_kernel_a) if self.lora_enabled else None
         super().load_own_variables({name: store[name] for name in names if not name.startswith(_PREFIX)})
         if not self.lora_enabled:
@@ -56,6 +76,17 @@ class Dense(keras.layers.Dense):
         for name, weight in self._unmerged().items():
             if _PREFIX + name in names:
                 weight.assign(store[_PREFIX + name])
+
+    def _of_other_lora(self, store):
+        """Returns a `ValueError` if a file's LoRA is not as the layer's, otherwise None."""
+        rank, scale = store[f"{_PREFIX}lora_kernel_a"].shape[1], float(store[_SCALE][0])
+        if rank == self.lora_rank and np.isclose(scale, self.lora_alpha / self.lora_rank):
+            return None
+        return ValueError(
+            f"{self.name}: the file's LoRA is of rank {rank} and lora_alpha {scale * rank:g}, the layer's of rank "
+            f"{self.lora_rank} and lora_alpha {self.lora_alpha:g}: the same weights would compute something else. "
+            f"Expected enable_lora({rank}, lora_alpha={scale * rank:g}), or a layer without LoRA."
+        )
 
     def _unmerged(self):
         weights = {name: getattr(self, name, None) for name in _WEIGHTS}

@@ -122,6 +122,12 @@ def differing_settings(model, hparams):
     return {fixed[n]: (wanted[n], found[n]) for n in wanted if n in fixed and wanted[n] != found[n]}
 
 
+def fixed_arguments(model):
+    """Returns {argument: value} of a model's constructor: those by which its weights mean what they mean."""
+    names = {s.argument.partition(".")[0] for s in model_settings(type(model)).values() if s.fixed}
+    return {name: value for name, value in (model.config or {}).items() if name in names}
+
+
 def in_hparams_words(error, model_class, **kinds):
     """Returns the text of a `ValueError` of the constructor, with hyperparameters named instead of its arguments.
 

@@ -1,9 +1,10 @@
 """Which weights of a model are trained: parts that are frozen, and LoRA (Hu et al. 2022, arXiv 2106.09685)."""
 
 import logging
+import math
 import re
 
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, counted, nearest
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.mixture_of_experts import MixtureOfExperts
 
@@ -11,7 +12,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 HEAD, EMBEDDING, SOFTMAX = "head", "embedding", "softmax"  # parts beside the stacks, which have their own names
 _EMBEDDING = re.compile(r"^(?!.*softmax).*(embedding|position|(^|/)projection/)")  # the last brings them to hidden_size
-_RANGE = re.compile(r"(.+_)(\d+)-(\d+)")
+_RANGE = re.compile(r"(.+_)([0-9]{1,9})-([0-9]{1,9})")
 _LORA = re.compile(r"/lora_\w+_[ab]$")
 
 
@@ -71,8 +72,8 @@ def parts_of(model):
 def fine_tune(model, hparams):
     """Gives a built model LoRA, and freezes what hyperparameters say; once more it changes nothing.
 
-    Of a frozen weight there is no gradient. With LoRA all other weights than those of heads are frozen, or, where
-    `frozen` names parts, these and the kernels beside which LoRA is.
+    A frozen weight has no gradient, and a frozen kernel no LoRA. With LoRA all other weights than those of heads are
+    frozen, or, where `frozen` names parts, these and the kernels beside which LoRA is.
 
     Args:
         model: keras.Model, with or without values. One that has no weights before it is called is left as it is.
@@ -86,10 +87,11 @@ def fine_tune(model, hparams):
         raise UserError(f"lora_alpha={hparams.lora_alpha:g}: means nothing without lora_rank, such as lora_rank=8.")
     if not model.weights:
         return
+    frozen = _named(model, hparams.frozen) if hparams.frozen else []
     if hparams.lora_rank:
-        _add_lora(model, hparams.lora_rank, hparams.lora_alpha or None)
-    if hparams.frozen:
-        freeze(model, _named(model, hparams.frozen))
+        _add_lora(model, hparams.lora_rank, hparams.lora_alpha or None, frozen)
+    if frozen:
+        freeze(model, frozen)
     elif hparams.lora_rank:
         _freeze_all_but_heads(model)
 
@@ -97,9 +99,9 @@ def fine_tune(model, hparams):
 def enable_lora(model, rank, lora_alpha=None):
     """Gives a built model LoRA: see `keras.layers.Dense.enable_lora`.
 
-    Beside each kernel W of attention and feed-forward networks, experts excepted, are two small matrices, W +
-    (lora_alpha / rank) A B; B begins with zeros, which changes nothing yet. They and the weights of heads are trained,
-    and all others are frozen.
+    Beside each kernel W of attention and feed-forward networks are two small matrices, W + (lora_alpha / rank) A B; B
+    begins with zeros, which changes nothing yet. Experts have none, nor do layers that are frozen (`trainable=False`).
+    These matrices and the weights of heads are trained, unless they are frozen, and all others are frozen.
 
     Args:
         model: a built keras.Model.
@@ -107,10 +109,24 @@ def enable_lora(model, rank, lora_alpha=None):
         lora_alpha: float; None: rank.
 
     Raises:
-        UserError: the model has no such layers.
+        UserError: the model has no such layers, or all of them are frozen.
     """
     _add_lora(model, rank, lora_alpha)
     _freeze_all_but_heads(model)
+
+
+def describe_frozen(model, text):
+    """Returns a line for the log: what the names in `frozen` stand for in a model.
+
+    Args:
+        model: a built keras.Model.
+        text: str, not empty, the hyperparameter.
+    """
+    chosen = {id(weight) for weight in _named(model, text)}
+    layers = {name: weights for part in parts_of(model).values() for name, weights in part.items()}
+    names = [name for name, weights in layers.items() if any(id(weight) in chosen for weight in weights)]
+    numbers = sum(math.prod(weight.shape) for weight in model.weights if id(weight) in chosen)
+    return f"frozen={text}: {counted(numbers, 'weight')} of {', '.join(names)}"
 
 
 def merge_lora(model):
@@ -148,7 +164,8 @@ def _freeze_all_but_heads(model):
     freeze(model, [w for w in parameters(model) if id(w) not in kept and not _LORA.search(w.path)])
 
 
-def _add_lora(model, rank, alpha):
+def _add_lora(model, rank, alpha, frozen=()):
+    """Adds LoRA to the kernels that neither are among the weights `frozen` nor were frozen before."""
     layers = _lora_layers(model)
     if not layers:
         raise UserError(
@@ -157,6 +174,13 @@ def _add_lora(model, rank, alpha):
         )
     if any(isinstance(part, MixtureOfExperts) for part in model._flatten_layers()):
         _LOGGER.warning("LoRA: experts (ffn_layer=local_moe) have no matrices of it, and stay as they are")
+    frozen = {id(weight) for weight in frozen}
+    layers = [layer for layer in layers if layer.trainable and id(layer._kernel) not in frozen]
+    if not layers:
+        raise UserError(
+            f"lora_rank={rank}: every layer of the model {type(model).__name__} that could have LoRA is frozen, and "
+            "what is frozen has none. Freeze fewer parts, or leave out LoRA."
+        )
     for layer in layers:
         if not layer.lora_enabled:
             layer.enable_lora(rank, lora_alpha=alpha)
@@ -173,15 +197,16 @@ def _named(model, text):
     """Returns the weights of the parts and layers that `frozen` names."""
     parts, found = parts_of(model), []
     by_name = {name: weights for layers in parts.values() for name, weights in layers.items()}
-    for word in filter(None, map(str.strip, text.split("/"))):
-        for name in _each(word):
-            if name not in parts and name not in by_name:
-                raise UserError(
-                    f"frozen={text}: the model {type(model).__name__} has no part {name}. Expected, with / between "
-                    f"them, {_shown_parts(parts)}."
-                )
-            found += by_name[name] if name not in parts else [w for own in parts[name].values() for w in own]
-    return [weight for weight in found if not _LORA.search(weight.path)]
+    words = [word for word in map(str.strip, text.split("/")) if word]
+    where = f"frozen={text}: the model {type(model).__name__}"
+    expected = f"Expected, with / between them, {_shown_parts(parts)}."
+    if not words:
+        raise UserError(f"frozen={text}: names no part. {expected}")
+    for name in (name for word in words for name in _each(word)):
+        if name not in parts and name not in by_name:
+            raise UserError(f"{where} has no part {name}. {nearest(name, [*parts, *by_name], end=' ')}{expected}")
+        found += by_name[name] if name not in parts else [w for own in parts[name].values() for w in own]
+    return found
 
 
 def _each(word):

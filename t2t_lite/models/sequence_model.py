@@ -24,10 +24,11 @@ from t2t_lite.models.arguments import (
 from t2t_lite.models.cost import counted_flops
 from t2t_lite.models.fine_tuning import enable_lora, fine_tune, merge_lora
 from t2t_lite.models.litert import select_operations
+from t2t_lite.models.settings_in_files import SettingsInFiles
 from t2t_lite.reserved_names import COSTS, RESERVED
 
 
-class SequenceModel(Layer, keras.Model):
+class SequenceModel(SettingsInFiles, Layer, keras.Model):
     """Base of models that map a dict of int ids, "inputs" [B, S] and "targets" [B, T], to logits of the targets.
 
     The logits [B, T, target_vocab_size], float32, carry the mask of the targets: losses and metrics of Keras leave
@@ -293,11 +294,13 @@ class SequenceModel(Layer, keras.Model):
         merge_lora(self)
 
     @classmethod
-    def from_hparams(cls, hparams: HParams, vocab_size: int, target_vocab_size: int | None = None, **kwargs) -> Self:
+    def from_hparams(
+        cls, hparams: HParams | str, vocab_size: int, target_vocab_size: int | None = None, **kwargs
+    ) -> Self:
         """Makes a built model of a hyperparameter set: see `t2t_lite.models.arguments.constructor_arguments`.
 
         Args:
-            hparams: HParams.
+            hparams: HParams, or the name of a set.
             vocab_size: int, ids of the inputs.
             target_vocab_size: int; None: shared with the inputs.
             **kwargs: further arguments of the constructor.
@@ -305,6 +308,7 @@ class SequenceModel(Layer, keras.Model):
         Raises:
             UserError: a value that has no meaning here; the message names the hyperparameter.
         """
+        hparams = t2t_lite.registry.hparams(hparams)
         try:
             sizes = {"target_vocab_size": target_vocab_size}  # by name: a subclass may have another second argument
             if target_vocab_size is None and "target_vocab_size" not in constructor_parameters(cls):

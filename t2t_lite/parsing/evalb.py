@@ -124,13 +124,13 @@ def read_predictions(path):
     """Reads a file of one tree per line: a normalized Tree, None for an invalid tree, or "" for a blank line."""
     from t2t_lite.corpora import plain_text
 
+    trees.import_nltk()
     return [_prediction(plain_text.clean(line)) for line in plain_text.read_lines(path)]
 
 
 def _prediction(line):
     if not line:
         return ""
-    trees.import_nltk()
     try:
         return trees.parse_tree(line)
     except UserError:

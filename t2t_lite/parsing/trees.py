@@ -53,9 +53,10 @@ def read_trees(path, on_bad_line=None):
             brackets are still an error, since the beginning of the next tree is unknown.
 
     Raises:
-        UserError: as `plain_text.read_lines`, or if brackets do not match, there is text outside of them, a tree has no
-            words, or a word has no part of speech. The message names the file and the line.
+        UserError: nltk is not installed; as `plain_text.read_lines`; or if brackets do not match, there is text outside
+            of them, a tree has no words, or a word has no part of speech. The message names the file and the line.
     """
+    import_nltk()  # without it no tree can be read, which is not the file's fault
     count = 0
     for text, line in _bracketed(path, "strict" if on_bad_line is None else "replace"):
         where = f"{path}, line {line}"
@@ -82,8 +83,9 @@ def parse_tree(text, where="tree"):
         longest = max(longest, depth)
     if longest > DEEPEST:
         raise UserError(f"{where}: {longest} nested brackets. Expected at most {DEEPEST}.")
+    tree = import_nltk().Tree
     try:
-        raw = import_nltk().Tree.fromstring(text.translate(_HIDDEN), read_node=_shown_spaces, read_leaf=_shown_spaces)
+        raw = tree.fromstring(text.translate(_HIDDEN), read_node=_shown_spaces, read_leaf=_shown_spaces)
     except ValueError as error:
         raise UserError(f"{where}: not a tree: {_shown_spaces(first_line(error))}") from None
     return normalize(raw, where)

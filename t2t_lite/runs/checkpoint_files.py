@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.files import list_files, write_bytes
+from t2t_lite.files.step_files import step_of
 
 PREFIX = "model.ckpt"
 LIST = "checkpoint"
@@ -22,14 +23,14 @@ Listed.__doc__ = (
 
 
 def checkpoint_step(path):
-    """Returns the step in a checkpoint's name: `model.ckpt-1200` -> 1200; 0 if it has none."""
-    match = re.search(r"-(\d+)$", str(path))
-    return int(match[1]) if match else 0
+    """Returns the step in a checkpoint's name: `model.ckpt-1200` -> 1200; 0 if it has none. See `step_of`."""
+    match = re.search(r"-([0-9]+)$", str(path))
+    return step_of(match[1], path) if match else 0
 
 
 def list_checkpoints(folder):
     """Returns the paths, without suffix, of all `model.ckpt-<step>` that have an index, by step."""
-    paths = list_files(folder, rf"{re.escape(PREFIX)}-\d+\.index")
+    paths = list_files(folder, rf"{re.escape(PREFIX)}-[0-9]+\.index")
     return sorted((path.removesuffix(".index") for path in paths), key=checkpoint_step)
 
 

@@ -4,12 +4,14 @@ import contextlib
 import itertools
 import logging
 import os
+import re
 
 from t2t_lite import registry
 from t2t_lite.assignments import parse_assignments
 from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.files import is_remote, make_folder
+from t2t_lite.files.folders import check_kinds
 from t2t_lite.files.lock import held_lock
 from t2t_lite.models.arguments import model_settings
 from t2t_lite.models.sequence_model import SequenceModel
@@ -26,6 +28,12 @@ STREAM = (
     "batch_size", "max_length", "min_length", "bpe_dropout", "random_seed", "xla_compile", "xla_shapes",
     "records_sha256", "segment_length",
 )  # fmt: skip
+# What training and evaluations write, as regular expressions of names.
+_FILES = (
+    r"hparams\.json", r"flags\.txt", r"(train|eval)\.log", r"\.lock", "checkpoint",
+    r"model\.ckpt-[0-9]+\.(index|data-.*|state\..*)", r"events\.out\.tfevents\..*",
+)  # fmt: skip
+_FOLDERS = ("best", "decode", "eval", "eval_test", "eval_train", "export")
 
 
 @contextlib.contextmanager
@@ -73,7 +81,9 @@ def accumulation_for(replicas, accumulation, earlier, keep_batches=True):
         UserError: this number of replicas cannot share a step's batches.
     """
     batches = (earlier or {}).get("batches_a_step")
-    if not keep_batches or batches is None or accumulation != earlier["hparams"]["gradient_accumulation_steps"]:
+    if not keep_batches or batches is None:
+        return accumulation
+    if accumulation != HParams.from_dict(earlier["hparams"]).gradient_accumulation_steps:  # it may lack any
         return accumulation
     if batches % replicas:
         possible = [str(n) for n in range(1, batches + 1) if batches % n == 0]
@@ -183,11 +193,13 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
     problem = problem or earlier.get("problem")
     if not problem or (hparams is None and not (hparams_set or earlier)):
         raise UserError(f"{output_dir}: a new run needs a problem and an hparams_set (or hparams).")
+    if isinstance(hparams, str):
+        hparams, hparams_set = None, hparams
     is_known = hparams is None or hparams_set in registry.Registries.hparams  # otherwise it is only a name
     model = model_name(model or earlier.get("model"), problem, hparams_set if is_known else None)
     if hparams is None:
         hparams = run_hparams(earlier, hparams_set, model=model)
-    return problem, model, hparams, hparams_set or earlier.get("hparams_set")
+    return problem, model, registry.hparams(hparams), hparams_set or earlier.get("hparams_set")
 
 
 def check_names(config, problem=None, model=None, hparams_set=None):
@@ -229,6 +241,18 @@ def check_belongs(output_dir, facts):
                 f"{output_dir}: was trained with {key}={earlier[key]}, now it is {value}. "
                 "Expected the same, or another output_dir."
             )
+
+
+def check_places(output_dir, others=()):
+    """Raises `UserError` if a folder is in the place of a file that training or evaluation will write, or vice versa.
+
+    Args:
+        output_dir: str, which may be missing.
+        others: names of further files, such as those of the vocabulary.
+    """
+    check_kinds(output_dir, (*_FILES, *map(re.escape, others)), _FOLDERS)
+    for name in _FOLDERS:
+        check_kinds(os.path.join(output_dir, name), (*_FILES, *map(re.escape, others)))
 
 
 def fixed_settings(names, model_class, hparams):

@@ -37,7 +37,7 @@ def find_variables(path):
     """
     if not tf.io.gfile.exists(os.path.join(path, "saved_model.pb")):
         names = [name.rstrip("/") for name in tf.io.gfile.listdir(path)]
-        numbers = [name for name in names if re.fullmatch(r"\d{1,18}", name)]
+        numbers = [name for name in names if re.fullmatch("[0-9]{1,18}", name)]
         path = os.path.join(path, max(numbers, key=int)) if numbers else path
     is_export = tf.io.gfile.exists(os.path.join(path, "saved_model.pb"))
     return os.path.join(path, _VARIABLES) if is_export else None

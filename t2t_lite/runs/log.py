@@ -7,6 +7,7 @@ import os
 import time
 
 import tensorflow as tf
+from google.protobuf import message
 
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files import list_files, read_bytes, replacing
@@ -70,7 +71,7 @@ class RunLog:
         for folder in (self._output_dir, os.path.join(self._output_dir, "eval")):
             for path in list_files(folder, r"events\.out\.tfevents\..*"):
                 records = _records(path)
-                remaining = [record for record in records if tf.compat.v1.Event.FromString(record).step <= step]
+                remaining = [record for record in records if _event_step(record) <= step]
                 if len(remaining) < len(records):
                     with replacing(path) as temporary, tf.io.TFRecordWriter(temporary) as file:
                         for record in remaining:
@@ -101,6 +102,14 @@ def _records(path):
         for record in tf.data.TFRecordDataset(path):
             records.append(record.numpy())
     return records
+
+
+def _event_step(record):
+    """Returns the step of an event; 0 if the bytes of a record are not one, which is then kept as it is."""
+    try:
+        return tf.compat.v1.Event.FromString(record).step
+    except message.DecodeError:
+        return 0
 
 
 def lineage(lines):

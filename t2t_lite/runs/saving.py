@@ -25,7 +25,7 @@ def save_run(
     *,
     problem: Problem | str,
     data_dir: str,
-    hparams: HParams | None = None,
+    hparams: HParams | str | None = None,
     hparams_set: str = "",
     usr_dir: str = "",
     step: int | None = None,
@@ -98,6 +98,7 @@ def _check_sizes(model, vocab_size, target_vocab_size, what):
 
 
 def _hparams(model, hparams):
+    hparams = None if hparams is None else registry.hparams(hparams)
     if getattr(model, "config", None) is None:
         if hparams is None:
             raise UserError(f"{type(model).__name__}: `hparams` is missing. Expected those that it was made from.")

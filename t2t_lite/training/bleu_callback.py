@@ -24,7 +24,8 @@ class BleuCallback(keras.callbacks.Callback):
     Args:
         problem: Problem, or its name.
         data_dir: str, the folder that t2t-datagen wrote.
-        hparams: HParams, of which eval_beam_size, eval_alpha and eval_tokenization are used; None: theirs by default.
+        hparams: HParams, or the name of a set, of which eval_beam_size, eval_alpha and eval_tokenization are used;
+            None: theirs by default.
         split: "eval" (or "dev"), "test" or "train".
         max_examples: int, how many evenly spaced examples are translated; None: all.
         epochs: int, epochs from one translation to the next.
@@ -46,7 +47,7 @@ class BleuCallback(keras.callbacks.Callback):
         self,
         problem: Problem | str,
         data_dir: str,
-        hparams: HParams | None = None,
+        hparams: HParams | str | None = None,
         split: str = "eval",
         max_examples: int | None = None,
         epochs: int = 1,
@@ -60,7 +61,7 @@ class BleuCallback(keras.callbacks.Callback):
             if not (value is None and name != "epochs") and (not isinstance(value, int) or value < 1):
                 raise UserError(f"{type(self).__name__}: {name}={shown(value)}: expected a whole number of at least 1.")
         self.problem = registry.problem(problem) if isinstance(problem, str) else problem
-        self.hparams = hparams or HParams()
+        self.hparams = HParams() if hparams is None else registry.hparams(hparams)
         split = named_split(split)
         records = Records(self.problem, data_dir, split)
         records.check()

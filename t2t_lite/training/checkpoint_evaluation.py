@@ -16,6 +16,7 @@ from t2t_lite.evaluation.tokenizations import DEFAULT, tokenization_of_problem
 from t2t_lite.files import check_writable
 from t2t_lite.models.outputs import carries_state
 from t2t_lite.runs.checkpoint_files import checkpoint_step, list_checkpoints
+from t2t_lite.runs.directory import check_places
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.opening import LocatedRun, find_checkpoint, open_run, read_config_of, restore_weights
 from t2t_lite.runs.run_config import hparams_of
@@ -58,6 +59,7 @@ class CheckpointEvaluation:
         self._change_hparams = change_hparams or (lambda trained: trained)
         self._search = search
         self._eval_stride = eval_stride
+        check_places(output_dir)
         self._log = RunLog(output_dir, name="eval.log")
         self._model = None
 

@@ -2,10 +2,12 @@
 
 import gc
 import os
+import re
 import statistics
 
 from t2t_lite.console import table
 from t2t_lite.files import write_json
+from t2t_lite.files.folders import check_kinds
 from t2t_lite.runs.checkpoints import checkpoint_step
 from t2t_lite.runs.log import RunLog
 from t2t_lite.training.best_checkpoint import best_checkpoint
@@ -28,6 +30,7 @@ def train_seeds(seeds, output_dir, train):
     Returns:
         dict, see `summarize`; None after a signal.
     """
+    check_kinds(output_dir, [re.escape(SUMMARY)], ["seed_[0-9]+"])
     for seed in seeds:
         if train(folder_of(output_dir, seed), seed) == "signal":
             return None

@@ -18,7 +18,7 @@ from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.files import copy_files, is_remote, write_bytes
-from t2t_lite.models.fine_tuning import parameters
+from t2t_lite.models.fine_tuning import describe_frozen, parameters
 from t2t_lite.runs import directory as run_directory
 from t2t_lite.runs.checkpoints import RunCheckpoints, holds
 from t2t_lite.runs.ema import averaged_weights, start_averages
@@ -64,7 +64,7 @@ class Trainer:
     Args:
         problem: str, name of the problem; None: that of the run in output_dir, as for the next three.
         model: str, name of the model; None: that of a new run's set, or of its task, such as "transformer".
-        hparams: HParams, or None: those of `hparams_set`.
+        hparams: HParams, the name of a set, or None: those of `hparams_set`.
         hparams_set: str, name of the set.
         data_dir: str, the folder in which t2t-datagen wrote records and vocabulary.
         output_dir: str, for checkpoints and logs.
@@ -97,7 +97,7 @@ class Trainer:
 
     problem: str | None = None
     model: str | None = None
-    hparams: HParams | None = None
+    hparams: HParams | str | None = None
     hparams_set: str | None = None
     data_dir: str = ""
     output_dir: str = ""
@@ -163,7 +163,7 @@ class Trainer:
             self.data_dir,
             named_split(split),
             settings.eval_steps,
-            lambda trained: without_multistep(self.hparams) if self.hparams else trained,
+            lambda trained: without_multistep(registry.hparams(self.hparams)) if self.hparams else trained,
             settings.search,
             settings.eval_stride,
         )
@@ -206,6 +206,7 @@ class Trainer:
         lanes = lanes_of(registry.model(self.model), self._replicas, self._accumulation, before, self.output_dir)
         most_shapes = shapes if compiles else None
         self._data = data = open_training_data(self.problem, self.hparams, self.data_dir, most_shapes, lanes)
+        run_directory.check_places(self.output_dir, data.encoder_files)
         stride = self.evaluation.eval_stride if self.evaluation else 0
         check_stride(data.problem, stride, DatasetSplit.EVAL, lanes is not None)
         names = {"hparams_set": self.hparams_set, "usr_dir": self.usr_dir}
@@ -292,6 +293,8 @@ class Trainer:
         if self.remembers and int(self._step) < train_steps and self._replicas.is_chief:
             for line in describe_short_run(self._optimizer):
                 _LOGGER.warning(line)
+        if frozen := self.hparams.frozen:
+            _LOGGER.info(describe_frozen(self.trained, frozen))
         if steps := self.hparams.unfreeze_steps:
             _LOGGER.info(describe_unfreezing([w.path for w in parameters(self.trained)], steps, train_steps))
 

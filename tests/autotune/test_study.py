@@ -144,8 +144,14 @@ def test_a_search_is_not_continued_with_other_settings(tmp_path):
         study(tmp_path, train_steps=8, hparams={"hidden_size": 8, "num_heads": 4})
 
 
-def test_a_file_of_something_else_is_not_touched(tmp_path):
-    (tmp_path / STUDY).write_text("my notes")
+@pytest.mark.parametrize(
+    "text",
+    ["my notes", '{"op_code":99}\n', '{"op_code":0}\n', '{"op_code":-1,"worker_id":"a"}\n',
+     f'{{"op_code":{"[" * 99_999}\n'],
+    ids=["notes", "unknown", "no study", "negative", "deep"],
+)  # fmt: skip
+def test_a_file_of_something_else_is_not_touched(tmp_path, text):
+    (tmp_path / STUDY).write_text(text)
     with pytest.raises(UserError, match="is not a journal of Optuna"):
         study(tmp_path)
-    assert (tmp_path / STUDY).read_text() == "my notes"
+    assert (tmp_path / STUDY).read_text() == text

@@ -66,6 +66,19 @@ def test_manifest(finished):
         path.write_text(text)
 
 
+def test_a_manifest_without_a_split_is_not_of_finished_data(finished):
+    path, data_dir = finished / "d" / "translate_own-manifest.json", str(finished / "d")
+    text = path.read_text()
+    manifest = json.loads(text)
+    try:
+        for splits in ({}, {"train": manifest["splits"]["train"]}):
+            path.write_text(json.dumps({**manifest, "splits": splits}))
+            with pytest.raises(UserError, match=r"manifest.json: 'splits' (is empty|lacks eval).* Delete the file and"):
+                own(finished).generate_data(data_dir, str(finished))
+    finally:
+        path.write_text(text)
+
+
 def test_what_is_remembered_of_own_files(finished, tmp_path):
     data_dir = tmp_path / "d"
     shutil.copytree(finished / "d", data_dir)

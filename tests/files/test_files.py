@@ -88,6 +88,12 @@ def test_an_output_that_is_an_input_is_refused(texts):
     assert (texts / "in").read_text() == "x\n"
 
 
+def test_an_output_that_is_a_folder_is_refused(texts):
+    for out in ("folder", "folder/", "to_folder"):
+        with pytest.raises(UserError, match=rf"^{out}: is a folder\. Expected a file to write"):
+            check_outputs({}, {"--to": out})
+
+
 def test_two_outputs_of_one_name_are_refused(texts):
     for one, other in (
         ("out", "./out"),

@@ -24,6 +24,17 @@ def test_files_by_step(folder):
     assert not find(str(folder), CHECKPOINTS, 21)
 
 
+def test_steps_are_digits_that_tensorflow_can_count(folder):
+    (folder / "ende-٣").write_text("x\n")  # a digit to Python alone
+    (folder / f"ende-{2**63 - 1}").write_text("x\n")
+    assert [file.step for file in find(str(folder), TRANSLATIONS)] == [900, 1000, 2**63 - 1]
+    (folder / f"ende-{2**63}").write_text("x\n")
+    with pytest.raises(
+        UserError, match=rf"ende-{2**63}: step {2**63} is more than 9,223,372,036,854,775,807, the highest"
+    ):
+        find(str(folder), TRANSLATIONS)
+
+
 def test_two_of_a_step_are_an_error(folder):
     (folder / "deen-900").write_text("x\n")
     with pytest.raises(UserError, match="deen-900 and ende-900 are both of step 900"):

@@ -202,3 +202,13 @@ def test_truncated_checkpoint(call_command, assert_user_error, model_dir, save):
     (data,) = model_dir.glob("model.ckpt-1.data-*")
     data.write_bytes(data.read_bytes()[:3])
     assert_user_error(call_command("t2t-avg-all", "--model_dir=run", "--n=2"), "model.ckpt-1")
+
+
+@pytest.mark.parametrize("name", ["run/flags.txt", "avg/flags.txt", "avg/averages.json", "avg/model.ckpt-1.index"])
+def test_a_folder_in_the_place_of_a_file(call_command, assert_user_error, model_dir, save, tmp_path, name):
+    save(1, 1.0)
+    (tmp_path / name).unlink(missing_ok=True)
+    (tmp_path / name).mkdir(parents=True)
+    before = sorted(tmp_path.rglob("*"))
+    assert_user_error(call_command("t2t-avg-all", "--model_dir=run", "--n=1"), f"{name}: is a folder. Expected a file")
+    assert sorted(tmp_path.rglob("*")) == before

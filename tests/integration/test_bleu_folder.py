@@ -133,12 +133,16 @@ def test_a_file_that_is_being_written_is_not_scored(call_command, add, points, t
 def test_mistakes(call_command, assert_user_error, add, folder, tmp_path):
     assert_user_error(call_command("t2t-bleu", *FLAGS), "translations: holds no translation", "t2t-translate-all")
     assert_user_error(call_command("t2t-bleu", "--translations_dir=gone", *FLAGS[1:]), "gone: no such folder")
+    add(f"ende-{2**63}")
+    assert_user_error(call_command("t2t-bleu", *FLAGS), f"ende-{2**63}: step {2**63} is more than")
+    (folder / f"ende-{2**63}").unlink()
     assert not (tmp_path / "events").exists()
     add("ende-100", "eine Zeile\n")
     assert_user_error(call_command("t2t-bleu", *FLAGS), "ende-100 has 1 line, ref.de has 2")
     add("ende-100", REFERENCE.replace("rote", "gr\udcfcne").encode("utf-8", "surrogateescape"))
     assert_user_error(call_command("t2t-bleu", *FLAGS), "ende-100, line 2", "not UTF-8")
-    (tmp_path / "events/last_evaluated_step.txt").write_text("ten")
-    assert_user_error(call_command("t2t-bleu", *FLAGS), "last_evaluated_step.txt: 'ten'", "Delete it")
+    for text in ("ten", "9" * 6000, "١٠", "-1", "", "1 2"):
+        (tmp_path / "events/last_evaluated_step.txt").write_text(text)
+        assert_user_error(call_command("t2t-bleu", *FLAGS), f"last_evaluated_step.txt: '{text[:1]}", "Delete it")
     (tmp_path / "file").write_text("")
     assert_user_error(call_command("t2t-bleu", *replaced(FLAGS, "--event_dir=file")), "file", "folder")

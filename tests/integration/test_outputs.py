@@ -153,3 +153,32 @@ def test_a_corpus_in_the_place_of_what_datagen_writes(folder, call_command, asse
         assert_user_error(result, name, *words)
         assert contents(folder) == before
         (folder / "new" / name).unlink()
+
+
+FOLDERS = {
+    "run/eval.log": ["t2t-eval", RUN, "--data_dir=data", "--eval_timeout_mins=0"],
+    "run/eval/events.out.tfevents.1": ["t2t-eval", RUN, "--data_dir=data", "--eval_timeout_mins=0"],
+    "events/last_evaluated_step.txt": ["t2t-bleu", "--translations_dir=texts", "--reference=ref", "--event_dir=events"],
+    "avg/hparams.json": ["t2t-avg-all", "--model_dir=run", "--output_dir=avg", "--n=1"],
+    "seeds/seeds.json": ["t2t-trainer", "--problem=translate_own", "--hparams_set=transformer_tiny",
+                         "--data_dir=data", "--output_dir=seeds", "--random_seeds=1,2"],
+    "search/tuning.json": ["t2t-trainer", "--problem=translate_own", "--hparams_set=transformer_tiny",
+                           "--data_dir=data", "--output_dir=search", "--hparams_range=transformer_base_range"],
+    "translations/translate_own-scores.png": ["t2t-translate-all", "--model_dir=run", "--source=in", "--reference=ref",
+                                              "--translations_dir=translations"],
+    "new/vocab.translate_own.300.model": ["t2t-datagen", "--problem=translate_own", "--data_dir=new",
+                                          "--train_files=in,ref2", "--dev_files=dev.en,dev.de", "--languages=en,de",
+                                          "--vocab_size=300"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", FOLDERS)
+def test_a_folder_in_the_place_of_an_output(folder, call_command, assert_user_error, place):
+    os.makedirs("texts")
+    (folder / "texts" / "a-100").write_bytes((folder / "ref").read_bytes())
+    for number, name in enumerate(("dev.en", "dev.de", "ref2")):
+        (folder / name).write_text(f"Another line {number}.\n" * 4)
+    os.makedirs(place)
+    before = contents(folder)
+    assert_user_error(call_command(*FOLDERS[place]), f"{place}: is a folder", "Expected a file")
+    assert contents(folder) == before

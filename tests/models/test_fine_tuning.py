@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from t2t_lite import registry
+from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.layers.dense import Dense
-from t2t_lite.models.fine_tuning import fine_tune, parameters, parts_of
+from t2t_lite.models.fine_tuning import describe_frozen, fine_tune, parameters, parts_of
 from tests.layers.equations import array
 
 SIZES = "num_hidden_layers=2,hidden_size=8,filter_size=16,num_heads=2,layer_prepostprocess_dropout=0,relu_dropout=0"
@@ -79,9 +80,22 @@ def test_frozen_names_parts_layers_and_ranges(frozen, kept):
 @pytest.mark.slow
 def test_what_a_model_has_not_is_refused_in_one_line():
     parts = r"embedding, encoder \(encoder_0-1\), decoder \(decoder_0-1\)\.$"
-    for word in ("softmax", "encoder_2", "encoder_1-2", "encoder_1-0", "encoder_0-99999999999", "Encoder"):
+    for word in (
+        "softmax",
+        "encoder_2",
+        "encoder_1-2",
+        "encoder_1-0",
+        f"encoder_0-{'9' * 5000}",
+        "encoder_0-٣",
+        "Encoder",
+    ):
         with pytest.raises(UserError, match=rf"^hparams: frozen={word}: the model Transformer has no part .*, {parts}"):
             made(more=f",frozen={word}")
+    with pytest.raises(UserError, match=r"no part encodr\. Nearest: encoder, "):
+        made(more=",frozen=encodr")
+    for nothing in ("/", "//"):
+        with pytest.raises(UserError, match=rf"^hparams: frozen={nothing}: names no part\. Expected, .*{parts}"):
+            made(more=f",frozen={nothing}")
     with pytest.raises(UserError, match=r"^hparams: lora_alpha=2: means nothing without lora_rank"):
         made(more=",lora_alpha=2")
     with pytest.raises(UserError, match="frozen: leaves nothing of the model Transformer to train"):
@@ -148,6 +162,57 @@ def test_with_lora_steps_of_decoding_are_the_pass_over_all_and_so_is_the_merged_
     model.merge_lora()
     np.testing.assert_allclose(logits(), expected, atol=1e-5)
     assert trained(model) == trained(made(name, more))
+
+
+def test_what_is_frozen_has_no_lora():
+    model = made(more=",frozen=encoder/decoder_0,lora_rank=2")
+    with_lora = [weight.path for weight in model.weights if "/lora_" in weight.path]
+    assert with_lora and all("/decoder/decoder_1/" in path for path in with_lora)
+    assert not [path for path in trained(model) if path.startswith(("encoder", "decoder/decoder_0"))]
+    fine_tune(model, registry.hparams("transformer_tiny").parse("frozen=encoder/decoder_0,lora_rank=2"))
+    assert [weight.path for weight in model.weights if "/lora_" in weight.path] == with_lora
+    with pytest.raises(UserError, match=r"lora_rank=2: every layer of the model Transformer that could have LoRA is"):
+        made(more=",frozen=encoder/decoder,lora_rank=2")
+
+    tied = made("transformer_lm", ",frozen=embedding,lora_rank=2", (20,))  # the embedding is the softmax, too
+    assert not [path for path in trained(tied) if "embedding" in path] and trained(tied)
+
+
+def test_layers_that_keras_freezes_have_no_lora_that_is_trained(tmp_path):
+    model = made()
+    model.encoder.trainable = False
+    model.enable_lora(2)
+    assert trained(model) and all(path.startswith("decoder/") and "/lora_" in path for path in trained(model))
+
+    model = made()
+    model.enable_lora(2)
+    model.encoder.trainable = False
+    model.save(tmp_path / "model.keras")
+    assert trained(keras.saving.load_model(tmp_path / "model.keras")) == trained(model)
+
+    model = made()
+    model.trainable = False
+    with pytest.raises(UserError, match="every layer of the model Transformer that could have LoRA is frozen"):
+        model.enable_lora(2)
+    layer = Dense(3, trainable=False)
+    layer.build((None, 2))
+    layer.enable_lora(1)
+    assert not any(weight.trainable for weight in (layer.lora_kernel_a, layer.lora_kernel_b))
+
+
+def test_lora_rank_0_switches_off_what_a_set_has():
+    hparams = registry.hparams("transformer_tiny").parse("lora_rank=8,lora_alpha=16")
+    off = (hparams.parse("lora_rank=0"), hparams.override_from_dict({"lora_rank": 0}))
+    assert [(one.lora_rank, one.lora_alpha) for one in (*off, hparams)] == [(0, 0), (0, 0), (8, 16)]
+    assert [one.lora_alpha for one in (hparams.copy(), HParams.from_json(hparams.to_json()))] == [16, 16]
+    assert trained(made(more=",lora_rank=0")) == trained(made())
+
+
+def test_the_log_says_what_frozen_names():
+    line = describe_frozen(made(more=",frozen=embedding/decoder_0-1"), "embedding/decoder_0-1")
+    # 20 rows of 8; in a layer of the decoder 8 kernels of 8 x 8, two of 8 x 16 with biases, and 3 normalizations.
+    count = 20 * 8 + 2 * (8 * 8 * 8 + 2 * 8 * 16 + 16 + 8 + 3 * 2 * 8)
+    assert line == f"frozen=embedding/decoder_0-1: {count:,} weights of embedding, decoder_0, decoder_1"
 
 
 def test_experts_without_lora_are_named(caplog):

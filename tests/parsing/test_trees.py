@@ -154,15 +154,22 @@ def test_brackets_in_words_are_escaped():
     assert Tree.fromstring(built("NP NN NN /NP", " ".join(trees.escape_words("( )")))).leaves() == ["-LRB-", "-RRB-"]
 
 
-def test_without_nltk_it_says_what_to_install():
+def test_without_nltk_it_says_what_to_install(tmp_path):
+    (tmp_path / "a.trees").write_text("(S (NN a))\n")
     program = (
         "import sys; sys.modules['nltk'] = sys.modules['nltk.tree'] = None\n"
-        "from t2t_lite.parsing import trees\n"
-        "try:\n    trees.parse_tree('(S (NN a))')\n"
-        "except ValueError as error:\n    print(error)"
+        "from t2t_lite.parsing import evalb, trees\n"
+        "path, skipped = sys.argv[1], []\n"
+        "for read in (lambda: trees.parse_tree('(S (NN a))'), lambda: [*trees.read_trees(path)],\n"
+        "             lambda: [*trees.read_trees(path, skipped.append)], lambda: evalb.read_predictions(path)):\n"
+        "    try:\n        read()\n"
+        "    except ValueError as error:\n        print(error)\n"
+        "assert not skipped"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
-    assert "pip install t2t_lite[parsing]" in done.stdout, done.stderr
+    call = [sys.executable, "-c", program, tmp_path / "a.trees"]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=120)
+    expected = "nltk, which reads trees, is not installed. Run: pip install t2t_lite[parsing]"  # of no file
+    assert done.stdout.splitlines() == [expected] * 4, done.stderr
 
 
 def test_a_word_may_have_a_no_break_space(tmp_path):

@@ -13,7 +13,11 @@ from t2t_lite.problems.own_settings import OWN_FLAGS, SETTINGS
 PROBLEMS = [name for name in registry.list_problems() if isinstance(registry.problem(name), OwnProblem)]
 KEPT = {"vocab_size": 300, "sequence_length": 64, "doc_stride": 9, "mask_rate": 0.2, "mask_unit": "word", "files": {}}
 WRONG = {
-    "files": [{"train": [{"path": 1, "bytes": 2}]}],
+    "files": [
+        {"train": [{"path": 1, "bytes": 2}]},
+        {"dev": []},
+        *({"train": [{"path": "a", "bytes": size}]} for size in (True, -1, 2**63)),
+    ],
     "vocab_from": [{"inputs": "a", "more": "b"}],
     "vocab_type": ["words"],
     "sequence_length": ["64", 10**9],

@@ -29,6 +29,15 @@ def test_they_are_ordered_by_step_and_need_an_index(tmp_path):
     assert files.newest_checkpoint(make(tmp_path / "empty")) is None
 
 
+def test_a_step_that_is_too_large_to_count_is_named(tmp_path):
+    run = make(tmp_path / "run", "900", f"{2**63 - 1}", "model.ckpt-٣.index")
+    assert list(map(files.checkpoint_step, files.list_checkpoints(run))) == [900, 2**63 - 1]
+    make(tmp_path / "large", f"{2**63}")
+    for find in (files.list_checkpoints, files.newest_checkpoint):
+        with pytest.raises(UserError, match=rf"model.ckpt-{2**63}: step {2**63} is more than 9,223,372"):
+            find(str(tmp_path / "large"))
+
+
 @pytest.mark.parametrize(
     ("names", "missing"),
     [

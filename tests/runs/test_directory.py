@@ -52,6 +52,11 @@ def test_the_accumulation_that_keeps_the_batches(before, replicas, wanted, kept)
     assert accumulation_for(replicas, wanted, None) == wanted
 
 
+def test_an_earlier_run_that_does_not_name_its_accumulation_had_the_default():
+    assert accumulation_for(2, 1, {"batches_a_step": 4, "hparams": {}}) == 2
+    assert accumulation_for(2, 3, {"batches_a_step": 4, "hparams": {}}) == 3
+
+
 def test_replicas_that_cannot_share_the_batches():
     with pytest.raises(
         UserError, match=r"^5 replicas cannot share the 12 .* Expected 1, 2, 3, 4, 6, 12 of them"

@@ -33,8 +33,9 @@ def values(model):
         (",frozen=decoder/encoder,weight_decay=0.1,clip_grad_norm=0.1,ema_decay=0.9", "/embedding/"),
         (LORA, "/lora_kernel_"),
         (f"{LORA},frozen=encoder,recompute_grad=1", None),
+        (f"{LORA},frozen=encoder,unfreeze_steps=1", None),
     ],
-    ids=["two parts", "other parts", "lora", "lora and parts"],
+    ids=["two parts", "other parts", "lora", "lora and parts", "lora, parts and gradual unfreezing"],
 )
 def test_what_is_frozen_stays_as_it_was_and_costs_nothing(more, trained):
     step = make_step(settings("adam", more=more))
@@ -47,7 +48,9 @@ def test_what_is_frozen_stays_as_it_was_and_costs_nothing(more, trained):
         if trained:
             assert (trained in path) == (path not in frozen), path
         elif "/encoder/" in path:
-            assert ("/lora_" in path) == (path not in frozen)
+            assert "/lora_" not in path and path in frozen
+        elif "/lora_" in path:
+            assert "/decoder/" in path and path not in frozen
     slots = sum(variable.shape.num_elements() for variable in step.optimizer.variables if len(variable.shape))
     count = sum(w.shape.num_elements() for w in model.trainable_weights)
     assert slots == count * (3 if "ema" in more else 2)

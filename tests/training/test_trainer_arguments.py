@@ -119,3 +119,10 @@ def test_what_evaluates_is_made_of_and_what_is_said(data_dir, tmp_path, monkeypa
         assert word in said
     (start,) = log(tmp_path, "start")
     assert (start["deterministic"], start["random_seed"]) == (False, 429459)
+
+
+def test_the_name_of_a_set_is_a_set_of_hparams(data_dir, tmp_path):
+    made = Trainer(PROBLEM, hparams="transformer_tiny", data_dir=data_dir, output_dir=str(tmp_path))
+    made.check()
+    hparams = registry.problem(PROBLEM).model_hparams(registry.hparams("transformer_tiny"))
+    assert made.hparams.values() == hparams.values() and made.hparams_set == "transformer_tiny"

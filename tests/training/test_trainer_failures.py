@@ -156,3 +156,22 @@ def test_a_shard_that_is_not_whole_is_named_before_anything_is_written(own_data,
     with pytest.raises(UserError, match=f"{shard}: {words}"):
         small_trainer(own_data.folder, tmp_path / "run", evaluates=change == "damaged").train(3)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["checkpoint", "flags.txt", ".lock", "train.log", "hparams.json", "events.out.tfevents.1", "best/checkpoint",
+     "best/model.ckpt-3.index", "eval/events.out.tfevents.1"],
+)  # fmt: skip
+def test_a_folder_where_a_file_will_be_written_is_found_before_the_training(data_dir, tmp_path, name):
+    (tmp_path / name).mkdir(parents=True)
+    with pytest.raises(UserError, match=rf"{name}: is a folder\. Expected a file"):
+        small_trainer(data_dir, tmp_path, flags_text="--x=1\n").check()
+    assert len([*tmp_path.rglob("*")]) == len(name.split("/"))
+
+
+@pytest.mark.parametrize("name", ["best", "decode", "eval"])
+def test_a_file_where_a_folder_will_be_made_is_found_before_the_training(data_dir, tmp_path, name):
+    (tmp_path / name).write_text("")
+    with pytest.raises(UserError, match=rf"{name}: is a file\. Expected a folder, to which the command will write"):
+        small_trainer(data_dir, tmp_path).check()

@@ -25,6 +25,7 @@ from t2t_lite.search_options import SearchOptions
 from t2t_lite.tasks.task import unit_of
 
 _LOGGER = logging.getLogger("t2t_lite")
+_WRITTEN = ("settings.json", "flags.txt", "scores.png")  # beside the translations, the last without --plot
 
 
 @dataclasses.dataclass
@@ -148,7 +149,7 @@ class CheckpointTranslations:
             },
             {
                 "--plot": self.plot,
-                "--translations_dir": [self._path(ending) for ending in ("settings.json", "flags.txt", *steps)],
+                "--translations_dir": [self._path(ending) for ending in (*_WRITTEN, *steps)],
             },
         )
         files.make_folder(self.folder)

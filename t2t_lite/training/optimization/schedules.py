@@ -5,6 +5,7 @@ import math
 import keras
 from keras import ops
 
+from t2t_lite import registry
 from t2t_lite.errors import UserError, counted, nearest
 
 
@@ -64,7 +65,7 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
     d^-0.5 · min(step^-0.5, step · warmup^-1.5). Steps count from 1; Keras' count from 0 is shifted here.
 
     Args:
-        hparams: HParams.
+        hparams: HParams, or the name of a set.
         train_steps: int, the end of `linear_decay`, `single_cycle_cos_decay` and `slanted_triangular`. With one of
             these a warm-up or a decay that is longer is cut to the run.
 
@@ -77,7 +78,7 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
     """
 
     def __init__(self, hparams, train_steps):
-        self.hparams = hparams
+        self.hparams = hparams = registry.hparams(hparams)
         self.train_steps = train_steps
         names = [name.strip() for name in hparams.learning_rate_schedule.split("*")]
         for name in names:

@@ -1,0 +1,57 @@
+"""Keras' files of weights alone say with which settings they were trained, of which shapes tell little."""
+
+import json
+import logging
+
+import numpy as np
+
+from t2t_lite.files.safe_json import parse_json
+from t2t_lite.layers.keras_names import config_of
+from t2t_lite.models.arguments import fixed_arguments
+
+_LOGGER = logging.getLogger("t2t_lite")
+_NAME = "settings"  # beside the model's own weights; files of version 0.1.0 have none
+
+
+class SettingsInFiles:
+    """Base of models whose `.weights.h5` files hold the constructor's arguments that checkpoints depend on.
+
+    As with `--warm_start_from`, weights of a model with other settings are loaded with a warning, since some of them
+    may be meant, such as another kind of attention; only heads that would be cut out of the kernels at other places are
+    refused.
+    """
+
+    def save_own_variables(self, store):
+        """Stores the model's own weights, and its settings."""
+        super().save_own_variables(store)
+        if settings := _settings(self):
+            store[_NAME] = np.frombuffer(json.dumps(settings).encode(), "uint8")
+
+    def load_own_variables(self, store):
+        """Loads the model's own weights. Raises `ValueError` if the file is of a model with other heads."""
+        names = list(store.keys())
+        if _NAME in names:
+            self._compare(parse_json(bytes(np.asarray(store[_NAME], "uint8")), "the file's settings", schema=dict))
+        super().load_own_variables({name: store[name] for name in names if name != _NAME})
+
+    def _compare(self, saved):
+        own = _settings(self)
+        changed = {name: value for name, value in saved.items() if name in own and own[name] != value}
+        text = ", ".join(f"{name}={value} (here {own[name]})" for name, value in changed.items())
+        if "num_heads" in changed:
+            raise ValueError(
+                f"{self.name}: the file is of a model with {text}. Its weights mean nothing in other heads."
+            )
+        if changed:
+            _LOGGER.warning(f"{self.name}: the weights are of a model with other settings: {text}")
+
+
+def _settings(model):
+    """Returns {argument: value} of what a JSON file can hold, as it comes out of one."""
+    found = {}
+    for name, value in fixed_arguments(model).items():
+        try:
+            found[name] = json.loads(json.dumps(config_of(value)))
+        except TypeError:  # a function, which has no name
+            continue
+    return found

@@ -1,0 +1,67 @@
+"""Files of weights alone: settings that no shape tells, which a model of other settings compares with its own."""
+
+import keras
+import numpy as np
+import pytest
+
+from t2t_lite import layers
+from t2t_lite.models import TransformerLM, settings_in_files
+from tests.layers.equations import array
+
+SMALL = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "filter_size": 16, "dropout": 0.0}
+BATCH = {"targets": np.array([[3, 4, 5, 0], [6, 7, 8, 9]], "int32")}
+
+
+def made(**others):
+    model = TransformerLM(20, **SMALL | others)
+    model.build()
+    return model
+
+
+def with_lora(rank, alpha):
+    model = made()
+    model.enable_lora(rank, lora_alpha=alpha)
+    for weight in model.trainable_weights:
+        weight.assign(np.random.default_rng(0).normal(size=weight.shape))
+    return model
+
+
+def test_lora_of_another_factor_or_rank_is_refused_and_the_same_is_loaded(tmp_path):
+    path, model = tmp_path / "lora.weights.h5", with_lora(2, 4)
+    model.save_weights(path)
+    same = with_lora(2, 4)
+    same.load_weights(path)
+    np.testing.assert_array_equal(array(same(BATCH)), array(model(BATCH)))
+    for rank, alpha in ((2, 2), (1, 4)):
+        with pytest.raises(
+            ValueError, match=r"of rank 2 and lora_alpha 4, the layer's .*Expected enable_lora\(2, lora_a"
+        ):
+            with_lora(rank, alpha).load_weights(path)
+    merged = made()
+    merged.load_weights(path)
+    np.testing.assert_allclose(array(merged(BATCH)), array(model(BATCH)), atol=1e-5)
+
+
+def test_other_heads_are_refused_and_other_settings_named(tmp_path, caplog):
+    path = tmp_path / "model.weights.h5"
+    made().save_weights(path)
+    with pytest.raises(ValueError, match=r"of a model with num_heads=2 \(here 4\)\. Its weights mean nothing"):
+        made(num_heads=4).load_weights(path)
+    made(dropout=0.3).load_weights(path)
+    assert not caplog.text
+    made(activation="gelu").load_weights(path)
+    assert "of a model with other settings: activation=relu (here gelu)" in caplog.text
+    inside = keras.Sequential([layers.FeedForward(16)])
+    inside.build((None, None, 8))
+    inside.save_weights(tmp_path / "layer.weights.h5")
+    inside.load_weights(tmp_path / "layer.weights.h5")
+
+
+def test_files_without_settings_are_loaded(tmp_path, monkeypatch):
+    path, model = tmp_path / "old.weights.h5", made()
+    monkeypatch.setattr(settings_in_files, "_settings", lambda model: {})
+    model.save_weights(path)
+    monkeypatch.undo()
+    other = made(num_heads=4)  # as ever: nothing tells
+    other.load_weights(path)
+    assert all(np.array_equal(array(a), array(b)) for a, b in zip(other.weights, model.weights, strict=True))
