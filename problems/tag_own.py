@@ -35,6 +35,11 @@ class TagOwn(OwnCorpus, Text2TagProblem):
         tags = (self._config or {}).get("tags")
         return [*super().eval_metrics(), *(["entity_f1"] if tags and are_of_entities(tags) else [])]
 
+    def _check_tables(self, values, paths):
+        if values["separator"]:
+            raise UserError("--separator: CoNLL's columns are separated by tabs or spaces. Remove the flag.")
+        super()._check_tables(values, paths)
+
     def check_corpus(self, data_dir, tmp_dir):
         """Finds the tags; see `OwnCorpus.check_corpus`."""
         tags = {tag for sentence in self._sentences(DatasetSplit.TRAIN) for tag in sentence.tags}

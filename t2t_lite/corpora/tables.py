@@ -6,6 +6,7 @@ A header that is mistaken for data would become a class or a sentence pair, so a
 refused until the user has said what it is.
 """
 
+import collections
 import re
 from typing import NamedTuple
 
@@ -38,6 +39,8 @@ class Layout(NamedTuple):
         languages: language codes that a header may name, as for sentence pairs.
         fields: tuple of str, the field of JSON lines for each name; (): `columns` if they are names, or else
             `languages`, or else `names`.
+        separator: str, the name of what separates cells, one of `ranges.SEPARATORS`; None: tabs, and in CSV what its
+            first lines show.
     """
 
     names: tuple
@@ -45,10 +48,12 @@ class Layout(NamedTuple):
     header: bool | None = None
     languages: tuple = ()
     fields: tuple = ()
+    separator: str | None = None
 
     def check(self):
         """Returns self. Raises `UserError` if `columns` or `fields` do not fit `names`."""
-        if self.fields and (len({*self.fields}) != len(self.names) or not all(self.fields)):
+        is_right = len(self.fields) == len({*self.fields}) == len(self.names) and all(self.fields)
+        if self.fields and not is_right:
             raise UserError(
                 f"--fields={','.join(self.fields)}: expected {len(self.names)} different names: those of "
                 f"{', '.join(self.names)} in each line of JSON."
@@ -73,6 +78,17 @@ class Layout(NamedTuple):
         """The fields of JSON lines."""
         named = () if any(map(is_number, self.columns)) else self.columns
         return self.fields or named or self.languages or self.names
+
+    def share_of_fitting(self, rows):
+        """Returns the share of some first rows, lists of str, that have as many columns as expected: 0 to 1."""
+        counts = collections.Counter(map(len, rows))
+        if not self.columns:
+            return counts[len(self.names)] / max(1, len(rows))
+        header = {plain_text.clean(cell).casefold() for cell in rows[0]} if rows else {}
+        if any(not is_number(column) and column.casefold() not in header for column in self.columns):
+            return 0.0
+        least = max((int(column) for column in self.columns if is_number(column)), default=1)
+        return max((counts[width] for width in counts if width >= least), default=0) / max(1, len(rows))
 
     @property
     def has_header(self):
@@ -102,9 +118,10 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
     if plain_text.kind(path) in json_lines.ENDINGS:
         yield from _read_json(path, layout, on_bad_line, allows_blank)
         return
-    read_rows = csv_lines.read_cells if plain_text.kind(path) == csv_lines.ENDING else _read_cells
+    is_csv = layout.separator or plain_text.kind(path) == csv_lines.ENDING
     numbers, width, is_first = None, None, True
-    for number, separator, cells in read_rows(path, on_bad_line):
+    all_cells = csv_lines.read_cells(path, layout, on_bad_line) if is_csv else _read_cells(path, on_bad_line)
+    for number, separator, cells in all_cells:
         where = f"{path}, line {number}"
         mark, by = ("<TAB>", "one tab") if separator == "\t" else (separator, separator)
         if is_first:
