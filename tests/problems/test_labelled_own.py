@@ -81,6 +81,14 @@ def test_tags_that_are_no_entities_have_no_such_metric():
     assert problem.eval_metrics() == ["token_accuracy"]
 
 
+@pytest.mark.parametrize("old, new, odd", [("B-X", "U-X", ""), ("B-X", "B_X", "B_X"), ("NN", "NN", "")])
+def test_tags_without_entity_f1_are_warned_of(old, new, odd, tmp_path, caplog):
+    tags = TAGS.replace(old, new)
+    problem = generated("tag_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=tags, dev=tags))
+    assert ("entity_f1" in problem.eval_metrics()) == (not odd) == ("will not have entity_f1" not in caplog.text)
+    assert f"because of the tags '{odd}'." in caplog.text or not odd
+
+
 def test_a_column_may_hold_any_character_but_a_blank(tmp_path):
     path = tmp_path / "a.conll"
     path.write_bytes(
