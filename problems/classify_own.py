@@ -31,11 +31,11 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
     @property
     def num_classes(self):
         """The number of classes."""
-        return len(self.config["class_labels"])
+        return len(self.determined("class_labels"))
 
     def class_labels(self, data_dir):
         """Returns the labels, sorted."""
-        return self.read_config(data_dir)["class_labels"]
+        return self.determined("class_labels", data_dir)
 
     def check_corpus(self, data_dir, tmp_dir):
         """Finds the classes, and warns of those that other files lack; see `OwnCorpus.check_corpus`."""

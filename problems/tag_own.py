@@ -33,7 +33,7 @@ class TagOwn(OwnCorpus, Text2TagProblem):
 
     def tags(self, data_dir):
         """Returns the tags, sorted."""
-        return self.read_config(data_dir)["tags"]
+        return self.determined("tags", data_dir)
 
     def eval_metrics(self):
         """Returns the metrics of tags, and entity_f1 for tags such as B-PER and O."""
