@@ -4,6 +4,7 @@ import random
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit, Problem
+from t2t_lite.errors import NotWritten
 from t2t_lite.text import vocabulary
 
 
@@ -23,7 +24,7 @@ class AlgorithmicProblem(Problem):
 
     def targets_of(self, inputs):
         """Returns the target symbols for the list of symbols `inputs`."""
-        raise NotImplementedError(f"{type(self).__name__}: write targets_of.")
+        raise NotWritten(f"{type(self).__name__}: write targets_of.")
 
     def sample(self, generator, longest):
         """Draws one example.

@@ -10,7 +10,7 @@ import collections
 import logging
 
 from t2t_lite import registry
-from t2t_lite.corpora import tables
+from t2t_lite.corpora import headers, tables
 from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem
 from t2t_lite.errors import UserError, shown
@@ -18,6 +18,7 @@ from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_settings import LABELLED, own_settings
 
 _LOGGER = logging.getLogger("t2t_lite")
+_FEW_LABELS = 10  # may be as many as the lines of a small file
 
 
 @registry.register_problem
@@ -30,11 +31,11 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
     @property
     def num_classes(self):
         """The number of classes."""
-        return len(self.config["class_labels"])
+        return len(self.determined("class_labels"))
 
     def class_labels(self, data_dir):
         """Returns the labels, sorted."""
-        return self.read_config(data_dir)["class_labels"]
+        return self.determined("class_labels", data_dir)
 
     def check_corpus(self, data_dir, tmp_dir):
         """Finds the classes, and warns of those that other files lack; see `OwnCorpus.check_corpus`."""
@@ -46,6 +47,13 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
         self.config["class_labels"] = self.enough_labels(
             labels_by_split[DatasetSplit.TRAIN], "label in the first column"
         )
+        num_labels, num_lines = len(counts[DatasetSplit.TRAIN]), counts[DatasetSplit.TRAIN].total()
+        if num_labels > max(_FEW_LABELS, num_lines / 2):
+            _LOGGER.warning(
+                f"--{FLAGS[DatasetSplit.TRAIN]}: {self.paths_of(DatasetSplit.TRAIN)}: {num_labels:,} different labels "
+                f"in {num_lines:,} lines, such as {shown(min(counts[DatasetSplit.TRAIN]))}: they look like ids or "
+                "texts. Expected a label to be that of many lines; --columns chooses its column."
+            )
         for split, labels in labels_by_split.items():
             if missing := labels_by_split[DatasetSplit.TRAIN] - labels:
                 _LOGGER.warning(
@@ -63,8 +71,8 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
         for cells, where in filter(None, firsts):
             others = [count for label, count in counts.items() if label != cells[0]]
             is_alone = counts[cells[0]] == sum(first[0][0] == cells[0] for first in firsts if first)
-            if is_alone and len(others) > 1 and min(others) > 1 and all(map(tables.is_name, cells)):
-                raise UserError(tables.header_question(where, cells, self.layout))
+            if is_alone and len(others) > 1 and min(others) > 1 and all(map(headers.is_name, cells)):
+                raise UserError(headers.header_question(where, cells, self.layout))
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": str or for pairs a list of str, "label": int}; skips blank lines."""

@@ -31,7 +31,7 @@ class ImageOwn(OwnProblem, ImageProblem):
     @property
     def image_size(self):
         """(height, width, channels) of the first training image."""
-        return tuple(self.config["image_size"])
+        return tuple(self.determined("image_size"))
 
     @property
     def sample_bits(self):

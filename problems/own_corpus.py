@@ -37,8 +37,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
     def check_settings(self, values, paths):
         """See `OwnProblem.check_settings`: also finds or checks the vocabulary."""
         if "columns" in values:
-            named = tuple(values["columns"] or ()), values["header"], (), tuple(values["fields"] or ())
-            Layout(self.columns, *named).check()
+            self._layout_of(values).check()
             self._check_tables(values, [*itertools.chain(*paths.values())])
         if values.get("vocab_from"):
             self._find_vocabulary(values)
@@ -52,8 +51,9 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         is_json = [kind(path) in json_lines.ENDINGS for path in paths]
         if values["fields"] and not any(is_json):
             raise UserError("--fields: for .jsonl files alone, and there is none. Leave it out.")
-        if values["header"] is not None and all(is_json):
-            raise UserError("--header: lines of JSON name their fields themselves. Leave it out.")
+        for name in ("header", "separator"):
+            if values[name] is not None and all(is_json):
+                raise UserError(f"--{name}: lines of JSON name their fields themselves. Leave it out.")
 
     def with_defaults(self, values):
         """Returns all keys, but of a vocabulary that is taken as it is none."""
@@ -157,8 +157,11 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
     @property
     def layout(self):
         """How the columns of tables are found, a `Layout`."""
-        columns, header, fields = (self.config.get(name) for name in TABLES)
-        return Layout(self.columns, tuple(columns or ()), header, self.language_pair or (), tuple(fields or ()))
+        return self._layout_of(self.config)._replace(languages=self.language_pair or ())
+
+    def _layout_of(self, settings):
+        values = {name: settings.get(name) for name in TABLES}
+        return Layout(self.columns, **values | {name: tuple(values[name] or ()) for name in ("columns", "fields")})
 
     def rows(self, split):
         """Yields (list of str, place for messages) of every line of a split's tables; see `read_table`."""

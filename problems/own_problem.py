@@ -180,6 +180,24 @@ class OwnProblem(Problem):
             raise UserError(f"{self.name}: no corpus yet. Call configure(), or a method that takes the data folder.")
         return self._config
 
+    def determined(self, key, data_dir=None):
+        """Returns the value of a key that generation determines.
+
+        Args:
+            key: str, such as "class_labels".
+            data_dir: str; None: the configuration is known.
+
+        Raises:
+            UserError: there is no such value yet.
+        """
+        config = self.config if data_dir is None else self.read_config(data_dir)
+        if config.get(key) is None:
+            where = self._config_from and os.path.join(self._config_from, self.config_filename)
+            raise UserError(
+                f"{where or self.name}: no {key} yet, which t2t-datagen finds in the training files. Generate the data."
+            )
+        return config[key]
+
     def files_of(self, split):
         """Returns the files [{"path", "bytes"}, …] of a split, which may be []."""
         return listed(self.config["files"].get(split, []))

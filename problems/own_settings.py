@@ -19,7 +19,7 @@ SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")
 VOCABULARY = (
     "vocab_size", "target_vocab_size", "vocab_type", "user_defined_symbols", "max_samples_for_vocab", *SENTENCEPIECE
 )  # fmt: skip
-TABLES = ("columns", "header", "fields")
+TABLES = ("columns", "header", "fields", "separator")
 # Keys of all problems of labelled texts.
 LABELLED = ("vocab_size", "max_samples_for_vocab", "vocab_from", "vocab_type", *SENTENCEPIECE, "files", *TABLES)
 WEIGHT = Range(most=1000, above=0)
@@ -227,6 +227,10 @@ SETTINGS = {
             "fields", list, None, fixed=True, is_newer=True,
             meaning="Of JSON lines (.jsonl): the fields to read, such as en,de, or translation.en,translation.de for "
             "those of an inner object. Default: --columns that are names, or the languages, or label,text etc.",
+        ),
+        OwnSetting(
+            "separator", str, None, Choices(tuple(ranges.SEPARATORS)), fixed=True, is_newer=True,
+            meaning="What separates the cells of tables. Default: tabs, and in .csv files what their first lines show.",
         ),
         OwnSetting(
             "phrase_file", str, None, key="phrases", is_path=True,

@@ -15,7 +15,7 @@ from t2t_lite.console import Progress
 from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
-from t2t_lite.errors import MissingFile, UserError, counted
+from t2t_lite.errors import MissingFile, NotWritten, UserError, counted
 from t2t_lite.parsing import tag_alignment, trees
 from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_settings import own_settings
@@ -39,7 +39,7 @@ class ParsingProblem(Text2TextProblem):
 
     def generate_trees(self, data_dir, tmp_dir, dataset_split):
         """Yields the normalized nltk Trees of a split."""
-        raise NotImplementedError(f"{type(self).__name__}: write generate_trees.")
+        raise NotWritten(f"{type(self).__name__}: write generate_trees.")
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": words, "targets": tokens}, each joined by spaces."""

@@ -73,5 +73,5 @@ def hidden_pairs(pairs, protection, is_training, log):
         yield {**pair, "inputs": inputs, "targets": targets}
     log(
         f"{replaced:,} protected texts have symbols on both sides; {left:,} were left as they are: the other side "
-        f"lacks them or has them another number of times, or a sentence has more than {NUMBERS}"
+        "lacks them or has them another number of times"
     )

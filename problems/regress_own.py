@@ -25,7 +25,7 @@ class RegressOwn(OwnCorpus, Text2RealProblem):
 
     def label_range(self, data_dir):
         """Returns (the lowest, the highest) number of all files."""
-        return self.read_config(data_dir)["label_range"]
+        return self.determined("label_range", data_dir)
 
     def check_corpus(self, data_dir, tmp_dir):
         """Finds the range of the numbers; see `OwnCorpus.check_corpus`."""

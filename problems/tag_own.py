@@ -7,13 +7,18 @@ each sentence; or CoNLL-U's ten, of which FORM and UPOS are read. --columns choo
 training files. `D/tag_own.json` stores everything that was asked for, so that later commands need only `--data_dir=D`.
 """
 
+import logging
+
 from t2t_lite import registry
 from t2t_lite.corpora.conll import LAYOUT, read_conll
+from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import DatasetSplit, Text2TagProblem
 from t2t_lite.errors import UserError, shown
-from t2t_lite.evaluation.entities import are_of_entities
+from t2t_lite.evaluation.entities import EXPECTED, are_of_entities, odd_tags
 from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_settings import LABELLED, own_settings
+
+_LOGGER = logging.getLogger("t2t_lite")
 
 
 @registry.register_problem
@@ -28,17 +33,27 @@ class TagOwn(OwnCorpus, Text2TagProblem):
 
     def tags(self, data_dir):
         """Returns the tags, sorted."""
-        return self.read_config(data_dir)["tags"]
+        return self.determined("tags", data_dir)
 
     def eval_metrics(self):
         """Returns the metrics of tags, and entity_f1 for tags such as B-PER and O."""
         tags = (self._config or {}).get("tags")
         return [*super().eval_metrics(), *(["entity_f1"] if tags and are_of_entities(tags) else [])]
 
+    def _check_tables(self, values, paths):
+        if values["separator"]:
+            raise UserError("--separator: CoNLL's columns are separated by tabs or spaces. Remove the flag.")
+        super()._check_tables(values, paths)
+
     def check_corpus(self, data_dir, tmp_dir):
         """Finds the tags; see `OwnCorpus.check_corpus`."""
         tags = {tag for sentence in self._sentences(DatasetSplit.TRAIN) for tag in sentence.tags}
         self.config["tags"] = self.enough_labels(tags, "tag in the last column")
+        if odd := odd_tags(tags):
+            _LOGGER.warning(
+                f"--{FLAGS[DatasetSplit.TRAIN]}: {self.paths_of(DatasetSplit.TRAIN)}: evaluations will not have "
+                f"entity_f1, because of the tags {shown(', '.join(odd))}. Expected {EXPECTED}."
+            )
         super().check_corpus(data_dir, tmp_dir)
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):

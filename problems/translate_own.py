@@ -37,7 +37,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
     settings = own_settings(
         "format", "problem", "languages", "vocab_size", "target_vocab_size", "vocab_type", "user_defined_symbols",
         "max_samples_for_vocab", "vocab_from", *SENTENCEPIECE, "files", "corpus_weights", "filters", "held_out",
-        "columns", "header", "fields", "protect", "held_out_below", format=2,
+        "columns", "header", "fields", "separator", "protect", "held_out_below", format=2,
     )  # fmt: skip
     columns = ("inputs", "targets")
     example_flags = "--train_files=a.en,a.de"
@@ -58,12 +58,10 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
             parallel_files.group_files(split, split_paths)
 
     def _check_tables(self, values, paths):
-        if (values["columns"] or values["header"] is not None) and not {*map(plain_text.kind, paths)} & {
-            *parallel_files.TABLES
-        }:
-            raise UserError(
-                "--columns, --header: for .tsv, .csv and .jsonl files alone, and there is none. Leave them out."
-            )
+        chooses_columns = values["columns"] or values["header"] is not None
+        given = "--columns, --header" if chooses_columns else "--separator" if values["separator"] else None
+        if given and not {*map(plain_text.kind, paths)} & {*parallel_files.TABLES}:
+            raise UserError(f"{given}: for .tsv, .csv and .jsonl files alone, and there is none. Leave them out.")
         super()._check_tables(values, paths)
 
     def check_settings(self, values, paths):

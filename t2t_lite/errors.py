@@ -22,6 +22,10 @@ class MissingFile(UserError):
     """A file that is to be read does not exist."""
 
 
+class NotWritten(UserError, NotImplementedError):
+    """A class of the user's lacks something that it has to define."""
+
+
 class UnknownName(UserError, KeyError):
     """A name that is not registered. Also a `KeyError`, as in tensor2tensor's registry."""
 

@@ -90,6 +90,7 @@ COMPUTE_DTYPES = ("float32", "bfloat16")  # of decoding
 SPLIT_SENTENCES = ("auto", "always", "never")  # of a text, before it is translated
 FORMATS = ("saved_model", "ctranslate2", "hugging_face")  # of exports
 QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16", "float32")  # of CTranslate2
+SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}  # of cells
 PAIRS = Range(1, 10**9)  # of sentences, of which some are needed
 MASK_RATE = Range(0.001, 0.999)
 SLOT_ORDERS = ("binary_tree", "uniform")  # which missing ids of a slot an insertion model predicts first

@@ -9,8 +9,15 @@ from t2t_lite.ranges import SPLIT_SENTENCES
 # A pattern matches only at the start of a run of full stops, possessively, so that each character is read once.
 # End punctuation, then quotes or brackets, then spaces; in scripts without spaces the full stop is enough.
 _SENTENCE = re.compile(
-    r"""(?<![.?!…؟۔])[.?!…؟۔]++["'”“’»›)\]]*+\s+|(?<![。？！।॥።။។])[。？！।॥።။។]++["'”’」』）]*+\s*"""
+    r"""(?<![.?!…؟۔])[.?!…؟۔]++["'”“’‘»«›‹)\]}]*+\s+|"""
+    r"""(?<![。？！।॥።။។])(?P<without_space>[。？！।॥።။។]++["'”’」』）】〉》〕］｝｣)\]]*+\s*)"""
 )
+# In scripts without spaces no sentence ends within a quotation; what is longer is rather an unclosed one.
+_QUOTATION = re.compile(
+    "「[^「」]{0,200}」|『[^『』]{0,200}』|“[^“”]{0,200}”|（[^（）]{0,200}）|《[^《》]{0,200}》|【[^【】]{0,200}】"
+)
+_CLOSED = re.compile(r"[”’」』）】〉》〕］｝｣]\s*\Z")
+_CONTINUATION = re.compile("[とっをのがはにもでなへかや、，,;:；：。？！）」』]")  # Japanese particles, punctuation
 _CLAUSE = re.compile(r"[;:,]\s+|[；：，、]\s*")
 _BLANKS = re.compile(r"\s+")
 _WORD = re.compile(r"\w")
@@ -27,6 +34,23 @@ _BEFORE_NUMBERS = {
     "Abs", "Art", "Ch", "Eq", "Fig", "Figs", "No", "Nos", "Nr", "Sec", "Vol", "art", "ch", "eq", "fig", "no", "nos",
     "nr", "pp", "sec", "vol", "рис", "стр",
 }  # fmt: skip
+# Behind these words, and behind numbers, a number is no ordinal, and may end a sentence: "see Eq. 2."
+_REFERENCE = re.compile(
+    r"\b(?:Abb|Abs|Art|Ch|Chapter|Eqs?|Equation|Figs?|Figure|Kapitel|Nos?|Nr|Number|Part|Secs?|Section|Step|Tab|Table|Vol|pp?)"
+    r"\.?\s?\d\d?\Z",
+    re.IGNORECASE,
+)
+_SEVERAL_DOTS = re.compile(r"(?:^|[\s(\[\"'“„«])((?:[^\W\d_]{1,2}\.){1,4}[^\W\d_])\Z")  # D.C, Ph.D, p.m
+_INITIAL_BEFORE = re.compile(r"\w\.\s+\w\Z")  # J. K, z. B
+_NEVER_LAST = {"e.g", "i.e", "c.f", "z.B", "d.h", "u.a", "o.ä", "s.u", "v.a"}
+_MAY_BE_LAST = {"Co", "Inc", "Jr", "Ltd", "Sr"}
+# Words by which a sentence is known to begin behind an abbreviation; no names, unlike He, which is one in "K. He".
+_STARTER = re.compile(
+    r"[\"'“‘„«(\[]?(?:After|All|Although|And|As|At|Because|Before|But|During|For|From|However|If|In|It|Its|Many|"
+    r"Most|On|Our|Since|Some|That|The|Their|Then|There|Therefore|These|They|This|Those|Thus|We|What|When|While|With)"
+    r"(?![\w.-])"
+)
+_PRONOUN = re.compile(r"[\"'“‘„«(\[]?(?:A|An|He|Her|His|I|My|She|You)(?![\w.-])")
 _ENDS = frozenset(".?!…؟۔")
 _CHARACTERS_OF_AN_ID = 16  # how many are examined per id that a part may have, in a text without boundaries
 SENTENCES = "sentences"  # a signature of exported models that expect single sentences
@@ -36,13 +60,22 @@ def sentences(text):
     """Returns a text's sentences, a list of str without leading or trailing spaces; none is blank.
 
     Every sentence contains a letter or digit. None ends before a lower-case letter (unless the text has no others),
-    after an initial, after a number of one or two digits, which may be an ordinal, or after a common abbreviation. The
-    time is linear in the length of the text.
+    after an initial, after a number of one or two digits, which may be an ordinal, or after a common abbreviation,
+    unless the next word is known to begin sentences (`D.C. The`), or the number belongs to a word (`Eq. 2. Then`). In
+    scripts without spaces none ends within a quotation, or between a quotation and a particle. The time is linear in
+    the length of the text.
     """
     parts, start, position, has_word, has_capitals = [], 0, 0, False, text != text.lower()
+    quotations = _QUOTATION.finditer(text)
+    quotation = next(quotations, None)
     for match in _SENTENCE.finditer(text):
         has_word = has_word or _WORD.search(text, position, match.start()) is not None
         position = match.end()
+        while quotation and quotation.end() <= match.start():
+            quotation = next(quotations, None)
+        is_quoted = quotation and quotation.start() < match.start() and match.end() < quotation.end()
+        if match["without_space"] and is_quoted:
+            continue
         if has_word and _ends_sentence(text, start, match, has_capitals):
             parts.append(text[start : match.end()].strip())
             start, has_word = match.end(), False
@@ -61,16 +94,25 @@ def _ends_sentence(text, start, match, has_capitals):
     following = text[match.end() : match.end() + 1]
     if (has_capitals and following.islower()) or following in _ENDS:  # as in ". . ."
         return False
+    if match["without_space"] and _CLOSED.search(match[0]) and _CONTINUATION.match(text, match.end()):
+        return False
     if match[0].rstrip() != ".":
         return True
-    match_before = _WORD_BEFORE.search(text[max(start, match.start() - 8) : match.start()])
+    before = text[max(start, match.start() - 16) : match.start()]
+    match_before = _WORD_BEFORE.search(before[-8:])
     if match_before is None:
         return True
-    word = match_before[1]
-    is_initial = len(word) == 1 or (len(word) == 2 and word.isdecimal())
+    word, is_start = match_before[1], _STARTER.match(text, match.end()) is not None
+    if several_dots := _SEVERAL_DOTS.search(before):
+        is_start = is_start or _PRONOUN.match(text, match.end()) is not None
+        return is_start and several_dots[1] not in _NEVER_LAST
+    if word.isdecimal() and len(word) < 3:
+        return is_start or _REFERENCE.search(before) is not None
+    if len(word) == 1:
+        return is_start and not _INITIAL_BEFORE.search(before)
     is_numbered = following.isdecimal() and word in _BEFORE_NUMBERS
     is_abbreviation = not {word, word if has_capitals else word.capitalize()}.isdisjoint(_ABBREVIATIONS)
-    return not (is_initial or is_numbered or is_abbreviation)
+    return not (is_numbered or is_abbreviation) or (is_start and word in _MAY_BE_LAST)
 
 
 def checked_choice(choice):

@@ -1,30 +1,16 @@
 """Tables: lines of tab-separated cells, CSV (`csv_lines`) or JSON lines (`json_lines`), by the name's ending.
 
-The columns are chosen by number, or by the names in a header; fields of JSON lines by name.
-
-A header that is mistaken for data would become a class or a sentence pair, so a first line that looks like one is
-refused until the user has said what it is.
+The columns are chosen by number, or by the names in a header (`headers`); fields of JSON lines by name.
 """
 
-import re
+import collections
+import contextlib
+import itertools
 from typing import NamedTuple
 
 from t2t_lite.corpora import csv_lines, json_lines, plain_text
+from t2t_lite.corpora.headers import LOOKED_AT, columns_hint, header_question, looks_like_header, named_columns
 from t2t_lite.errors import UserError, counted, nearest, shown
-
-_NAME = re.compile(r"[^\W\d][\w.\-/]*( [^\W\d][\w.\-/]*){0,2}")
-_HEADER_WORDS = """
-    label labels class category categories topic intent sentiment polarity target targets score scores rating stars
-    number value similarity relatedness gold
-    text texts sentence sentences title body content review comment tweet utterance document headline description
-    question questions answer answers premise hypothesis first second query passage
-    source src tgt trg input inputs output outputs original translation reference
-    word words token tokens form tag tags pos upos xpos ner lemma chunk
-    id ids index idx guid uid pairid qid split
-    english german french spanish italian portuguese dutch russian ukrainian polish czech slovak romanian hungarian
-    finnish swedish danish norwegian greek turkish arabic hebrew persian hindi bengali urdu chinese japanese korean
-    vietnamese thai indonesian
-"""
 
 
 class Layout(NamedTuple):
@@ -38,6 +24,8 @@ class Layout(NamedTuple):
         languages: language codes that a header may name, as for sentence pairs.
         fields: tuple of str, the field of JSON lines for each name; (): `columns` if they are names, or else
             `languages`, or else `names`.
+        separator: str, the name of what separates cells, one of `ranges.SEPARATORS`; None: tabs, and in CSV what its
+            first lines show.
     """
 
     names: tuple
@@ -45,10 +33,12 @@ class Layout(NamedTuple):
     header: bool | None = None
     languages: tuple = ()
     fields: tuple = ()
+    separator: str | None = None
 
     def check(self):
         """Returns self. Raises `UserError` if `columns` or `fields` do not fit `names`."""
-        if self.fields and (len({*self.fields}) != len(self.names) or not all(self.fields)):
+        is_right = len(self.fields) == len({*self.fields}) == len(self.names) and all(self.fields)
+        if self.fields and not is_right:
             raise UserError(
                 f"--fields={','.join(self.fields)}: expected {len(self.names)} different names: those of "
                 f"{', '.join(self.names)} in each line of JSON."
@@ -73,6 +63,17 @@ class Layout(NamedTuple):
         """The fields of JSON lines."""
         named = () if any(map(is_number, self.columns)) else self.columns
         return self.fields or named or self.languages or self.names
+
+    def share_of_fitting(self, rows):
+        """Returns the share of some first rows, lists of str, that have as many columns as expected: 0 to 1."""
+        counts = collections.Counter(map(len, rows))
+        if not self.columns:
+            return counts[len(self.names)] / max(1, len(rows))
+        header = {plain_text.clean(cell).casefold() for cell in rows[0]} if rows else {}
+        if any(not is_number(column) and column.casefold() not in header for column in self.columns):
+            return 0.0
+        least = max((int(column) for column in self.columns if is_number(column)), default=1)
+        return max((counts[width] for width in counts if width >= least), default=0) / max(1, len(rows))
 
     @property
     def has_header(self):
@@ -102,17 +103,19 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
     if plain_text.kind(path) in json_lines.ENDINGS:
         yield from _read_json(path, layout, on_bad_line, allows_blank)
         return
-    read_rows = csv_lines.read_cells if plain_text.kind(path) == csv_lines.ENDING else _read_cells
-    numbers, width, is_first = None, None, True
-    for number, separator, cells in read_rows(path, on_bad_line):
+    is_csv = layout.separator or plain_text.kind(path) == csv_lines.ENDING
+    numbers, width, is_first, names = None, None, True, None
+    all_cells = csv_lines.read_cells(path, layout, on_bad_line) if is_csv else _read_cells(path, on_bad_line)
+    for number, separator, cells in all_cells:
         where = f"{path}, line {number}"
         mark, by = ("<TAB>", "one tab") if separator == "\t" else (separator, separator)
         if is_first:
             is_first = False
             if layout.has_header is None and looks_like_header(cells, layout):
-                raise UserError(header_question(where, cells, layout, mark))
-            numbers, width = _places(where, cells, layout)
+                raise UserError(header_question(where, cells, layout, _next_rows(all_cells), mark))
+            numbers, width = _places(where, cells, layout, mark)
             if layout.has_header:
+                names = [*map(plain_text.clean, cells)]
                 continue
         texts = [plain_text.clean(cells[at]) for at in numbers if at < len(cells)]
         is_right = len(texts) == len(numbers) and len(cells) == (width or len(cells))
@@ -123,8 +126,17 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
         expected = f"at least {max(numbers) + 1}" if width is None else f"{width}: {mark.join(layout.names)}"
         message = f"{where}: found {counted(len(cells), 'column')}{blank}. Expected {expected}, divided by {by}."
         if on_bad_line is None:
-            raise UserError(message)
+            is_odd = not layout.columns and len(cells) > width
+            raise UserError(message + (columns_hint(layout, names, [cells, *_next_rows(all_cells)]) if is_odd else ""))
         on_bad_line(message)
+
+
+def _next_rows(all_cells):
+    """Returns the next rows of a table, as far as they can be read."""
+    rows = []
+    with contextlib.suppress(UserError):
+        rows += (cells for _, _, cells in itertools.islice(all_cells, LOOKED_AT))
+    return rows
 
 
 def _read_cells(path, on_bad_line):
@@ -146,42 +158,19 @@ def _read_json(path, layout, on_bad_line, allows_blank):
         on_bad_line(message)
 
 
-def looks_like_header(cells, layout):
-    """Returns whether the cells of a first line look like names of columns."""
-    names = [plain_text.clean(cell).casefold() for cell in cells]
-    if len(names) < len(layout.names) or not all(map(_NAME.fullmatch, names)):
-        return False
-    words = {*_HEADER_WORDS.split(), *(code.casefold() for code in layout.languages)}
-    are_known = [_is_known(name, words) for name in names]
-    # A line of a dictionary may be `text<TAB>Text`; a label or text is seldom one of these words.
-    return all(are_known) if layout.languages else are_known[0] or (len(are_known) > 1 and all(are_known[1:]))
-
-
-def _is_known(name, words):
-    """Returns whether the words of a name, or the first or last part of `gold_label`, are among `words`."""
-    parts = [re.split(r"[_./-]", word.rstrip("0123456789")) for word in name.split(" ")]
-    return name in words or all(words & {part[0], part[-1]} for part in parts)
-
-
-def is_name(cell):
-    """Returns whether a cell is a single word, as in a header."""
-    return bool(_NAME.fullmatch(cell)) and " " not in cell
-
-
-def header_question(where, cells, layout, mark="<TAB>"):
-    """Returns the message for a first line that looks like a header; `mark` shows what separates its cells."""
-    names = [plain_text.clean(cell) for cell in cells]
-    return (
-        f"{where}: {shown(mark.join(names))} looks like a header. Say what it is: --header=false for data; "
-        f"--header, or names such as --columns={','.join(names[: len(layout.names)])}, for names of the columns."
-    )
-
-
-def _places(where, cells, layout):
+def _places(where, cells, layout, mark):
     """Returns (indices of the chosen columns, the number of columns that a line must have, or None for any)."""
-    if not layout.columns:
-        return range(len(layout.names)), len(layout.names)
-    return [column_index(where, [plain_text.clean(cell) for cell in cells], column) for column in layout.columns], None
+    names, count = [*map(plain_text.clean, cells)], len(layout.names)
+    if layout.columns:
+        return [column_index(where, names, column) for column in layout.columns], None
+    named = named_columns(layout, names) if layout.has_header else {}
+    if len(named) == count == len(names) and [*named.values()] != [*range(count)]:
+        columns = ",".join(names[named[name]] for name in layout.names)
+        raise UserError(
+            f"{where}: the header {shown(mark.join(names))} has another order than {mark.join(layout.names)}. Name the "
+            f"columns: --columns={columns}."
+        )
+    return range(count), count
 
 
 def column_index(where, names, column):

@@ -12,7 +12,7 @@ from t2t_lite.corpora.bad_lines import BadLines
 from t2t_lite.data.generation_settings import GenerationSettings
 from t2t_lite.data.samples import generated
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
-from t2t_lite.errors import UserError
+from t2t_lite.errors import NotWritten, UserError
 from t2t_lite.files.file_errors import explain
 from t2t_lite.tasks.sequence_to_sequence import SequenceToSequenceTask
 from t2t_lite.text import vocabulary_files
@@ -103,9 +103,7 @@ class Problem:
         With `is_generate_per_split` it is called for every split. Otherwise it is called once, for
         `DatasetSplit.TRAIN`, and its examples are distributed over the shards of all splits.
         """
-        raise NotImplementedError(
-            f"{type(self).__name__}: write generate_encoded_samples, or generate_samples of text."
-        )
+        raise NotWritten(f"{type(self).__name__}: write generate_encoded_samples, or generate_samples of text.")
 
     def samples_to_encode(self, data_dir, tmp_dir, dataset_split):
         """Returns (iterable of samples, function that turns a list of them into examples).
@@ -118,7 +116,7 @@ class Problem:
 
     def feature_encoders(self, data_dir):
         """Returns {"inputs": encoder, "targets": encoder} as in the files, regardless of `_rev`."""
-        raise NotImplementedError(f"{type(self).__name__}: write feature_encoders.")
+        raise NotWritten(f"{type(self).__name__}: write feature_encoders.")
 
     def vocabulary_files(self, data_dir):
         """Returns the paths of the files that `feature_encoders` reads; copies in another folder also work.

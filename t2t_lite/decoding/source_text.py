@@ -55,7 +55,5 @@ class SourceText:
         """
         if not self.hidden:
             return output, [], spans
-        read = {*pieces}
-        texts = {symbol: text for symbol, text in self.hidden.texts.items() if symbol in read}
-        found = self.hidden.protection.restore(output, texts)
+        found = self.hidden.protection.restore(output, self.hidden.read(pieces))
         return found.text, found.lost, spans and spans_in_blocks(spans, blocks(found.segments))

@@ -7,7 +7,7 @@ import numpy as np
 
 from t2t_lite.corpora.scripts import lacks_spaces
 from t2t_lite.errors import UserError, shown
-from t2t_lite.evaluation.entities import are_of_entities, entity_counts
+from t2t_lite.evaluation.entities import EXPECTED, are_of_entities, entity_counts
 from t2t_lite.evaluation.squad import characters_as_words, is_match, word_f1
 
 
@@ -103,7 +103,7 @@ def _has_entities(answers):
 def _entity_counts(predicted, expected):
     if not _has_entities([*predicted, *expected]):
         tags = sorted({tag for sentence in (*predicted, *expected) for tag in sentence})
-        raise UserError(f"entities: the tags {shown(', '.join(tags))}. Expected O, B-…, I-…, and where used E-…, S-….")
+        raise UserError(f"entities: the tags {shown(', '.join(tags))}. Expected {EXPECTED}.")
     return entity_counts(predicted, expected)
 
 

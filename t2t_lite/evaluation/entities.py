@@ -4,12 +4,26 @@ import re
 
 import numpy as np
 
-_IOB = re.compile(r"O|[BIES](-.*)?")
+# IOB1, IOB2, IOE and IOBES; BILOU; BMES, with O also called BMESO; BMEWO.
+_SCHEMES = [re.compile(f"O|[{marks}](-.*)?") for marks in ("BIES", "BILU", "BMES", "BMEW")]
+_IN_IOBES = {"L": "E", "U": "S", "M": "I", "W": "S"}
+EXPECTED = "O, B-…, I-…, and where used E-…, S-… (IOBES), L-…, U-… (BILOU), M-… for I-… (BMES), or W-… for S-… (BMEWO)"
 
 
 def are_of_entities(tags):
-    """Returns whether all tags are those of entities, such as O, B-PER and I-PER (IOB1, IOB2, IOE or IOBES)."""
-    return all(map(_IOB.fullmatch, tags))
+    """Returns whether all tags are those of entities, such as O, B-PER and I-PER, by one of the schemes."""
+    return any(all(map(scheme.fullmatch, tags)) for scheme in _SCHEMES)
+
+
+def odd_tags(tags):
+    """Returns the tags, sorted, but for which all would be those of entities; [] if the tags mean something else.
+
+    Args:
+        tags: set of str.
+    """
+    fitting = max(({tag for tag in tags if scheme.fullmatch(tag)} for scheme in _SCHEMES), key=len)
+    are_meant = "O" in tags or len(fitting) > len(tags) / 2
+    return sorted(tags - fitting) if are_meant else []
 
 
 def entities(tags):
@@ -22,7 +36,7 @@ def entities(tags):
     """
     spans, start, last_mark, kind = set(), None, "O", ""
     for at, tag in enumerate([*tags, "O"]):
-        mark, new_kind = tag[0], tag[2:]
+        mark, new_kind = _IN_IOBES.get(tag[0], tag[0]), tag[2:]
         if start is not None and (mark in "BSO" or last_mark in "ES" or kind != new_kind):
             spans.add((kind, start, at - 1))
             start = None

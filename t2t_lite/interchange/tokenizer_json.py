@@ -4,6 +4,7 @@ Our encoders do so in one way for each kind of vocabulary. Any other way is refu
 """
 
 from t2t_lite.errors import UserError, shown
+from t2t_lite.files.safe_json import check_schema
 from t2t_lite.text.published.bpe_files import WORD_END
 from t2t_lite.text.published.wordpiece import LONGEST_WORD
 
@@ -26,6 +27,9 @@ _WAYS = {"WordPiece": _OF_BERT | {"model": _WORD_PIECE}, "BPE": _OF_GPT2, WORD_E
 def settings_of(tokenizer, path):
     """Checks that texts are split as by BERT (WordPiece), GPT-2 (BPE) or GPT (BPE whose tokens end in `</w>`).
 
+    Of a Unigram vocabulary it only reads the clean-up of ALBERT's and XLNet's tokenizers, which replaces quotation
+    marks.
+
     Args:
         tokenizer: dict, the contents of a `tokenizer.json`; other kinds are not checked.
         path: str, its name, for errors.
@@ -42,11 +46,23 @@ def settings_of(tokenizer, path):
         actual = tokenizer.get(part) or {}
         for name, expected in settings.items():
             _check(path, f"{part}: {name}", actual.get(name, None if name == "type" else expected), expected)
+    if kind == "Unigram":
+        return _clean_up(tokenizer, path)
     if kind != "WordPiece":
         return {}
     lower, accents = (tokenizer["normalizer"].get(name) for name in ("lowercase", "strip_accents"))
     _check(path, "normalizer: strip_accents", lower if accents is None else accents, lower)
     return {"do_lower_case": bool(lower)}
+
+
+def _clean_up(tokenizer, path):
+    normalizer = tokenizer.get("normalizer") or {}
+    rules = normalizer.get("normalizers", [normalizer])
+    check_schema(rules, [{"type?": str}], f"{path}: 'normalizer'")
+    types = [rule.get("type") for rule in rules]
+    if not any(rule.get("pattern") == {"String": "``"} for rule in rules):
+        return {}
+    return {"do_lower_case": "Lowercase" in types, "keep_accents": "StripAccents" not in types}
 
 
 def check_words(tokenizer, rules, path):

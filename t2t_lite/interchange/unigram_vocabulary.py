@@ -6,17 +6,18 @@ of the model's tokens, <pad> and <mask>, and has other ids than the model (fairs
 """
 
 import base64
+import functools
 import os
-import tempfile
 import unicodedata
 from typing import NamedTuple
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
+from t2t_lite.interchange.charsmaps import compiled, read_rules
 from t2t_lite.interchange.tokenizer_json import check_words
 from t2t_lite.text.sentencepiece_proto import ModelProto
-from t2t_lite.text.subwords import parse_sentencepiece, train_bpe, with_usual_ids
+from t2t_lite.text.subwords import parse_sentencepiece, with_usual_ids
 from t2t_lite.text.vocabulary import EOS_ID, SentencePieceEncoder
 
 _QUOTES = {"``": '"', "''": '"'}
@@ -26,7 +27,7 @@ _SCHEMA = {
     "normalizer": {"normalizers?": list},
 }
 _RULES = [{"type": str}]
-_BORDER = "|"
+_BORDER = "\U000f0000"  # private: no rule has it
 _CHUNK = 2**14
 
 
@@ -153,15 +154,13 @@ def adopted(model, path, lower, keep_accents):
     if missing := [token for token in (family.pad, family.first, family.end) if token not in control]:
         raise UserError(f"{path}: no special token {missing[0]}. Expected the vocabulary of {family.name}.")
     lower = family.lower if lower is None else lower
-    if lower and keep_accents:
-        raise UserError(f"{path}: do_lower_case=True with keep_accents=True. Expected one of them.")
     theirs = {piece.piece: i for i, piece in enumerate(proto.pieces)}
     proto.trainer_spec.pad_piece, proto.trainer_spec.eos_piece = family.pad, family.end
     if not family.is_cleaned:
         for name in ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces"):
             setattr(proto.normalizer_spec, name, True)  # its tokenizer splits at spaces whatever the file says
-    elif not keep_accents:
-        proto.normalizer_spec.precompiled_charsmap = _compiled(_rules(proto, lower))
+    else:
+        _add_clean_up(proto, path, lower, keep_accents)
     rewritten = with_usual_ids(proto.SerializeToString(deterministic=True), path)
     return rewritten, [theirs[piece.piece] for piece in parse_sentencepiece(rewritten, path).pieces]
 
@@ -247,41 +246,61 @@ def published(encoder):
     return ids, special, {family.file: proto.SerializeToString(deterministic=True)}
 
 
-def _rules(proto, lower):
-    """Returns {text: replacement}, the changes by the clean-up and the model's own rules."""
+@functools.cache
+def _characters():
+    """Returns the characters that the clean-up may change; elsewhere nothing does."""
+    return [chr(code) for code in (*range(1, 0xD800), *range(0xE000, 0x30000), *range(0xE0000, 0xE0200))]
+
+
+def _add_clean_up(proto, path, lower, keep_accents):
+    """Makes the clean-up a part of the model's rules. Raises `UserError` if these are damaged."""
+    spec = proto.normalizer_spec
+    spec.remove_extra_whitespaces = True
+    try:
+        own = read_rules(spec.precompiled_charsmap) if keep_accents else {}
+    except (ValueError, IndexError):
+        raise UserError(f"{path}: its rules of normalization are damaged. Copy the file again.") from None
+    rules = _with_accents(own, lower) if keep_accents else _without_accents(proto, lower)
+    rules |= {c: " " for c in _characters() if c.isspace()} | _QUOTES
+    rules = {text: result for text, result in rules.items() if len(text) > 1 or text != result}
+    if rules != own:
+        spec.precompiled_charsmap = compiled(rules)
+
+
+def _without_accents(proto, lower):
+    """Returns {text: replacement}, the changes by the clean-up and the model's own rules.
+
+    Own rules of several characters are left out: but for Hangul they add an accent to a letter.
+    """
     import sentencepiece
 
-    spec = proto.normalizer_spec
     plain = type(proto).FromString(proto.SerializeToString())
     for name in ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces"):
         setattr(plain.normalizer_spec, name, False)
-    spec.remove_extra_whitespaces = True  # as the clean-up does
     normalizer = sentencepiece.SentencePieceProcessor(model_proto=plain.SerializeToString())
-    codes = [*range(1, 0xD800), *range(0xE000, 0x30000), *range(0xE0000, 0xE0200)]  # elsewhere nothing changes
-    characters = [chr(code) for code in codes if chr(code) != _BORDER]
     rules = {}
+    characters = _characters()
     for start in range(0, len(characters), _CHUNK):
         chunk = characters[start : start + _CHUNK]
         cleaned = normalizer.normalize(_BORDER.join(_clean(character, lower) for character in chunk)).split(_BORDER)
         rules.update(zip(chunk, cleaned, strict=True))
-    rules = {text: "".join(" " if c.isspace() else c for c in result) for text, result in rules.items()} | _QUOTES
-    return {text: result for text, result in rules.items() if text != result}
+    return {text: "".join(" " if c.isspace() else c for c in result) for text, result in rules.items()}
 
 
 def _clean(character, lower):
     parts = [part for part in unicodedata.normalize("NFKD", character) if unicodedata.category(part)[0] != "M"]
-    return "".join(part.lower() if lower else part for part in parts).replace(_BORDER, "")
+    return "".join(part.lower() if lower else part for part in parts)
 
 
-def _compiled(rules):
-    """Returns rules in the format of SentencePiece's models, which only its trainer can produce."""
+def _with_accents(own, lower):
+    """Returns {text: replacement}, the changes by the clean-up but for accents, and the model's own rules."""
+    if not lower:
+        return own
+    texts = {*own, *(c for c in _characters() if c.lower() != c)}
+    texts |= {text.upper() for text in own if _lowered(text.upper()) == text}  # J and a caron as j and a caron
+    lowered = {text: _lowered(text) for text in texts}
+    return {text: own.get(small, "".join(own.get(c, c) for c in small)) for text, small in lowered.items()}
 
-    def hexadecimal(text):
-        return " ".join(f"{ord(character):X}" for character in text)
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "rules.tsv")
-        with open(path, "w", encoding="utf-8") as file:
-            file.writelines(f"{hexadecimal(text)}\t{hexadecimal(became)}\n" for text, became in sorted(rules.items()))
-        model = train_bpe({"ab": 2}, vocab_size=6, hard_vocab_limit=False, normalization_rule_tsv=path)
-    return ModelProto.FromString(model).normalizer_spec.precompiled_charsmap
+def _lowered(text):
+    return "".join(map(str.lower, text))  # each letter by itself, also a sigma at the end of a word

@@ -56,13 +56,12 @@ def hide(protection, texts):
     is_kind = tf.one_hot(tf.argmax(tf.cast(kinds, tf.int32), -1), len(protection.kinds), dtype=tf.int32)
     is_kind *= tf.cast(is_match, tf.int32)[:, None]  # [parts, kinds]
     number = tf.reduce_sum(_running(is_kind, parts) * is_kind, -1)  # of its kind, from 1
-    is_hidden = is_match & (number <= NUMBERS)
-    slot = tf.where(is_hidden, tf.argmax(is_kind, -1, tf.int32) * NUMBERS + number - 1, -1)
+    slot = tf.where(is_match, tf.argmax(is_kind, -1, tf.int32) * NUMBERS + (number - 1) % NUMBERS, -1)
     hidden = parts.with_values(_with_symbols(protection, parts.values, slot))
-    rest = parts.with_values(tf.where(is_hidden, "", hidden.values))
-    slots = tf.ragged.boolean_mask(parts.with_values(slot), parts.with_values(is_hidden))
-    found = tf.ragged.boolean_mask(parts, parts.with_values(is_hidden))
-    has_some = tf.math.unsorted_segment_max(tf.cast(is_hidden, tf.int32), rows, parts.nrows()) > 0
+    rest = parts.with_values(tf.where(is_match, "", hidden.values))
+    slots = tf.ragged.boolean_mask(parts.with_values(slot), parts.with_values(is_match))
+    found = tf.ragged.boolean_mask(parts, parts.with_values(is_match))
+    has_some = tf.math.unsorted_segment_max(tf.cast(is_match, tf.int32), rows, parts.nrows()) > 0
     is_only = has_some & tf.strings.regex_full_match(tf.strings.reduce_join(rest, axis=-1), BLANK)
     return HiddenBatch(
         tf.strings.reduce_join(hidden, axis=-1),
@@ -76,10 +75,7 @@ def hide_as(protection, texts, hidden):
     """See `ProtectedTexts.hide_as`: valid UTF-8 [batch], and the HiddenBatch of its inputs -> string [batch]."""
     parts, is_match = _split(texts, protection.pattern)
     is_there = hidden.slots >= 0
-    ranks = tf.math.cumsum(  # of each of the input's texts among its equals, from 1
-        tf.cast((hidden.found[:, :, None] == hidden.found[:, None]) & is_there[:, :, None], tf.int32), axis=1
-    )
-    ranks = tf.linalg.diag_part(ranks)
+    ranks = _ranks(hidden.found, is_there)
     rows = parts.value_rowids()
     is_equal = (parts.values[:, None] == tf.gather(hidden.found, rows)) & tf.gather(is_there, rows) & is_match[:, None]
     is_equal &= _running(tf.cast(is_equal, tf.int32), parts) == tf.gather(ranks, rows)
@@ -100,14 +96,14 @@ def restore(protection, outputs, slots, found):
         string [batch].
     """
     parts, is_match = _split(outputs, protection.symbol_pattern)
-    rows, count = parts.value_rowids(), tf.cast(parts.nrows(), tf.int64)
-    size = len(protection.symbols)
-    slot = tf.argmax(tf.cast(parts.values[:, None] == tf.constant(protection.symbols), tf.int32), -1)
-    place = tf.where(is_match, rows * size + slot, count * size)
-    at = tf.range(tf.shape(place, tf.int64)[0])
-    is_first = tf.gather(tf.math.unsorted_segment_min(at, place, count * size + 1), place) == at
-    is_known = tf.gather(slots, rows) == tf.cast(slot, tf.int32)[:, None]
-    puts_back = is_match & is_first & tf.reduce_any(is_known, -1)
+    rows, count = parts.value_rowids(), parts.nrows()
+    slot = tf.argmax(tf.cast(parts.values[:, None] == tf.constant(protection.symbols), tf.int32), -1, tf.int32)
+    is_slot = tf.one_hot(slot, len(protection.symbols), dtype=tf.int32) * tf.cast(is_match, tf.int32)[:, None]
+    rank = tf.reduce_sum(_running(is_slot, parts) * is_slot, -1)  # among the same symbols of a text, from 1
+    ranks = _ranks(slots, slots >= 0)
+    is_known = (tf.gather(slots, rows) == slot[:, None]) & (tf.gather(ranks, rows) == rank[:, None])
+    is_known &= is_match[:, None]
+    puts_back = tf.reduce_any(is_known, -1)
     removes = is_match & ~puts_back
     # Of one that is known there is exactly one; of no columns the join is empty.
     text = tf.strings.reduce_join(tf.where(is_known, tf.gather(found, rows), ""), axis=-1)
@@ -118,8 +114,8 @@ def restore(protection, outputs, slots, found):
     )
     removed = tf.math.unsorted_segment_max(tf.cast(removes, tf.int32), rows, count) > 0
     joined = tf.where(removed, tf.strings.regex_replace(joined, "^ +", ""), joined)
-    put_back = tf.math.unsorted_segment_max(tf.cast(puts_back, tf.int32), place, count * size + 1)[:-1] > 0
-    is_lost = ~tf.gather(tf.reshape(put_back, (count, size)), tf.maximum(slots, 0), batch_dims=1) & (slots >= 0)
+    written = tf.math.unsorted_segment_sum(is_slot, rows, count)
+    is_lost = (ranks > tf.gather(written, tf.maximum(slots, 0), batch_dims=1)) & (slots >= 0)
     lost = tf.strings.reduce_join(tf.where(is_lost, LOST_SEPARATOR + found, ""), axis=-1)
     alone = tf.strings.regex_replace(lost, f"^{LOST_SEPARATOR}", "", replace_global=False)
     return tf.where(joined == "", alone, joined + lost)
@@ -143,3 +139,9 @@ def _running(counts, parts):
     """int32 [parts, n] of ragged parts -> the running sums within each row."""
     before = tf.gather(tf.cumsum(counts, 0, exclusive=True), parts.row_starts())  # each row has a part
     return tf.cumsum(counts, 0) - tf.gather(before, parts.value_rowids())
+
+
+def _ranks(values, is_there):
+    """[batch, M], bool [batch, M] -> int32 [batch, M]: which of the equal values of its row each one is, from 1."""
+    is_equal = (values[:, :, None] == values[:, None]) & is_there[:, :, None]
+    return tf.linalg.diag_part(tf.math.cumsum(tf.cast(is_equal, tf.int32), axis=1))

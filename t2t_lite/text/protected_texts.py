@@ -3,7 +3,8 @@
 Before a text is encoded, each of them is replaced by a symbol of the vocabulary, `⟦url1⟧`, `⟦url2⟧`, `⟦tag1⟧`. The
 model moves symbols as it moves words, and each is put back where its symbol stands in the output. Symbols are numbered,
 as users of Marian are advised to do, and not put back by position: then a language may have them in another order, and
-one that the model leaves out does not shift all others. `protected_graph` does the same in a graph.
+one that the model leaves out does not shift all others. From the 11th text of a kind on, the numbers begin anew, and
+texts with the same symbol keep their order. `protected_graph` does the same in a graph.
 """
 
 import collections
@@ -11,7 +12,7 @@ import itertools
 import re
 import typing
 
-NUMBERS = 10  # symbols of each kind; what a text has beyond them is read as it stands
+NUMBERS = 10  # symbols of each kind; further texts of a kind share them
 LOST_SEPARATOR = " "
 _OPEN, _CLOSE = "⟦", "⟧"  # no normalization of SentencePiece makes them from other characters
 
@@ -38,7 +39,7 @@ class Hidden(typing.NamedTuple):
 
     Attributes:
         text: str.
-        texts: {symbol: protected text}, in the order of the text.
+        texts: list of (symbol, protected text), in the order of the text.
         segments: list of (original part, its part of `text`), which cover both.
         protection: the `ProtectedTexts` that replaced them.
     """
@@ -56,7 +57,17 @@ class Hidden(typing.NamedTuple):
     @property
     def is_only_protected(self):
         """Whether there is nothing to translate: only protected texts and spaces."""
-        return bool(self.texts) and not "".join(part for _, part in self.segments if part not in self.texts).strip()
+        symbols = {one for one, _ in self.texts}
+        return bool(symbols) and not "".join(part for _, part in self.segments if part not in symbols).strip()
+
+    def read(self, pieces):
+        """Returns those of `texts` that were read, if only the first pieces were.
+
+        Args:
+            pieces: list of str.
+        """
+        count = sum(piece in self.protection.symbols for piece in pieces)
+        return self.texts[:count]
 
 
 class Restored(typing.NamedTuple):
@@ -102,7 +113,7 @@ class ProtectedTexts:
         return [found.span() for found in self._pattern.finditer(text)]
 
     def hide(self, text):
-        """Returns the `Hidden` of a text to be translated: all are replaced, the first `NUMBERS` of each kind."""
+        """Returns the `Hidden` of a text to be translated: all are replaced."""
         found = self._found(text)
         return self._hidden(text, self._numbered(found, range(len(found)), 0))
 
@@ -136,32 +147,36 @@ class ProtectedTexts:
 
         Args:
             text: str.
-            texts: {symbol: protected text}.
+            texts: list of (symbol, protected text).
         """
         return self._hidden(text, _matched(self._found(text), texts)).text
 
     def restore(self, output, texts):
         """Returns the `Restored` of a decoded text.
 
-        A symbol that the input does not have, or that occurs a second time, is removed, and a space before it.
+        The k-th occurrence of a symbol becomes the k-th text that has it. One that occurs more often than in the input
+        is removed, and a space before it.
 
         Args:
             output: str.
-            texts: {symbol: protected text} of its input.
+            texts: list of (symbol, protected text) of its input.
         """
-        segments, seen, end = [], set(), 0
-        removes = False
+        left = collections.defaultdict(collections.deque)  # the places in `texts` of each symbol
+        for at, (one, _) in enumerate(texts):
+            left[one].append(at)
+        segments, end, removes = [], 0, False
         for found in self._symbol.finditer(output):
             between, end = output[end : found.start()], found.end()
-            is_there = found[0] in texts and found[0] not in seen
-            removes |= not is_there
-            segments.append((between, between if is_there else between.removesuffix(" ")))
-            segments.append((found[0], texts[found[0]] if is_there else ""))
-            seen.add(found[0])
+            if left[found[0]]:
+                segments += [(between, between), (found[0], texts[left[found[0]].popleft()][1])]
+                continue
+            removes = True
+            kept = between.removesuffix(" ")
+            segments += [(kept, kept), (between[len(kept) :], ""), (found[0], "")]
         segments.append((output[end:],) * 2)
         if removes:
             segments = _without_spaces_before(segments)
-        lost = [text for one, text in texts.items() if one not in seen]
+        lost = [texts[at][1] for at in sorted(itertools.chain(*left.values()))]
         for text in lost:
             is_empty = not any(new for _, new in segments)
             segments.append(("", text if is_empty else LOST_SEPARATOR + text))
@@ -177,19 +192,18 @@ class ProtectedTexts:
         for at in chosen:
             start, end, text = found[at]
             kind = next(kind for kind, pattern in self._kinds.items() if pattern.fullmatch(text))
-            if counts[kind] < NUMBERS:
-                replaced.append((start, end, symbol(kind, (first + counts[kind]) % NUMBERS + 1), text))
+            replaced.append((start, end, symbol(kind, (first + counts[kind]) % NUMBERS + 1), text))
             counts[kind] += 1
         return replaced
 
     def _hidden(self, text, replaced):
         """Returns the Hidden of a text with its replaced parts."""
-        segments, texts, done = [], {}, 0
+        segments, texts, done = [], [], 0
         for start, end, one, found in replaced:
-            segments += [(text[done:start], apart(text[done:start])), (found, one)]
-            texts[one] = found
+            segments += [*_apart(text[done:start]), (found, one)]
+            texts.append((one, found))
             done = end
-        segments.append((text[done:], apart(text[done:])))
+        segments += _apart(text[done:])
         return Hidden("".join(part for _, part in segments), texts, segments, self)
 
 
@@ -198,9 +212,9 @@ def symbol(kind, number):
     return f"{_OPEN}{kind[:-1]}{number}{_CLOSE}"
 
 
-def apart(text):
-    """Returns a text in which nothing can be a symbol, not after a normalization either: a space is in its way."""
-    return text.replace(*BROKEN) if _OPEN in text else text
+def _apart(text):
+    """Returns segments in which nothing can be a symbol, not after a normalization either: a space is in its way."""
+    return [BROKEN if part == _OPEN else (part, part) for part in re.split(f"({_OPEN})", text)]
 
 
 def blocks(segments):
@@ -215,18 +229,23 @@ def _symbols_of(kind):
 
 
 def _matched(found, texts):
-    """Returns [(start, end, symbol, text)] of found texts that an input with {symbol: text} has, k-th to k-th."""
+    """Returns [(start, end, symbol, text)] of found texts that an input with (symbol, text) has, k-th to k-th."""
     left = collections.defaultdict(collections.deque)
-    for one, text in texts.items():
+    for one, text in texts:
         left[text].append(one)
     return [(start, end, left[text].popleft(), text) for start, end, text in found if left[text]]
 
 
 def _without_spaces_before(segments):
     """Removes spaces at the very beginning."""
-    segments = list(segments)
+    parts = []
     for at, (old, new) in enumerate(segments):
-        segments[at] = old, new.lstrip(" ")
-        if segments[at][1]:
-            break
-    return segments
+        kept = new.lstrip(" ")
+        if kept == new:
+            parts.append((old, new))
+        else:
+            spaces = len(new) - len(kept)
+            parts += [(old[:spaces], ""), (old[spaces:], kept)]
+        if kept:
+            return [*parts, *segments[at + 1 :]]
+    return parts

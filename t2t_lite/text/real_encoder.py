@@ -25,10 +25,13 @@ class RealEncoder:
     vocab_size = STEPS + 1
 
     def __init__(self, lowest, highest):
-        self._step = (highest - lowest) / (self.STEPS - 1)
-        if not 0 < self._step < math.inf:
-            raise UserError(f"numbers from {lowest} to {highest}: expected two finite numbers, the lower one first.")
-        self.lowest, self.highest = float(lowest), float(highest)
+        ends = as_number(lowest), as_number(highest)
+        self._step = None if None in ends else (ends[1] - ends[0]) / (self.STEPS - 1)
+        if not self._step or not 0 < self._step < math.inf:
+            raise UserError(
+                f"numbers from {shown(lowest)} to {shown(highest)}: expected two finite numbers, the lower one first."
+            )
+        self.lowest, self.highest = ends
 
     @property
     def fingerprint(self):
@@ -72,6 +75,6 @@ def as_number(text):
     """Returns a str or number as a finite float, or None."""
     try:
         number = float(text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None

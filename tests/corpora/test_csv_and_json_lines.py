@@ -29,8 +29,8 @@ def test_quotes_hold_separators_quotes_and_line_ends(tmp_path, separator):
     assert [where for _, where in tables.read_table(path, PAIRS)][1] == f"{path}, line 4"
 
 
-def test_tabs_in_the_first_line_are_the_separators_as_ever(tmp_path):
-    text = 'number, "one\teins\nsay "hi", you\tsag "hallo"\n'
+def test_where_tabs_separate_quotes_are_text(tmp_path):
+    text = 'number "one\teins\nsay "hi", you\tsag "hallo"\n'
     assert cells(write(tmp_path / "a.csv", text)) == cells(write(tmp_path / "a.tsv", text))
 
 

@@ -57,7 +57,25 @@ def test_sentences_are_the_parts():
     [
         ("Mr. Smith met Dr. Jones. They left.", ["Mr. Smith met Dr. Jones.", "They left."]),
         ("Am 23. Oktober 2020 kam er. Danach nicht.", ["Am 23. Oktober 2020 kam er.", "Danach nicht."]),
-        ("See Fig. 3 of No. 5. He said no. Then he left.", ["See Fig. 3 of No. 5. He said no.", "Then he left."]),
+        ("See Fig. 3 of No. 5. He said no. Then he left.", ["See Fig. 3 of No. 5.", "He said no.", "Then he left."]),
+        ("He is in Washington D.C. The city is old.", ["He is in Washington D.C.", "The city is old."]),
+        ("The U.S. Army left at 5 p.m. It was dark.", ["The U.S. Army left at 5 p.m.", "It was dark."]),
+        ("She has a Ph.D. He has an M.A. in history.", ["She has a Ph.D.", "He has an M.A. in history."]),
+        ("Fruit, e.g. The Apple. Not i.e. The Pear.", ["Fruit, e.g. The Apple.", "Not i.e. The Pear."]),
+        ("By J.K. Rowling and K. He. It's J. R. The end.", ["By J.K. Rowling and K. He.", "It's J. R. The end."]),
+        ("z. B. The Beatles und J. S. Bach.", ["z. B. The Beatles und J. S. Bach."]),
+        ("Take vitamin C. This helps.", ["Take vitamin C.", "This helps."]),
+        ("See Eq. 2. Then (Sec. 4) Fig. 12. We stop.", ["See Eq. 2.", "Then (Sec. 4) Fig. 12.", "We stop."]),
+        ("Table 3. Results are in Section 5. Next one", ["Table 3.", "Results are in Section 5.", "Next one"]),
+        ("Am 3. Oktober. The answer is 4. But why?", ["Am 3. Oktober.", "The answer is 4.", "But why?"]),
+        ("Open x.org. Read a.txt. Stop 1.5. Now", ["Open x.org.", "Read a.txt.", "Stop 1.5. Now"]),
+        ("Apple Inc. The firm. By Apple Inc. Cupertino.", ["Apple Inc.", "The firm.", "By Apple Inc. Cupertino."]),
+        ("»Ja.« Er ging. (It is.) {So.} Yes", ["»Ja.«", "Er ging.", "(It is.)", "{So.}", "Yes"]),
+        ("「これは本。あれも本。」と言った。次。", ["「これは本。あれも本。」と言った。", "次。"]),
+        ("他说：“你好。你是谁？”我说：“我。”", ["他说：“你好。你是谁？”", "我说：“我。”"]),
+        ("「終わり。」「次。」。（注。）、次。", ["「終わり。」", "「次。」。", "（注。）、次。"]),
+        ("【注意。】次。〈それ。〉次", ["【注意。】", "次。", "〈それ。〉", "次"]),
+        ("「本。" + "は。" * 150, ["「本。", *["は。"] * 150]),  # never closed
         ("He is Smith.          Next one", ["He is Smith.", "Next one"]),  # what is far away is no initial
         ("„Ja.“ Er ging. «Non.» Elle part.", ["„Ja.“", "Er ging.", "«Non.»", "Elle part."]),
         ("Wait . . . What? ... No!", ["Wait . . .", "What? ...", "No!"]),
@@ -73,6 +91,7 @@ def test_where_sentences_end(text, expected):
 
 
 CLASSES = [
+    "「", "「a。", "“。", "D.C. ", "p. 2. The ",
     ".", "!", "。", "…", '"', ".\"", ". ", "A. ", "aB. ", ". a", "?\u2028", "a", "1", "a,b ", " ", "\u0301", "一",
 ]  # fmt: skip
 

@@ -8,6 +8,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
+from t2t_lite.errors import UserError
 from t2t_lite.text.pairs import cut_texts
 from tests.data.stored import read_examples
 
@@ -104,6 +105,23 @@ def test_rows_are_cut_to_what_the_model_reads(tmp_path):
         batch = batch[0] if isinstance(batch, tuple) else batch
         assert batch["inputs"].shape[1] <= 16
         assert (tf.reduce_sum(tf.cast(batch["inputs"] == 1, tf.int32), 1).numpy() == 1).all()
+
+
+@pytest.mark.parametrize(("num_labels", "is_warned"), [(60, True), (31, True), (30, False), (2, False)])
+def test_labels_that_look_like_ids_are_warned_of(num_labels, is_warned, tmp_path, caplog):
+    train = "".join(f"{n % num_labels}\tthe number {n} is here\n" for n in range(60))
+    generated("classify_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=train, dev=train))
+    warning = f"train.tsv: {num_labels} different labels in 60 lines, such as '0': they look like ids or texts."
+    assert (warning in caplog.text) == is_warned == ("look like ids" in caplog.text)
+
+
+def test_the_message_about_a_column_of_ids_proposes_the_others(tmp_path):
+    rows = [f"{n}\tthe number {n} is here\t{'odd' if n % 2 else 'even'}\n" for n in range(60)]
+    with pytest.raises(UserError, match=r"train\.tsv, line 1: found 3 columns.* perhaps --columns=3,2\."):
+        generated("classify_own", tmp_path, **files_of(tmp_path, train="".join(rows), dev="".join(rows)))
+    named = "".join(["id\ttext\tlabel\n", *rows])
+    with pytest.raises(UserError, match=r"names such as --columns=label,text, for names"):
+        generated("classify_own", tmp_path, **files_of(tmp_path, train=named, dev=named))
 
 
 def test_classes_that_evaluations_cannot_see_are_warned_of(tmp_path, caplog):

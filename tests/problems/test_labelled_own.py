@@ -9,7 +9,7 @@ from t2t_lite import registry
 from t2t_lite.corpora.conll import read_conll
 from t2t_lite.corpora.squad_files import read_squad
 from t2t_lite.data.manifests import find_manifest
-from t2t_lite.data.problem import DatasetSplit, Text2TagProblem, VocabType
+from t2t_lite.data.problem import DatasetSplit, Text2RealProblem, Text2TagProblem, VocabType
 from t2t_lite.data.records import Records
 from t2t_lite.data.text_problems.text_tag_problem import cut_words
 from t2t_lite.errors import UserError
@@ -79,6 +79,54 @@ def test_tags_that_are_no_entities_have_no_such_metric():
     assert problem.eval_metrics() == ["token_accuracy"]
     problem.remember({"tags": ["NN", "O"]})
     assert problem.eval_metrics() == ["token_accuracy"]
+
+
+@pytest.mark.parametrize("old, new, odd", [("B-X", "U-X", ""), ("B-X", "B_X", "B_X"), ("NN", "NN", "")])
+def test_tags_without_entity_f1_are_warned_of(old, new, odd, tmp_path, caplog):
+    tags = TAGS.replace(old, new)
+    problem = generated("tag_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=tags, dev=tags))
+    assert ("entity_f1" in problem.eval_metrics()) == (not odd) == ("will not have entity_f1" not in caplog.text)
+    assert f"because of the tags '{odd}'." in caplog.text or not odd
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("regress_own", "label_range"),
+        ("classify_own", "class_labels"),
+        ("tag_own", "tags"),
+        ("image_own", "image_size"),
+    ],
+)
+def test_what_generation_has_not_found_yet_is_named(name, key, tmp_path):
+    problem = registry.problem(name)
+    config = {"problem": name, "vocab_size": 300, "files": {}, key: None}
+    (tmp_path / f"{name}.json").write_text(json.dumps(config))
+    problem.read_config(str(tmp_path))
+    with pytest.raises(UserError, match=rf"{name}\.json: no {key} yet"):
+        problem.determined(key)
+
+
+@pytest.mark.parametrize(
+    ("ends", "message"),
+    [
+        (None, "label_range is None. Expected"),
+        ((1,), r"label_range is \(1,\)\. Expected"),
+        ((2, 1), "label_range: numbers from 2 to 1: expected two finite numbers"),
+        (("a", "b"), "label_range: numbers from 'a' to 'b': expected"),
+        ((0, 10**400), "label_range: numbers from 0 to a huge number: expected"),
+    ],
+)
+def test_a_range_that_is_none_is_named(ends, message):
+    class Numbers(Text2RealProblem):
+        def label_range(self, data_dir):
+            return ends
+
+    with pytest.raises(UserError, match=message):
+        Numbers().label_ids("data")
+    with pytest.raises(UserError, match="Unset: write label_range") as caught:
+        type("Unset", (Text2RealProblem,), {})().label_ids("data")
+    assert isinstance(caught.value, NotImplementedError)
 
 
 def test_a_column_may_hold_any_character_but_a_blank(tmp_path):

@@ -40,6 +40,16 @@ MISTAKES = {
         ({"target_vocab_size": 10}, "--target_vocab_size=10: too small"),
         ({"fields": ["en", "de"]}, "--fields: for .jsonl files alone, and there is none"),
         ({"columns": ["1", "2"]}, "--columns, --header: for .tsv, .csv and .jsonl files alone, and there is none"),
+        ({"separator": "tab"}, "--separator: for .tsv, .csv and .jsonl files alone, and there is none"),
+        ({"separator": ";"}, "--separator=;: expected one of comma, semicolon, tab, pipe"),
+        (
+            {"train_files": ["c.jsonl"], "dev_files": ["c.jsonl"], "separator": "tab", "languages": ["en", "de"]},
+            "--separator: lines of JSON name their fields themselves",
+        ),
+        (
+            {"train_files": ["c.jsonl"], "fields": ["en", "de", "en"], "languages": ["en", "de"]},
+            "--fields=en,de,en: expected 2",
+        ),
         (
             {"train_files": ["c.jsonl"], "fields": ["en"], "languages": ["en", "de"]},
             "--fields=en: expected 2",

@@ -42,7 +42,9 @@ ATOMS = [
 @pytest.fixture(scope="module")
 def texts():
     draw = random.Random(1)
-    return ["".join(draw.choices(ATOMS, k=draw.randrange(25))) for _ in range(4000)] + ["{x} " * 15, "", " ", " {x}\n"]
+    many = ["{x} " * 15, "".join(f"{{{at}}}" for at in range(25)), *["<b> {a} {b} http://x.y " * 12] * 20]
+    some = ["".join(draw.choices(ATOMS, k=draw.randrange(25))) for _ in range(4000)]
+    return [*some, *many, "", " ", " {x}\n"]
 
 
 @pytest.fixture(scope="module")
@@ -53,16 +55,30 @@ def hidden_in_graph(texts):
 def test_what_is_protected():
     for text, expected in FOUND.items():
         assert [text[start:end] for start, end in ALL.find(text)] == expected, text
-    (url,) = ProtectedTexts(["urls"]).hide('<a href="http://x.y">').texts.values()
+    ((_, url),) = ProtectedTexts(["urls"]).hide('<a href="http://x.y">').texts
     assert url == "http://x.y"  # of a kind that is not asked for, nothing is
 
 
 def test_symbols_are_numbered_by_kind_and_equal_texts_have_two():
     hidden = ALL.hide("{a} http://x.y {b} {a}")
     assert hidden.text == "⟦placeholder1⟧ ⟦url1⟧ ⟦placeholder2⟧ ⟦placeholder3⟧"
-    assert [*hidden.texts.values()] == ["{a}", "http://x.y", "{b}", "{a}"]
-    many = ALL.hide(" ".join(f"{{a{at}}}" for at in range(NUMBERS + 2)))
-    assert len(many.texts) == NUMBERS and many.text.endswith("⟦placeholder10⟧ {a10} {a11}")
+    assert [text for _, text in hidden.texts] == ["{a}", "http://x.y", "{b}", "{a}"]
+
+
+def test_from_the_eleventh_text_of_a_kind_on_symbols_are_shared_and_none_is_lost():
+    many = ALL.hide(" ".join(f"{{a{at}}}" for at in range(12)))
+    assert many.text.endswith("⟦placeholder10⟧ ⟦placeholder1⟧ ⟦placeholder2⟧") and len(many.texts) == 12
+    output = "⟦placeholder1⟧ x ⟦placeholder2⟧ ⟦placeholder1⟧ ⟦placeholder1⟧"
+    restored = ALL.restore(output, many.texts)
+    assert restored.lost == ["{a2}", "{a3}", "{a4}", "{a5}", "{a6}", "{a7}", "{a8}", "{a9}", "{a11}"]
+    assert restored.text == " ".join(["{a0} x {a1} {a10}", *restored.lost])
+    assert ALL.hide_as("{a11} {a10} {a1}", many.texts) == "⟦placeholder2⟧ ⟦placeholder1⟧ ⟦placeholder2⟧"
+
+
+def test_of_a_text_that_was_truncated_only_the_first_texts_were_read():
+    hidden = ALL.hide("{x} " * 12)
+    pieces = [*[symbol("placeholders", number) for number in range(1, NUMBERS + 1)], "a", symbol("placeholders", 1)]
+    assert hidden.read(pieces) == hidden.texts[:11] and hidden.read(["a"]) == []
 
 
 def test_a_text_of_the_user_that_looks_like_a_symbol_is_no_other_s():
@@ -88,7 +104,7 @@ def test_a_text_of_the_user_that_looks_like_a_symbol_is_no_other_s():
 )
 def test_an_output_has_each_text_as_often_as_its_input(output, expected, lost):
     """Symbols that the model wrote twice or invented are removed, what it lost stands at the end."""
-    restored = ALL.restore(output, {"⟦url1⟧": "u", "⟦tag1⟧": "<b>"})
+    restored = ALL.restore(output, [("⟦url1⟧", "u"), ("⟦tag1⟧", "<b>")])
     assert (restored.text, restored.lost) == (expected, lost)
     assert "".join(old for old, _ in restored.segments) == output
 
@@ -97,12 +113,13 @@ def test_texts_come_through_whatever_the_model_writes(texts):
     draw = random.Random(2)
     for text in texts[:500]:
         hidden = ALL.hide(text)
-        symbols = [*hidden.texts, *draw.choices(ALL.symbols, k=3)]
+        kept = [one for _, one in hidden.texts]
+        symbols = [*(one for one, _ in hidden.texts), *draw.choices(ALL.symbols, k=3)]
         output = "".join(draw.choices([*symbols, " ", "x"], k=draw.randrange(9)))
         found = ALL.restore(output, hidden.texts)
-        assert found.text.count("x") == output.count("x") + sum(one.count("x") for one in hidden.texts.values())
+        assert found.text.count("x") == output.count("x") + sum(one.count("x") for one in kept)
         assert len(found.text.replace(" ", "")) == sum(
-            len(one.replace(" ", "")) for one in [*hidden.texts.values(), "x" * output.count("x")]
+            len(one.replace(" ", "")) for one in [*kept, "x" * output.count("x")]
         )
         assert ALL.restore(hidden.text, hidden.texts).lost == []
 
@@ -132,7 +149,7 @@ def test_a_target_gets_the_symbols_of_its_input():
 
 
 def test_a_text_of_only_protected_texts_is_known_as_such():
-    only = {"{x}": True, " {x}\u00a0<b/>\n": True, "{x}.": False, "": False, " ": False, "{x}" * 11: False}
+    only = {"{x}": True, " {x}\u00a0<b/>\n": True, "{x}.": False, "": False, " ": False, "{x}" * 11: True}
     assert {text: ALL.hide(text).is_only_protected for text in only} == only
 
 
@@ -146,14 +163,36 @@ def test_spans_of_symbols_are_those_of_their_texts():
     assert [restored.text[start:end] for start, end in spans] == ["http://x.org/y", "", " da"]
 
 
+def test_what_is_no_symbol_keeps_its_place(texts):
+    """Whatever is replaced or removed beside a letter, its span in the other text is that letter."""
+    draw = random.Random(4)
+    for text in texts[:500]:
+        hidden = ALL.hide(text)
+        symbols = [*(one for one, _ in hidden.texts), *ALL.symbols[:2]]
+        output = "".join(draw.choices([*symbols, " ", "Ä", "ÖÜ", "⟦ "], k=draw.randrange(12)))
+        restored = ALL.restore(output, hidden.texts)
+        places = [(at, at + 1) for at, letter in enumerate(output) if letter in "ÄÖÜ"]
+        found = spans_in_blocks(places, blocks(restored.segments)) if places else []
+        assert [restored.text[a:b] for a, b in found] == [output[a:b] for a, b in places]
+
+
+def test_a_bracket_that_is_no_symbol_moves_no_word():
+    text = "a ⟦ lot of ⟦ brackets"
+    hidden = ALL.hide(text)
+    assert hidden.text == "a ⟦  lot of ⟦  brackets"
+    places = [(hidden.text.index(word), hidden.text.index(word) + len(word)) for word in ("lot", "of", "brackets")]
+    spans = spans_in_blocks(places, [(*b[2:], *b[:2]) for b in blocks(hidden.segments)])
+    assert [text[start:end] for start, end in spans] == ["lot", "of", "brackets"]
+
+
 def test_a_graph_hides_as_python_does(texts, hidden_in_graph):
     found = hidden_in_graph
     rows = zip(texts, *(part.numpy() for part in found), strict=True)
     for text, hidden, slots, kept, only in rows:
         expected = ALL.hide(text)
         assert hidden.decode() == expected.text
-        assert [ALL.symbols[slot] for slot in slots if slot >= 0] == [*expected.texts]
-        assert [one.decode() for one in kept[: len(expected.texts)]] == [*expected.texts.values()]
+        symbols = [ALL.symbols[slot] for slot in slots if slot >= 0]
+        assert [(one, found.decode()) for one, found in zip(symbols, kept, strict=False)] == expected.texts
         assert only.decode() == (text if expected.is_only_protected else "")
 
 
@@ -161,12 +200,16 @@ def test_a_graph_hides_as_python_does(texts, hidden_in_graph):
 def test_a_graph_restores_and_matches_as_python_does(texts, hidden_in_graph):
     draw, hidden = random.Random(3), [ALL.hide(text) for text in texts]
     others = [*ALL.symbols[:3], " ", " ", "x", "⟦ ", "é", ""]
-    outputs = ["".join(draw.choices([*one.texts] * 2 + others, k=draw.randrange(12))) for one in hidden]
+    outputs = [
+        "".join(draw.choices([pair[0] for pair in one.texts] * 2 + others, k=draw.randrange(12))) for one in hidden
+    ]
     slots, found = hidden_in_graph.slots, hidden_in_graph.found
     restored = tf.function(protected_graph.restore, autograph=False)(ALL, tf.constant(outputs), slots, found).numpy()
     expected = [ALL.restore(output, one.texts).text for output, one in zip(outputs, hidden, strict=True)]
     assert [text.decode() for text in restored] == expected
-    targets = ["".join(draw.choices([*one.texts.values()] * 2 + ["{x}", " ", "⟦url1⟧"], k=8)) for one in hidden]
+    targets = [
+        "".join(draw.choices([pair[1] for pair in one.texts] * 2 + ["{x}", " ", "⟦url1⟧"], k=8)) for one in hidden
+    ]
     matched = tf.function(protected_graph.hide_as, autograph=False)(ALL, tf.constant(targets), hidden_in_graph).numpy()
     expected = [ALL.hide_as(target, one.texts) for target, one in zip(targets, hidden, strict=True)]
     assert [text.decode() for text in matched] == expected

@@ -3,7 +3,7 @@
 import types
 
 from t2t_lite.data.base_problem import Problem
-from t2t_lite.errors import UserError
+from t2t_lite.errors import NotWritten, UserError
 from t2t_lite.media import png_files
 from t2t_lite.media.image_encoder import ImageEncoder
 from t2t_lite.tasks.language_model import LanguageModelTask
@@ -44,11 +44,11 @@ class ImageProblem(Problem):
     @property
     def image_size(self):
         """(height, width, channels) of all images."""
-        raise NotImplementedError(f"{type(self).__name__}: write image_size.")
+        raise NotWritten(f"{type(self).__name__}: write image_size.")
 
     def generate_images(self, data_dir, tmp_dir, dataset_split):
         """Yields (uint8 array of `image_size`, the name of its class, or "" if that is not known)."""
-        raise NotImplementedError(f"{type(self).__name__}: write generate_images.")
+        raise NotWritten(f"{type(self).__name__}: write generate_images.")
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": [id of the class], "targets": ids of the pixels}, and counts these."""

@@ -4,6 +4,7 @@ import types
 
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.splits import DatasetSplit
+from t2t_lite.errors import NotWritten
 from t2t_lite.media import music_files
 from t2t_lite.media.performance_encoder import PerformanceEncoder
 from t2t_lite.tasks.language_model import LanguageModelTask
@@ -40,11 +41,11 @@ class MusicProblem(Problem):
     @property
     def sequence_length(self):
         """The number of ids in a row."""
-        raise NotImplementedError(f"{type(self).__name__}: write sequence_length.")
+        raise NotWritten(f"{type(self).__name__}: write sequence_length.")
 
     def generate_pieces(self, data_dir, tmp_dir, dataset_split):
         """Yields the ids of each piece, without an end."""
-        raise NotImplementedError(f"{type(self).__name__}: write generate_pieces.")
+        raise NotWritten(f"{type(self).__name__}: write generate_pieces.")
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"targets": ids of a row}, and counts the notes."""

@@ -8,6 +8,7 @@ from t2t_lite.corpora import plain_text
 from t2t_lite.data.samples import generated
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.data.text_problems.text_self_problem import Text2SelfProblem
+from t2t_lite.errors import NotWritten
 from t2t_lite.ranges import Choices, typed_value
 from t2t_lite.text.vocabulary import EOS_ID
 
@@ -36,19 +37,19 @@ class ChoppedTextProblem(Text2SelfProblem):
     @property
     def sequence_length(self):
         """The number of ids in a row."""
-        raise NotImplementedError(f"{type(self).__name__}: write sequence_length.")
+        raise NotWritten(f"{type(self).__name__}: write sequence_length.")
 
     def train_text_filepaths(self, tmp_dir):
         """Returns the paths of the training files, which may be downloaded first; UTF-8, also compressed."""
-        raise NotImplementedError(f"{type(self).__name__}: write train_text_filepaths, or generate_documents.")
+        raise NotWritten(f"{type(self).__name__}: write train_text_filepaths, or generate_documents.")
 
     def dev_text_filepaths(self, tmp_dir):
         """Returns the paths of the development files."""
-        raise NotImplementedError(f"{type(self).__name__}: write dev_text_filepaths, or generate_documents.")
+        raise NotWritten(f"{type(self).__name__}: write dev_text_filepaths, or generate_documents.")
 
     def test_text_filepaths(self, tmp_dir):
         """Returns the paths of the test files; asked for if `dataset_splits` has a test set."""
-        raise NotImplementedError(f"{type(self).__name__}: write test_text_filepaths, or generate_documents.")
+        raise NotWritten(f"{type(self).__name__}: write test_text_filepaths, or generate_documents.")
 
     def filepath_to_unicode_strings(self, filepath):
         """Yields the text of a file, in parts of any length."""

@@ -4,6 +4,7 @@ import functools
 import types
 
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
+from t2t_lite.errors import NotWritten
 from t2t_lite.text.pairs import cut_texts
 from t2t_lite.text.vocabulary import EOS_ID
 
@@ -26,7 +27,7 @@ class LabelledTextProblem(Text2TextProblem):
 
     def label_ids(self, data_dir):
         """Returns the function that gives the id of a sample's label; it must be picklable."""
-        raise NotImplementedError(f"{type(self).__name__}: write label_ids.")
+        raise NotWritten(f"{type(self).__name__}: write label_ids.")
 
     def texts(self, sample):
         """See `Text2TextProblem.texts`."""

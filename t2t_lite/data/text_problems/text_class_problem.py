@@ -4,7 +4,7 @@ import functools
 import numbers
 
 from t2t_lite.data.text_problems.labelled_text import LabelledTextProblem
-from t2t_lite.errors import UserError, shown
+from t2t_lite.errors import NotWritten, UserError, shown
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 
 
@@ -20,7 +20,7 @@ class Text2ClassProblem(LabelledTextProblem):
     @property
     def num_classes(self):
         """The number of classes."""
-        raise NotImplementedError(f"{type(self).__name__}: write num_classes.")
+        raise NotWritten(f"{type(self).__name__}: write num_classes.")
 
     def class_labels(self, data_dir):
         """Returns the names of the classes in order; by default ID_0, ID_1, …"""

@@ -14,7 +14,7 @@ from t2t_lite.corpora.reservoir import Reservoir
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.samples import generated
 from t2t_lite.data.splits import DatasetSplit, VocabType
-from t2t_lite.errors import MissingFile, UserError, shown
+from t2t_lite.errors import MissingFile, NotWritten, UserError, shown
 from t2t_lite.text import subwords, vocabulary, vocabulary_files
 from t2t_lite.text.published import byte_level_learning
 
@@ -70,7 +70,7 @@ class Text2TextProblem(Problem):
     @property
     def is_generate_per_split(self):
         """True: `generate_samples` is called for every split. False: once; its samples are dealt to all shards."""
-        raise NotImplementedError(f"{type(self).__name__}: set is_generate_per_split to True or False.")
+        raise NotWritten(f"{type(self).__name__}: set is_generate_per_split to True or False.")
 
     @property
     def dataset_splits(self):
@@ -79,7 +79,7 @@ class Text2TextProblem(Problem):
 
     def generate_samples(self, data_dir: str, tmp_dir: str, dataset_split: str) -> Iterable[dict[str, str]]:
         """Yields {"inputs": str, "targets": str}."""
-        raise NotImplementedError(f"{type(self).__name__}: write generate_samples.")
+        raise NotWritten(f"{type(self).__name__}: write generate_samples.")
 
     @property
     def vocab_filename(self):

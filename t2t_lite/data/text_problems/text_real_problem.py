@@ -3,7 +3,7 @@
 import functools
 
 from t2t_lite.data.text_problems.labelled_text import LabelledTextProblem
-from t2t_lite.errors import located
+from t2t_lite.errors import NotWritten, UserError, located, shown
 from t2t_lite.text.real_encoder import RealEncoder
 
 
@@ -18,15 +18,22 @@ class Text2RealProblem(LabelledTextProblem):
 
     def label_range(self, data_dir):
         """Returns (the lowest, the highest) number of all splits."""
-        raise NotImplementedError(f"{type(self).__name__}: write label_range.")
+        raise NotWritten(f"{type(self).__name__}: write label_range.")
 
     def feature_encoders(self, data_dir):
         """Returns the vocabulary of the inputs, and a `RealEncoder`."""
-        return {**super().feature_encoders(data_dir), "targets": RealEncoder(*self.label_range(data_dir))}
+        return {**super().feature_encoders(data_dir), "targets": self._label_encoder(data_dir)}
 
     def label_ids(self, data_dir):
         """See `LabelledTextProblem.label_ids`."""
-        return functools.partial(_real_id, self.name, RealEncoder(*self.label_range(data_dir)))
+        return functools.partial(_real_id, self.name, self._label_encoder(data_dir))
+
+    def _label_encoder(self, data_dir):
+        ends = self.label_range(data_dir) if callable(self.label_range) else self.label_range
+        if not (isinstance(ends, list | tuple) and len(ends) == 2):
+            raise UserError(f"{self.name}: label_range is {shown(ends)}. Expected (the lowest, the highest) number.")
+        with located(f"{self.name}: label_range"):
+            return RealEncoder(*ends)
 
 
 def _real_id(name, encoder, sample):

@@ -3,7 +3,7 @@
 import functools
 
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
-from t2t_lite.errors import UserError, counted, located, shown
+from t2t_lite.errors import NotWritten, UserError, counted, located, shown
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.text.words import word_pieces
@@ -26,7 +26,7 @@ class Text2TagProblem(Text2TextProblem):
 
     def tags(self, data_dir):
         """Returns the names of the tags in order, a list of str."""
-        raise NotImplementedError(f"{type(self).__name__}: write tags.")
+        raise NotWritten(f"{type(self).__name__}: write tags.")
 
     def texts(self, sample):
         """See `Text2TextProblem.texts`: the sentence, from which a vocabulary is learned."""

@@ -16,7 +16,7 @@ from t2t_lite.console import Progress
 from t2t_lite.corpora import downloads, source_files
 from t2t_lite.data.splits import FILE_TAGS, PREPARED, DatasetSplit
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
-from t2t_lite.errors import UserError
+from t2t_lite.errors import NotWritten, UserError
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -47,7 +47,7 @@ class TranslateProblem(Text2TextProblem):
         ("tsv", inputs column, targets column, file or pattern); or ("tmx", file), of which the segments in the
         languages of `language_pair` are read, in any order. All may be compressed (gzip, bzip2, xz).
         """
-        raise NotImplementedError(f"{type(self).__name__}: write source_data_files, or generate_samples.")
+        raise NotWritten(f"{type(self).__name__}: write source_data_files, or generate_samples.")
 
     def vocab_data_files(self):
         """Returns the corpora that the vocabulary is learned from; the training corpora by default."""
