@@ -180,7 +180,8 @@ class RestServer:
         with self._parsing:
             body = self._request(environ, start)
         name = self._versions.name
-        if not isinstance(model := body.get("model", name), str):
+        model = name if body.get("model") is None else body["model"]
+        if not isinstance(model, str):
             raise Refusal(f"model: expected {name}.")
         _, export = self._find(model, None)
         request = CompletionRequest.parse(body, export.generator.options, export.generator.most_tokens)

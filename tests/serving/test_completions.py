@@ -180,6 +180,7 @@ def test_an_export_that_samples_has_its_own_defaults(generator):
 
 REFUSED = {
     "no prompt": ({"prompt": None}, 400, "prompt: expected a text"),
+    "half a character": ({"prompt": "\ud800"}, 400, "The surrogate pair in string is invalid"),
     "two": ({"prompt": ["a", "b"]}, 400, "Several are sent one by one"),
     "ids": ({"prompt": [1]}, 400, "prompt: expected a text"),
     "another model": ({"model": "x"}, 404, r"Servable not found for request: Latest\(x\)"),
@@ -190,12 +191,12 @@ REFUSED = {
     "too many": ({"max_tokens": 501}, 400, "max_tokens=501: expected a whole number from 1 to 500"),
     "none": ({"max_tokens": 0}, 400, "max_tokens=0: expected a whole number from 1"),
     "half a token": ({"max_tokens": 1.5}, 400, "max_tokens=1.5: expected a whole number"),
-    "text": ({"temperature": "1"}, 400, "^temperature: expected a number.$"),
-    "true": ({"top_k": True}, 400, "^top_k: expected a number.$"),
+    "text": ({"temperature": "1"}, 400, "^temperature: expected a number, found '1'.$"),
+    "true": ({"top_k": True}, 400, "^top_k: expected a number, found True.$"),
     "too hot": ({"temperature": -1}, 400, "temperature=-1: expected a number from 0"),
     "what greedy search does not use": ({"temperature": 0, "top_p": 2}, 400, "top_p=2: expected"),
     "a stop": ({"stop": ""}, 400, "stop=.*expected at most 16 texts"),
-    "stream": ({"stream": "yes"}, 400, "stream=yes: expected true or false"),
+    "stream": ({"stream": "true"}, 400, "^stream: expected true or false, found 'true'.$"),
     "an error at once": ({"prompt": "fails", "max_tokens": 9, "stop": "q", "stream": False}, 500, "the server failed"),
     "memory": ({"prompt": "full", "stream": False}, 429, "out of memory"),
 }  # fmt: skip
