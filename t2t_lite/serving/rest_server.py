@@ -185,7 +185,7 @@ class RestServer:
             raise Refusal(f"model: expected {name}.")
         _, export = self._find(model, None)
         request = CompletionRequest.parse(body, export.generator.options, export.generator.most_tokens)
-        completion = self._completions.open(export.generator, request, name)
+        completion = self._completions.open(export.generator, request, name, _abandonment(environ))
 
         def add(code):
             self._metrics.add_request(name, code)
@@ -193,9 +193,9 @@ class RestServer:
                 self._metrics.add_latency(name, "completions", time.perf_counter() - start)
 
         if request.is_streamed:
-            return completions.EventStream(completion, _abandonment(environ), add)
+            return completions.EventStream(completion, add)
         with contextlib.closing(completion):
-            answer = to_json(completion.whole(_abandonment(environ)))
+            answer = to_json(completion.whole())
         self._metrics.add_latency(name, "completions", time.perf_counter() - start)
         return answer
 
