@@ -1,7 +1,10 @@
 import pytest
 
+from tests.browser import chromium, downloads
 from tests.serving.echo_server import Echo
 from tests.serving.test_rest_server import Versions
+
+__all__ = ("chromium", "downloads")
 
 
 @pytest.fixture
