@@ -32,6 +32,7 @@ def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
     _trained.check(flags)
     require(flags, "host")
+    _LOGGER.info(f"Loading TensorFlow and {', '.join(_trained.paths(flags))}; this takes about half a minute.")
 
 
 def run(flags):

@@ -4,6 +4,7 @@
     t2t-server --export_dir=export --port=8501
     t2t-query-server --server=http://localhost:8501 --servable_name=translate --inputs_once="The red house."
     curl -d '{"inputs": ["The red house."]}' http://localhost:8501/v1/models/translate:predict
+    # or open http://localhost:8501 in a browser: a page with a form
     t2t-server --export_dir=stories --max_streams=16           # a language model, which answers part by part
     curl -N -d '{"prompt": "Once upon", "stream": true}' http://localhost:8501/v1/completions
 
@@ -90,6 +91,7 @@ def check(flags):
     for origin in flags.allow_origin:
         if origin != "*" and not _ORIGIN.fullmatch(origin):
             raise UserError(f"--allow_origin={origin}: expected an origin such as https://example.org, or *.")
+    _LOGGER.info(f"Loading TensorFlow and the newest export in {flags.export_dir}; this takes about half a minute.")
 
 
 def run(flags):
@@ -102,6 +104,7 @@ def run(flags):
         from t2t_lite.serving.rest_server import RestServer
         from t2t_lite.serving.sentence_requests import SentenceBatcher
         from t2t_lite.serving.server_metrics import ServerMetrics
+        from t2t_lite.serving.start_page import model_path
 
         name, metrics = flags.servable_name, ServerMetrics()
         load = None
@@ -119,7 +122,8 @@ def run(flags):
         origins = [origin.lower() for origin in flags.allow_origin]
         limits = flags.max_batch_size, flags.max_body_bytes
         server = RestServer(versions, batcher, metrics, *limits, origins, flags.max_streams)
-        _LOGGER.info(f"Serving {versions}, at {address_of(listener)}/v1/models/{name}")
+        address = address_of(listener)
+        _LOGGER.info(f"Serving {versions}, at {address}{model_path(name)}; in a browser: {address}/")
         with watching(versions, flags.poll_secs):
             hooks = {"on_stop": server.stop, "on_last": server.end_streams}
             serve(server, listener, flags.max_body_bytes, drain_seconds=flags.drain_secs, **hooks)

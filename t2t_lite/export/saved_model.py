@@ -38,9 +38,8 @@ def export_saved_model(
     model is the same, but its outputs continue the inputs. They accept any bytes without an error, and rows do not
     influence one another.
 
-    The export also contains `README.md` (a model card), `assets.extra/tf_serving_warmup_requests` if
-    tensorflow-serving-api is installed, and `assets.extra/t2t_lite` with settings and vocabulary, so that
-    `t2t_lite.load` opens an export too.
+    The export also contains `README.md` (a model card), `assets.extra/tf_serving_warmup_requests`, and
+    `assets.extra/t2t_lite` with settings and vocabulary, so that `t2t_lite.load` opens an export too.
 
     Args:
         answerer: Translator, Generator (of one model or an ensemble) or Predictor. The export stores weights and

@@ -3,19 +3,24 @@
 import dataclasses
 
 from t2t_lite.errors import UserError, nearest
+from t2t_lite.files.safe_json import check_schema
 from t2t_lite.ranges import Range, typed_value
 from t2t_lite.search_options import SearchOptions
 from t2t_lite.serving.refusals import Refusal
 
 _SAMPLING = ("temperature", "top_p", "top_k")
 _NUMBERS = (*_SAMPLING, "seed", "no_repeat_ngram_size", "repetition_penalty", "max_tokens")
-# What clients send although it changes nothing, and its only values that can be served.
+_READ = {"model": str, "prompt": str | list, "stream": bool, "stop": str | list, **dict.fromkeys(_NUMBERS, float)}
+# What clients send although it changes nothing.
+_UNREAD = {
+    "n": float, "best_of": float, "echo": bool, "suffix": str, "logprobs": float, "logit_bias": dict,
+    "presence_penalty": float, "frequency_penalty": float, "user": str, "stream_options": dict,
+}  # fmt: skip
+# The only values of these that can be served.
 _NEUTRAL = {
     "n": [1], "best_of": [1], "echo": [False], "suffix": [""], "logprobs": [], "logit_bias": [{}],
     "presence_penalty": [0], "frequency_penalty": [0],
 }  # fmt: skip
-_UNREAD = ("user", "stream_options")
-_NAMES = ("model", "prompt", "stream", "stop", *_NUMBERS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,24 +52,29 @@ class CompletionRequest:
             most_tokens: int.
 
         Raises:
-            Refusal: a name is unknown, or a value cannot be served.
+            Refusal: a name is unknown, a value is of a wrong type, or cannot be served.
         """
         given = {name: value for name, value in request.items() if value is not None}
-        for name, value in given.items():
-            if name in _NEUTRAL and value not in _NEUTRAL[name]:
-                only = f"only {_NEUTRAL[name][0]!r} is served" if _NEUTRAL[name] else "not served"
-                raise Refusal(f"{name}: {only}. Leave it out.")
-            if name not in (*_NAMES, *_NEUTRAL, *_UNREAD):
-                raise Refusal(f"{name[:200]}: unknown. {nearest(name[:200], _NAMES) or ''}".rstrip())
-            if name in _NUMBERS and (isinstance(value, bool) or not isinstance(value, int | float)):
-                raise Refusal(f"{name}: expected a number.")
         try:
-            is_streamed = typed_value("stream", given.get("stream", False), bool)
+            for name, value in given.items():
+                _check(name, value)
+            is_streamed = given.get("stream", False)
             limits = Range(1, most_tokens)
             max_tokens = typed_value("max_tokens", given.get("max_tokens", defaults.extra_length), int, limits)
             return cls(_prompt(given), is_streamed, max_tokens, _options(given, defaults))
         except UserError as error:
             raise Refusal(str(error)) from None
+
+
+def _check(name, value):
+    """Raises `Refusal` or `UserError` for an unknown name, a value of a wrong type, or one that is not served."""
+    kinds = _READ | _UNREAD
+    if name not in kinds:
+        raise Refusal(f"{name[:200]}: unknown. {nearest(name[:200], _READ) or ''}".rstrip())
+    check_schema(value, kinds[name], name)
+    if name in _NEUTRAL and value not in _NEUTRAL[name]:
+        only = f"only {_NEUTRAL[name][0]!r} is served" if _NEUTRAL[name] else "not served"
+        raise Refusal(f"{name}: {only}. Leave it out.")
 
 
 def _prompt(given):

@@ -24,39 +24,51 @@ _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\
 class Completions:
     """The places of a server for texts that are generated part by part.
 
+    A client that has gone frees its place at once, even while a step of its text is computed, or traced.
+
     Args:
         most: int, the number of places.
     """
 
     def __init__(self, most):
-        self._most, self._open, self._lock = most, 0, threading.Lock()
+        self._most, self._lock = most, threading.Lock()
+        self._abandonments = []  # of texts that are not closed: functions that return whether the client has gone
         self._end = float("inf")  # time.monotonic() at which the open ones are ended
 
     @property
     def num_open(self):
         """The number of places that are taken."""
-        return self._open
+        return sum(not is_abandoned() for is_abandoned in self._abandonments)
 
-    def open(self, generator, request, name):
-        """Returns a Completion, which has to be closed; `request` is a CompletionRequest. Raises `Refusal`."""
+    def open(self, generator, request, name, is_abandoned):
+        """Returns a Completion, which has to be closed. Raises `Refusal`.
+
+        Args:
+            generator: ServedGenerator.
+            request: CompletionRequest.
+            name: str, the model's name.
+            is_abandoned: function that returns whether there is nobody to read the answer; called by any thread.
+        """
         with self._lock:
-            if self._open >= self._most:
+            # The model may be busy with as many other texts of clients that have gone: each takes memory.
+            if self.num_open >= self._most or len(self._abandonments) >= 2 * self._most:
                 raise Refusal(f"all {self._most} streams of the server are in use", "UNAVAILABLE")
-            self._open += 1
+            self._abandonments.append(is_abandoned)
+
+        def release():
+            with self._lock:
+                self._abandonments.remove(is_abandoned)
+
         try:
             stream = generator.stream(request.prompt, request.max_tokens, request.options)
         except BaseException:
-            self._release()
+            release()
             raise
-        return Completion(stream, name, self._release, lambda: time.monotonic() > self._end)
+        return Completion(stream, name, is_abandoned, release, lambda: time.monotonic() > self._end)
 
     def end(self):
         """Ends the open ones, unless they come to their end soon."""
         self._end = time.monotonic() + _LAST_SECONDS
-
-    def _release(self):
-        with self._lock:
-            self._open -= 1
 
 
 class Completion:
@@ -65,40 +77,41 @@ class Completion:
     Args:
         stream: GenerationStream.
         name: str, the model's name.
+        is_abandoned: function that returns whether there is nobody to read the answer.
         on_close: function that is called once.
         must_end: function that returns whether the server stops.
     """
 
-    def __init__(self, stream, name, on_close, must_end):
-        self._stream, self._on_close, self._must_end = stream, on_close, must_end
+    def __init__(self, stream, name, is_abandoned, on_close, must_end):
+        self._stream, self._is_abandoned, self._on_close, self._must_end = stream, is_abandoned, on_close, must_end
         self._head = {"id": f"cmpl-{uuid.uuid4().hex}", "object": "text_completion", "created": int(time.time())}
         self._head["model"] = name
         self._is_aborted = False
 
-    def whole(self, is_abandoned):
+    def whole(self):
         """Returns the answer, a dict, when all is generated. Raises `Refusal` if there is nobody to read it."""
-        for _ in self._parts(is_abandoned):
+        for _ in self._parts():
             pass
         if self._is_aborted:
             raise Refusal("the server is stopping", "UNAVAILABLE")
         return self._answer(self._stream.text)
 
-    def events(self, is_abandoned):
+    def events(self):
         """Yields the events, bytes, as their texts become known. Raises `Refusal` if there is nobody to read them."""
-        for part in self._parts(is_abandoned):
+        for part in self._parts():
             yield _event(self._head | {"choices": [_choice(part)]})
         yield _event(self._answer("") | {"generated_text": self._stream.text})
         yield _DONE
 
     def close(self):
         """Frees the place, and what the model keeps of the text."""
-        self._stream.close()
         on_close, self._on_close = self._on_close, lambda: None
         on_close()
+        self._stream.close()
 
-    def _parts(self, is_abandoned):
+    def _parts(self):
         while not self._must_end():
-            if is_abandoned():
+            if self._is_abandoned():
                 raise Refusal("the client has gone", "CANCELLED")
             with model_errors():
                 part = self._stream.step()
@@ -122,16 +135,15 @@ class EventStream:
 
     Args:
         completion: Completion, which is closed with it.
-        is_abandoned: function that returns whether nobody reads the events any more.
         on_end: function that is called once, with the name of a gRPC code.
 
     Raises:
         Exception: the first event could not be made; then it is closed.
     """
 
-    def __init__(self, completion, is_abandoned, on_end):
+    def __init__(self, completion, on_end):
         self._completion, self._on_end, self._code = completion, on_end, "CANCELLED"
-        self._events = completion.events(is_abandoned)
+        self._events = completion.events()
         try:
             self._first = [next(self._events)]  # so that an error may still have a status
         except BaseException:

@@ -1,7 +1,7 @@
 """Tensors in the JSON of TensorFlow Serving's REST API: requests in row and column format, and their answers.
 
 Formats and error messages are those of TensorFlow Serving's json_tensor.cc. JSON is stricter here: NaN, Infinity,
-invalid UTF-8, a repeated name and anything after the object are errors.
+invalid UTF-8, half a surrogate pair, a repeated name and anything after the object are errors.
 """
 
 import base64
@@ -27,6 +27,11 @@ def parse_body(body):
         request = strict_json(body)
     except ValueError as error:
         raise Refusal(f"JSON Parse error: {error}") from None
+    if b"\\ud" in body.lower():  # an escaped surrogate
+        try:
+            json.dumps(request, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise Refusal("JSON Parse error: The surrogate pair in string is invalid.") from None
     if not isinstance(request, dict):
         raise _invalid(request, "Is not object")
     if not isinstance(request.get("signature_name", ""), str):
@@ -174,10 +179,7 @@ def _collect(value, level, shape, dtype, values):
 def _scalar(value, dtype):
     """Returns a JSON value as an element of an array of `dtype`: bytes, bool, int or float."""
     if dtype == "string" and isinstance(value, str):
-        try:
-            return value.encode()
-        except UnicodeEncodeError:
-            raise Refusal("JSON Parse error: The surrogate pair in string is invalid.") from None
+        return value.encode()
     if dtype == "string" and isinstance(value, dict):
         if not _is_base64(value):
             raise _invalid(value, "not formatted correctly for base64 data")

@@ -13,7 +13,7 @@ import time
 import urllib.parse
 import zlib
 
-from t2t_lite.serving import completions
+from t2t_lite.serving import completions, start_page
 from t2t_lite.serving.completion_requests import CompletionRequest
 from t2t_lite.serving.json_tensors import body_of, parse_body, rows_of, tensors_of, to_json
 from t2t_lite.serving.model_errors import model_errors
@@ -57,7 +57,8 @@ class RestServer:
         """Answers a request (PEP 3333)."""
         start, method = time.perf_counter(), environ["REQUEST_METHOD"]
         is_head, method = method == "HEAD", "GET" if method == "HEAD" else method
-        path, code, kind = _AUTHORITY.sub("", environ["REQUEST_URI"]).partition("?")[0], "OK", "application/json"
+        path = _AUTHORITY.sub("", environ["REQUEST_URI"]).partition("?")[0] or start_page.PATH
+        code, kind = "OK", "application/json"
         headers = self._sharing(environ)
         try:
             if method == "OPTIONS" and (methods := _methods(path)):
@@ -67,6 +68,10 @@ class RestServer:
                 answer, kind = self._metrics.page().encode(), "text/plain; version=0.0.4"
             elif (method, path) == ("GET", HEALTH_PATH):
                 answer = self._health()
+            elif (method, path) == ("GET", start_page.PATH):
+                accept = environ.get("HTTP_ACCEPT", "")
+                answer, kind, more = start_page.answer(accept, self._versions.name, self._paths())
+                headers += more
             elif (method, path) == ("POST", completions.PATH):
                 answer = self._complete(environ, start)
                 if isinstance(answer, completions.EventStream):
@@ -75,7 +80,10 @@ class RestServer:
             else:
                 answer = self._model_call(method, path, environ, start)
         except Refusal as refusal:
-            answer, code = _error(path, refusal.message, refusal.code), refusal.code
+            message, code = refusal.message, refusal.code
+            if code == "NOT_FOUND":
+                message = f"{message.rstrip('.')}. Paths of this server: {', '.join(self._paths())}"
+            answer = _error(path, message, code)
         except Exception:
             _LOGGER.exception(f"{method} {path[:200]!r} failed:")
             answer, code = _error(path, FAILED, "INTERNAL"), "INTERNAL"
@@ -112,6 +120,13 @@ class RestServer:
                 headers.append(("Access-Control-Expose-Headers", "Retry-After"))
         return headers
 
+    def _paths(self):
+        """Returns what can be asked, a list of str such as "GET /health"."""
+        model = start_page.model_path(self._versions.name)
+        streams = [f"POST {completions.PATH}"] * (self._completions is not None)
+        others = (start_page.PATH, model, f"{model}/metadata", HEALTH_PATH, METRICS_PATH)
+        return [f"POST {model}:predict", *streams, *(f"GET {path}" for path in others)]
+
     def _health(self):
         if self._is_stopping:
             raise Refusal("the server is stopping", "UNAVAILABLE")
@@ -122,9 +137,10 @@ class RestServer:
     def _model_call(self, method, path, environ, start):
         parts = _PATHS[method].fullmatch(path) if method in _PATHS else None
         if not parts:
-            is_api = path.lower().startswith("/v1/")
-            message = f"Malformed request: {method} {path}" if is_api else f"Not Found: {path}"
-            raise Refusal(message, "INVALID_ARGUMENT" if is_api else "NOT_FOUND")
+            if path.lower().startswith("/v1/"):
+                paths = ", ".join(self._paths())
+                raise Refusal(f"Malformed request: {method} {path[:200]}. Paths of this server: {paths}")
+            raise Refusal(f"Not Found: {path[:200]}", "NOT_FOUND")
         name, version = parts["name"] and urllib.parse.unquote(parts["name"]), _version(parts["version"])
         if method == "GET":
             return (self._metadata if parts["call"] else self._status)(name, version)
@@ -180,11 +196,12 @@ class RestServer:
         with self._parsing:
             body = self._request(environ, start)
         name = self._versions.name
-        if not isinstance(model := body.get("model", name), str):
+        model = name if body.get("model") is None else body["model"]
+        if not isinstance(model, str):
             raise Refusal(f"model: expected {name}.")
         _, export = self._find(model, None)
         request = CompletionRequest.parse(body, export.generator.options, export.generator.most_tokens)
-        completion = self._completions.open(export.generator, request, name)
+        completion = self._completions.open(export.generator, request, name, _abandonment(environ))
 
         def add(code):
             self._metrics.add_request(name, code)
@@ -192,9 +209,9 @@ class RestServer:
                 self._metrics.add_latency(name, "completions", time.perf_counter() - start)
 
         if request.is_streamed:
-            return completions.EventStream(completion, _abandonment(environ), add)
+            return completions.EventStream(completion, add)
         with contextlib.closing(completion):
-            answer = to_json(completion.whole(_abandonment(environ)))
+            answer = to_json(completion.whole())
         self._metrics.add_latency(name, "completions", time.perf_counter() - start)
         return answer
 
@@ -243,7 +260,8 @@ def _methods(path):
     """Returns the methods of a path, or None if there is no such path."""
     if path == completions.PATH or _PATHS["POST"].fullmatch(path):
         return "POST, OPTIONS"
-    return "GET, HEAD, OPTIONS" if path in (METRICS_PATH, HEALTH_PATH) or _PATHS["GET"].fullmatch(path) else None
+    is_read = path in (METRICS_PATH, HEALTH_PATH, start_page.PATH) or _PATHS["GET"].fullmatch(path)
+    return "GET, HEAD, OPTIONS" if is_read else None
 
 
 def _abandonment(environ):

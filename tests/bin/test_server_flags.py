@@ -1,6 +1,10 @@
 """What t2t-server hands on: to the application, to the batches, and to what listens."""
 
 import contextlib
+import os
+import pathlib
+import subprocess
+import sys
 
 import pytest
 
@@ -70,3 +74,17 @@ def test_all_pages_may_ask(served):
 def test_what_is_no_origin(origin, capsys):
     assert t2t_server.main(["--export_dir=x", f"--allow_origin={origin}"]) == 2
     assert f"--allow_origin={origin}: expected an origin" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "flag"), [("t2t-server", "--export_dir=x"), ("t2t-insights-server", "--output_dir=x,y")]
+)
+def test_loading_is_announced_before_tensorflow_is_imported(tmp_path, command, flag):
+    (tmp_path / "tensorflow.py").write_text("raise SystemExit('imported')\n")
+    program = pathlib.Path(sys.executable).with_name(command)
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    found = subprocess.run([program, flag, "--port=0"], capture_output=True, text=True, env=environment, timeout=100)
+    line, *_, end = found.stderr.splitlines()
+    assert line.startswith("Loading TensorFlow and ") and line.endswith("; this takes about half a minute.")
+    assert found.returncode != 0 and end and "half a minute" not in end

@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -222,13 +221,3 @@ def test_a_server_can_be_warmed_up(exported):
         warmed.add((request.model_spec.signature_name, len(inputs["inputs"])))
         assert {len(value) for value in inputs.values()} == {len(inputs["inputs"])}, "a server that batches wants that"
     assert warmed == {*((name, 1) for name in signatures), ("serving_default", 3)}
-
-
-def test_without_the_servers_protos_there_is_a_warning(run, tmp_path, monkeypatch, caplog):
-    monkeypatch.setitem(sys.modules, "tensorflow_serving.apis", None)
-    monkeypatch.setattr(tf.saved_model, "save", lambda module, path, signatures: None)
-    with caplog.at_level("WARNING", "t2t_lite"):
-        path = export_saved_model(Translator.load(str(run)), str(tmp_path))
-    assert not os.path.exists(os.path.join(path, "assets.extra", "tf_serving_warmup_requests"))
-    (record,) = [r for r in caplog.records if "warm-up" in r.message]
-    assert "t2t_lite[serving]" in record.message and "\n" not in record.message

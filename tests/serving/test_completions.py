@@ -1,102 +1,20 @@
-"""Completions, whole and as events, with a list of ids in place of the model; over sockets, too."""
+"""Completions, whole and as events, with a list of ids in place of the model."""
 
 import contextlib
-import dataclasses
-import http.client
 import io
 import json
-import os
 import re
-import signal
-import socket
-import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import tensorflow as tf
 
-from t2t_lite.decoding.generation_stream import GenerationStream
-from t2t_lite.decoding.prompts import Prompt
 from t2t_lite.search_options import SearchOptions
 from t2t_lite.serving import completions
-from t2t_lite.serving.http_server import open_listener, serve
-from t2t_lite.serving.request_batching import Batcher
-from t2t_lite.serving.rest_server import RestServer
-from t2t_lite.serving.server_metrics import ServerMetrics
-from t2t_lite.text.vocabulary import ByteTextEncoder
-from tests.decoding.test_generation_stream import Replay
-from tests.processes import wait_for
-from tests.serving.test_rest_server import Versions, asker
+from t2t_lite.serving.refusals import Refusal
+from tests.serving.echo_server import events_of, rest_server
+from tests.serving.test_rest_server import asker
 
 TEXT = "Grün\u2028\u0085\n wäre .. \u20ac\U0001f600 gut"
-
-
-class Echo:
-    """Continues a prompt by itself, and is its own search. Each id waits for `permits`; some prompts end in an error.
-
-    Attributes:
-        asked: what has been asked for, a list.
-        computed: int, the number of ids of all streams.
-    """
-
-    options, most_tokens = SearchOptions(beam_size=1, extra_length=400), 500
-
-    def __init__(self):
-        self.permits, self.computed, self.lock, self.asked = None, 0, threading.Lock(), []
-        self.generator = Replay(ByteTextEncoder())
-        self.generator.searcher = EchoSearch(self)
-
-    def stream(self, prompt, max_tokens, options):
-        self.asked.append((prompt, max_tokens, options))
-        ids = ByteTextEncoder().encode(prompt)
-        options = dataclasses.replace(options, extra_length=max_tokens)
-        return GenerationStream(self.generator, Prompt(prompt, ids, False), options)
-
-    def longest_output(self, length, options):
-        return options.extra_length
-
-    def search(self, ids, options):
-        for i in ids:
-            if self.permits:
-                assert self.permits.acquire(timeout=20)
-            with self.lock:
-                self.computed += 1
-            yield i
-        if ids == ByteTextEncoder().encode("fails"):
-            raise RuntimeError("secret")
-        if ids == ByteTextEncoder().encode("full"):
-            raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
-
-
-class EchoSearch:
-    def __init__(self, echo):
-        self.longest_output, self.stream = echo.longest_output, echo.search
-
-
-@pytest.fixture
-def generator(monkeypatch):
-    """The model's, in place of those of `Versions`."""
-    made = Echo()
-    export = type("Export", (), {"generator": made})
-    monkeypatch.setattr(Versions, "find", lambda self, version=None: (2, export))
-    return made
-
-
-def rest_server(most=2):
-    metrics = ServerMetrics()
-    server = RestServer(Versions(), Batcher(4, 1), metrics, 4, 2000, most_streams=most)
-    server.page = metrics.page
-    return server
-
-
-def events_of(body):
-    """Returns the JSON of the events in a body, bytes."""
-    assert body.endswith(b"\n\n") and b"\r" not in body
-    lines = body.decode().removesuffix("\n\n").split("\n\n")
-    assert all(line.startswith("data: ") and len(line.splitlines()) == 1 for line in lines)
-    assert lines.pop() == "data: [DONE]"
-    return [json.loads(line.removeprefix("data: ")) for line in lines]
 
 
 def opened(server, **request):
@@ -180,6 +98,7 @@ def test_an_export_that_samples_has_its_own_defaults(generator):
 
 REFUSED = {
     "no prompt": ({"prompt": None}, 400, "prompt: expected a text"),
+    "half a character": ({"prompt": "\ud800"}, 400, "The surrogate pair in string is invalid"),
     "two": ({"prompt": ["a", "b"]}, 400, "Several are sent one by one"),
     "ids": ({"prompt": [1]}, 400, "prompt: expected a text"),
     "another model": ({"model": "x"}, 404, r"Servable not found for request: Latest\(x\)"),
@@ -190,12 +109,12 @@ REFUSED = {
     "too many": ({"max_tokens": 501}, 400, "max_tokens=501: expected a whole number from 1 to 500"),
     "none": ({"max_tokens": 0}, 400, "max_tokens=0: expected a whole number from 1"),
     "half a token": ({"max_tokens": 1.5}, 400, "max_tokens=1.5: expected a whole number"),
-    "text": ({"temperature": "1"}, 400, "^temperature: expected a number.$"),
-    "true": ({"top_k": True}, 400, "^top_k: expected a number.$"),
+    "text": ({"temperature": "1"}, 400, "^temperature: expected a number, found '1'.$"),
+    "true": ({"top_k": True}, 400, "^top_k: expected a number, found True.$"),
     "too hot": ({"temperature": -1}, 400, "temperature=-1: expected a number from 0"),
     "what greedy search does not use": ({"temperature": 0, "top_p": 2}, 400, "top_p=2: expected"),
     "a stop": ({"stop": ""}, 400, "stop=.*expected at most 16 texts"),
-    "stream": ({"stream": "yes"}, 400, "stream=yes: expected true or false"),
+    "stream": ({"stream": "true"}, 400, "^stream: expected true or false, found 'true'.$"),
     "an error at once": ({"prompt": "fails", "max_tokens": 9, "stop": "q", "stream": False}, 500, "the server failed"),
     "memory": ({"prompt": "full", "stream": False}, 429, "out of memory"),
 }  # fmt: skip
@@ -258,6 +177,20 @@ def test_a_place_is_free_however_a_stream_ends(generator):
     }
 
 
+@pytest.mark.parametrize("is_streamed", [True, False])
+def test_a_place_is_free_when_the_first_step_fails(generator, monkeypatch, is_streamed):
+    errors = [RuntimeError("secret"), tf.errors.ResourceExhaustedError(None, None, "OOM"), Refusal("no")]
+
+    def search(ids, options):
+        raise errors.pop()
+        yield
+
+    monkeypatch.setattr(generator.generator.searcher, "stream", search)
+    server, body = rest_server(most=1), json.dumps({"prompt": "a", "stream": is_streamed}).encode()
+    statuses = [asker(server)("POST", completions.PATH, body)[0][:3] for _ in range(3)]
+    assert statuses == ["400", "429", "500"] and server._completions.num_open == 0
+
+
 def test_a_server_that_stops_lets_streams_end_or_ends_them(generator, monkeypatch):
     server = rest_server()
     stream, other = opened(server, prompt="abc"), opened(server, prompt="abc")
@@ -270,89 +203,3 @@ def test_a_server_that_stops_lets_streams_end_or_ends_them(generator, monkeypatc
     stream.close(), other.close()
     status, answer = asker(server)("POST", completions.PATH, b'{"prompt": "abc"}')
     assert status.startswith("503") and "the server is stopping" in answer
-
-
-def served(server, story):
-    """Serves while `story`, a function of a port, runs in another thread; returns its result."""
-    with open_listener("127.0.0.1", 0) as listener, ThreadPoolExecutor(1) as thread:
-
-        def run():
-            try:
-                return story(listener.getsockname()[1])
-            finally:
-                os.kill(os.getpid(), signal.SIGTERM)
-
-        result = thread.submit(run)
-        serve(server, listener, 2000, on_last=server.end_streams)
-    return result.result(20)
-
-
-def asked(port, **request):
-    """Returns a connection that has asked for a stream."""
-    body = json.dumps({"stream": True, **request}).encode()
-    head = f"POST {completions.PATH} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-    connection = socket.create_connection(("127.0.0.1", port), 20)
-    connection.sendall(head + body)
-    return connection
-
-
-def read_until(connection, words):
-    """Returns what a connection says up to and with some bytes."""
-    data = b""
-    while words not in data:
-        part = connection.recv(1)
-        assert part, data
-        data += part
-    return data
-
-
-def test_clients_at_once_over_sockets_and_one_that_goes(generator):
-    """One that closes its connection half-way frees its place, and no more is computed for it."""
-    server, generator.permits = rest_server(most=3), threading.Semaphore(0)
-    places = server._completions
-
-    def story(port):
-        with contextlib.ExitStack() as stack:
-            gone = asked(port, prompt="x" * 400)
-            generator.permits.release(5)
-            read_until(gone, b'"text": "x"')
-            gone.close()
-            begin = time.monotonic()
-            while places.num_open:  # it computes one more id before it looks
-                assert time.monotonic() < begin + 20
-                generator.permits.release()
-                time.sleep(0.02)
-            assert generator.computed < 300
-            generator.permits.release(10_000)
-            texts = [f"{number} {TEXT}" for number in range(3)]
-            clients = [stack.enter_context(asked(port, prompt=text)) for text in texts]
-            answers = []
-            for client in clients:
-                answer = http.client.HTTPResponse(client)
-                answer.begin()
-                assert answer.getheader("Transfer-Encoding") == "chunked"
-                answers.append(events_of(answer.read())[-1]["generated_text"])
-            assert answers == texts
-            wait_for(lambda: places.num_open == 0, 20)
-            return True
-
-    assert served(server, story)
-
-
-def test_each_event_is_sent_when_it_is_made_and_the_end_of_the_server_ends_a_stream(generator, monkeypatch):
-    monkeypatch.setattr(completions, "_LAST_SECONDS", -1.0)
-    server, generator.permits = rest_server(), threading.Semaphore(0)
-    connections = []
-
-    def story(port):
-        connections.append(asked(port, prompt="abcdef"))
-        for letter in b"abc":
-            generator.permits.release()
-            read_until(connections[0], b'"text": "%c"' % letter)
-
-    end = server.end_streams
-    server.end_streams = lambda: (end(), generator.permits.release(9))
-    served(server, story)
-    with connections[0] as connection:
-        rest = b"".join(iter(lambda: connection.recv(2**16), b""))
-    assert b'"finish_reason": "abort"' in rest and b"[DONE]" in rest and rest.endswith(b"0\r\n\r\n")

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import functools
+import itertools
 import math
 import threading
 import typing
@@ -122,7 +123,7 @@ class Searcher:
             batch = [(sources[at], prefixes[at]) for at in batch]
             tensors = self._tensors(batch, rows, width, key.prefix_width, options)
             function = self._compiled_function(key) if compiled else self._graph_function(key, tensors)
-            return _results(function(tensors), options.n_best, self._end_id)
+            return _results(_traced(function, tensors)(tensors), options.n_best, self._end_id)
 
         found = [None] * len(sources)
         for batch, results in zip(batches, side_by_side(run, batches, keys), strict=True):
@@ -150,7 +151,7 @@ class Searcher:
             refuse(self.model, "a search tree")
         key = dataclasses.replace(self._key([len(source)], [len(prefix)], options), method=recorded_beam_search)
         tensors = self._tensors([(source, prefix)], 1, max(1, len(source)), len(prefix), options)
-        hypotheses, record = self._graph_function(key, tensors)(tensors)
+        hypotheses, record = _traced(self._graph_function(key, tensors), tensors)(tensors)
         (results,) = _results(hypotheses, options.n_best, self._end_id)
         return tree(record, [one.all_ids for one in results])
 
@@ -174,11 +175,16 @@ class Searcher:
         options = dataclasses.replace(options, n_best=1)
         key = dataclasses.replace(self._key([len(source)], [0], options), method=sample_step)
         tensors = self._tensors([(source, [])], 1, key.width, 0, options)
-        step, state, is_open = self._compiled_function(key), None, True
-        while is_open:
-            state, is_open = step({**tensors, "state": state})
+        function, state, is_open = self._compiled_function(key), None, True
+        for num_steps in itertools.count():
+            arguments = {**tensors, "state": state}
+            if num_steps < 2:  # the first step has no state yet, and all later ones have states of one shape
+                step = _traced(function, arguments)
+            state, is_open = step(arguments)
             if (i := int(state.ids[0, 0])) != self._end_id:
                 yield i
+            if not is_open:
+                return
 
     def _tensors(self, batch, rows, width, prefix_width, options):
         """Returns the arguments of a search, by name, of pairs of a source and its prefix."""
@@ -269,6 +275,15 @@ class Searcher:
     def _search(self, key, max_length, tensors):
         settings = {"max_length": max_length, "end_id": self._end_id, **dict(key.settings)}
         return key.method(self.model, **settings, **tensors)
+
+
+def _traced(function, *arguments):
+    """Returns a tf.function as traced for some arguments; itself where functions run eagerly.
+
+    TensorFlow would take each thread that calls the tf.function while another one traces it for one that retraces, and
+    warn of that. What is traced is also called faster: a step of a small model took 4.5 ms instead of 7.9.
+    """
+    return function if tf.config.functions_run_eagerly() else function.get_concrete_function(*arguments)
 
 
 @dataclasses.dataclass(frozen=True)

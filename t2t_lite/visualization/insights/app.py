@@ -14,7 +14,7 @@ from t2t_lite.visualization.sentence_attention import MOST_TOKENS
 
 try:
     import flask
-    from werkzeug.exceptions import HTTPException
+    from werkzeug.exceptions import HTTPException, NotFound
 except ImportError:
     raise UserError("flask is not installed: pip install 't2t_lite[web]'.") from None
 
@@ -65,7 +65,7 @@ def create_app(models):
     @app.post("/api/<call>")
     def post(call):
         if call not in CALLS:
-            flask.abort(404, f"/api/{call}: is not known. Expected one of {', '.join(CALLS)}.")
+            flask.abort(404)
         if (
             flask.request.mimetype != "application/json"
         ):  # a page of another site cannot send this type without permission
@@ -84,6 +84,9 @@ def create_app(models):
 
     @app.errorhandler(Exception)
     def error(error):
+        if isinstance(error, NotFound):
+            calls = ", ".join(f"/api/{call}" for call in CALLS)
+            return {"error": f"Not found: {flask.request.path[:200]}. Expected / or /api/models, or POST {calls}."}, 404
         if isinstance(error, HTTPException):
             return {"error": error.description}, error.code
         if isinstance(error, UserError):

@@ -11,6 +11,7 @@ from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.models.attention_weights import KINDS, attention_weights
 from t2t_lite.runs.opening import find_checkpoint, find_run
+from t2t_lite.visualization.insights.examples import example_text
 from t2t_lite.visualization.insights.generations import Generations
 from t2t_lite.visualization.insights.media import endings_read, types_written
 from t2t_lite.visualization.insights.predictions import Predictions
@@ -28,10 +29,11 @@ class Models:
     Args:
         answerers: {name: Translator, Generator or Predictor}. The name of a loaded model is its path: an output_dir, a
             checkpoint or an export.
+        data_dir: str, folder of records, of which the page takes an example; None: see `examples.example_text`.
     """
 
-    def __init__(self, answerers):
-        self._models = {name: _Model(name, answerer) for name, answerer in answerers.items()}
+    def __init__(self, answerers, data_dir=None):
+        self._models = {name: _Model(name, answerer, data_dir) for name, answerer in answerers.items()}
         self._lock = threading.Lock()
 
     @classmethod
@@ -52,7 +54,7 @@ class Models:
                     f"{path}: models of {problem.full_name} (task {problem.task}) are not shown. Expected one that a "
                     f"{', '.join(_ANSWERS)} answers for."
                 )
-        return cls({path: load(path, data_dir=data_dir) for path in paths})
+        return cls({path: load(path, data_dir=data_dir) for path in paths}, data_dir)
 
     def list(self):
         """Returns facts about each model, a list of dicts; docs/visualization.md describes them."""
@@ -85,7 +87,7 @@ class Models:
 class _Model:
     """One model and its source."""
 
-    def __init__(self, name, answerer):
+    def __init__(self, name, answerer, data_dir):
         run = next(iter(answerer.runs), None)  # the first one of an ensemble
         self.answers = _ANSWERS[answerer.task.answered_by](answerer)
         self._name, self._loaded = name, run and (run.path, _time_of(run.path))
@@ -100,7 +102,8 @@ class _Model:
             "parameters": sum(model.count_params() for model in getattr(answerer.model, "models", [answerer.model])),
             "attention": _heads(answerer) if "attention" in self.answers.calls else None,
             "calls": list(self.answers.calls),
-            **self._media(answerer),
+            **(media := self._media(answerer)),
+            "example": "" if media["reads"] or media["writes"] else example_text(answerer, data_dir),
         }
 
     def _media(self, answerer):

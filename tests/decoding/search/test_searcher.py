@@ -1,6 +1,9 @@
+import dataclasses
 import json
+import logging.handlers
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ import tensorflow as tf
 from t2t_lite.decoding.search.searcher import Searcher, bucket_rows, bucket_width, plan_batches
 from t2t_lite.search_options import SearchOptions
 from tests.decoding.scripted import ScriptedModel, numpy_search
+from tests.processes import wait_for
 
 
 def sources_of(count, longest=30, seed=0):
@@ -94,6 +98,42 @@ def test_compiled_or_not_the_results_are_equal():
     for ours, theirs in zip(graph, compiled, strict=True):
         assert [r.ids for r in ours] == [r.ids for r in theirs]
         assert [r.score for r in ours] == pytest.approx([r.score for r in theirs], abs=1e-4)
+
+
+class Awaited(ScriptedModel):
+    """Is traced only when so many threads have `asked`, a list."""
+
+    def __init__(self, threads, asked):
+        super().__init__(spread=1.0)
+        self.threads, self.asked = threads, asked
+
+    def encode(self, inputs):
+        wait_for(lambda: len(self.asked) == self.threads, 20)
+        return super().encode(inputs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", ["stream", "search"])
+def test_threads_that_wait_for_a_trace_are_not_taken_for_retracing(call):
+    """TensorFlow warns from the fifth on."""
+    asked, logged = [], logging.handlers.BufferingHandler(1000)
+    searcher = Searcher(Awaited(8, asked))
+    options = SearchOptions(sampling=True, extra_length=3, compile=False)
+
+    def ids(seed):
+        asked.append(seed)
+        if call == "stream":
+            return [*searcher.stream([5, 1], dataclasses.replace(options, seed=seed))]
+        return searcher.search([[5, 1]], dataclasses.replace(options, seed=seed))[0][0].ids
+
+    tf.get_logger().addHandler(logged)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = [*pool.map(ids, range(8))]
+    finally:
+        tf.get_logger().removeHandler(logged)
+    assert not [record for record in logged.buffer if "retracing" in record.getMessage()]
+    assert found == [ids(seed) for seed in range(8)]
 
 
 class Counting(ScriptedModel):

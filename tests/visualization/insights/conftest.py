@@ -1,6 +1,5 @@
 """A small model behind t2t-insights-server's application, and a browser for its page."""
 
-import shutil
 import threading
 
 import pytest
@@ -10,12 +9,15 @@ from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.visualization.insights.app import create_app
 from t2t_lite.visualization.insights.models import Models
+from tests.browser import chromium, downloads
 from tests.decoding.test_generator import generator_of
 from tests.decoding.test_predictor import Labels
 from tests.export.models import translator_of
 from tests.visualization.insights.media_models import image_generator
 from tests.visualization.insights.test_generations import Letters
 from tests.visualization.insights.test_models import Classes, Classifier, Shown, spans
+
+__all__ = ("chromium", "downloads")
 
 
 @pytest.fixture(scope="session")
@@ -59,32 +61,3 @@ def address(app):
     yield f"http://127.0.0.1:{server.port}/"
     server.shutdown()
     thread.join(20)
-
-
-@pytest.fixture(scope="session")
-def downloads(tmp_path_factory):
-    """The folder where the browser saves."""
-    return tmp_path_factory.mktemp("downloads")
-
-
-@pytest.fixture(scope="session")
-def chromium(downloads):
-    """A driver of Debian's chromium that reaches this machine alone."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (browser and driver):
-        pytest.skip("THE PAGE IS NOT TESTED: no chromium and chromedriver here (apt-get install chromium-driver)")
-    options = webdriver.ChromeOptions()
-    options.binary_location = browser
-    for argument in (
-        "headless=new",
-        "no-sandbox",
-        "disable-dev-shm-usage",
-        "host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-    ):
-        options.add_argument(f"--{argument}")
-    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    chromium = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield chromium
-    chromium.quit()

@@ -185,7 +185,10 @@ def test_other_requests(client):
     good = json.dumps({"text": "a"})
     assert post(b"\xff")[0] == post(b"{")[0] == post(b"[]")[0] == post(b'{"text": NaN}')[0] == 400
     assert post(good, "text/plain") == (415, "Expected Content-Type: application/json.")
-    assert post("x" * 2**19)[0] == 413 and post(good, path="/api/other")[0] == 404
+    assert post("x" * 2**19)[0] == 413
+    for path in ("/api/other", "/other"):
+        status, message = post(good, path=path)
+        assert status == 404 and f"Not found: {path}. Expected / or /api/models, or POST /api/attention, " in message
     assert client.get("/api/translate").status_code == 405
 
 

@@ -5,7 +5,7 @@ import { alertOf, html } from "./elements.js";
 import { LONGEST_FILE } from "./facts.js";
 import { fileOf, pictureEnding } from "./media.js";
 import { Result } from "./result.js";
-import { hashOf, readState } from "./state.js";
+import { hashOf, readState, useExample } from "./state.js";
 
 const part = (id) => document.getElementById(id);
 const QUESTION = ["text", "second", "target", "models", "beam", "seed", "prefix", "prefix_of"]; // changes of these ask the server again
@@ -126,6 +126,8 @@ addEventListener("popstate", () => {
 try {
   models = await call("models");
   part("about").textContent = models.map(({ name }) => name).join(", ");
+  useExample(models[0].example);
+  state = readState(location.hash);
   listModels();
   await ask({}, false);
 } catch (error) {

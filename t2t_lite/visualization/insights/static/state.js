@@ -1,7 +1,7 @@
 /** What the page shows, kept in the address: a link shows the same again. */
 
 const DEFAULTS = {
-  text: "",
+  text: "", // see useExample
   second: "", // of models that read two texts
   target: "",
   models: [], // names; none: the first
@@ -16,6 +16,11 @@ const DEFAULTS = {
   heads: null, // from 1; null: all
   view: "lines",
 };
+
+/** Makes a text the one with which the page begins. */
+export function useExample(text) {
+  DEFAULTS.text = text;
+}
 
 /** Returns the state that an address' hash describes; what is missing or wrong has its default. */
 export function readState(hash) {
