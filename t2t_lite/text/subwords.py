@@ -39,12 +39,21 @@ def is_symbol(symbol):
     return 0 < len(symbol) <= LONGEST_SYMBOL and not is_odd
 
 
-class TooManyPieces(UserError):
-    """The text cannot fill a vocabulary of this size; `largest` is the largest possible size."""
+class ImpossibleSize(UserError):
+    """The text cannot have a vocabulary of this size.
 
-    def __init__(self, message, largest):
-        super().__init__(message)
-        self.largest = largest
+    Attributes:
+        reason: str, a sentence.
+        possible: int, the nearest possible size.
+    """
+
+    def __init__(self, reason, possible, advice):
+        super().__init__(f"{reason} {advice.format(setting='vocab_size')}")
+        self.reason, self.possible, self._advice = reason, possible, advice
+
+    def naming(self, setting):
+        """Returns the error with the name of the flag or attribute that sets the size."""
+        return UserError(f"{self.reason} {self._advice.format(setting=setting)}")
 
 
 def train_sentencepiece(
@@ -263,22 +272,24 @@ def trainer_errors(vocab_size, model_prefix, added=0):
         added: number of ids that the vocabulary has in addition to SentencePiece's.
     """
     name = os.path.basename(model_prefix)
-    flag = "--target_vocab_size" if ".targets." in name else "--vocab_size"
     try:
         yield
     except RuntimeError as error:
         if match := re.search(r"too high.*<= (\d+)", str(error)):
             largest = int(match[1]) + added
-            raise TooManyPieces(
+            raise ImpossibleSize(
                 f"vocabulary {name}: {vocab_size} pieces are more than this corpus can fill. The largest possible size "
-                f"is {largest}: use {flag}={largest} or less, or more text.",
+                f"is {largest}.",
                 largest,
+                f"Set {{setting}}={largest} or less, or use more text.",
             ) from None
         if match := re.search(r"required_chars. \d+ vs (\d+)", str(error)):
             least = int(match[1]) + added
-            raise UserError(
+            raise ImpossibleSize(
                 f"vocabulary {name}: {vocab_size} pieces are too few. The bytes and the characters of this corpus "
-                f"alone need {least}: use a {flag} well above {least}."
+                f"alone need {least}.",
+                least,
+                f"Set {{setting}} well above {least}.",
             ) from None
         if "sentences_.empty()" in str(error):
             raise UserError(f"vocabulary {name}: no text to learn from. Expected at least one line.") from None

@@ -171,7 +171,7 @@ def test_the_largest_possible_size_is_possible(tmp_path):
     lines = ["hello world how are you"]
     with pytest.raises(UserError) as caught:
         train_sentencepiece(lines, str(tmp_path / "v"), 9000)
-    largest = int(str(caught.value).split("largest possible size is ")[1].split(":")[0])
+    largest = int(str(caught.value).split("largest possible size is ")[1].split(".")[0])
     train_sentencepiece(lines, str(tmp_path / "v"), largest)
     assert vocabulary.SentencePieceEncoder(str(tmp_path / "v.model")).vocab_size == largest
 
