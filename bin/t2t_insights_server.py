@@ -38,14 +38,14 @@ def check(flags):
 def run(flags):
     """Serves until a signal comes."""
     from t2t_lite.serving.http_server import address_of, open_listener, serve
-    from t2t_lite.visualization.insights.app import LONGEST_BODY, create_app
 
     with open_listener(flags.host, flags.port) as listener:
+        _trained.find(flags)  # refuses flags that contradict a model
         from t2t_lite.training.distribution import gpus_as_needed
+        from t2t_lite.visualization.insights.app import LONGEST_BODY, create_app
         from t2t_lite.visualization.insights.models import Models
 
         gpus_as_needed()  # a trainer may need the rest of their memory
-        _trained.find(flags)  # refuses flags that contradict a model
         models = Models.load(_trained.paths(flags), flags.data_dir)
         for model in models.list():
             _LOGGER.info(f"Loaded {model['name']}: {model['model']} of {model['problem']}, step {model['step']}")

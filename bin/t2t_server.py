@@ -100,18 +100,19 @@ def run(flags):
 
     with open_listener(flags.host, flags.port) as listener:  # a port in use is reported before anything is loaded
         from t2t_lite.serving.model_versions import ModelVersions, watching
+
+        name, load = flags.servable_name, None
+        if flags.max_streams:
+            from t2t_lite.serving.served_generator import load_with_generator as load
+        versions = ModelVersions(name, flags.export_dir, load)
+        versions.refresh()
         from t2t_lite.serving.request_batching import Batcher
         from t2t_lite.serving.rest_server import RestServer
         from t2t_lite.serving.sentence_requests import SentenceBatcher
         from t2t_lite.serving.server_metrics import ServerMetrics
         from t2t_lite.serving.start_page import model_path
 
-        name, metrics = flags.servable_name, ServerMetrics()
-        load = None
-        if flags.max_streams:
-            from t2t_lite.serving.served_generator import load_with_generator as load
-        versions = ModelVersions(name, flags.export_dir, load)
-        versions.refresh()
+        metrics = ServerMetrics()
         batcher = Batcher(
             flags.max_execution_batch_size,
             flags.num_batch_threads or os.cpu_count(),

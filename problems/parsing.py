@@ -12,6 +12,7 @@ import types
 
 from t2t_lite import files, registry
 from t2t_lite.console import Progress
+from t2t_lite.data.next_command import datagen_command
 from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
@@ -19,7 +20,7 @@ from t2t_lite.errors import MissingFile, NotWritten, UserError, counted
 from t2t_lite.parsing import tag_alignment, trees
 from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_settings import own_settings
-from t2t_lite.text import subwords, vocabulary
+from t2t_lite.text import vocabulary
 
 _UNKNOWN_TOKEN = "<unk>"
 # The usual split of the WSJ sections since Collins (1997).
@@ -67,8 +68,7 @@ class ParsingProblem(Text2TextProblem):
             progress.done()
         model, table, tags = self._paths(data_dir)
         if not files.exists(model):
-            prefix = model.removesuffix(".model")
-            subwords.train_sentencepiece(lines, prefix, self.approx_vocab_size, at_most=self.vocab_size_is_limit)
+            self._learn(lambda: lines, model, self.text_features[0])
         if not files.exists(table):
             entries = ["<pad>", "<EOS>", _UNKNOWN_TOKEN, *sorted(tokens)]
             files.write_bytes(table, ("\n".join(entries) + "\n").encode())
@@ -81,9 +81,7 @@ class ParsingProblem(Text2TextProblem):
         model, table, tags = self._paths(data_dir)
         for path in (model, table, tags):
             if not files.exists(path):
-                raise MissingFile(
-                    f"{path}: no such vocabulary. Run: t2t-datagen --problem={self.name} --data_dir={data_dir}"
-                )
+                raise MissingFile(f"{path}: no such vocabulary. Run: {datagen_command(self, data_dir)}")
         self._known_tags = files.read_json(tags, {str: [str]})
         return {
             "inputs": vocabulary.SentencePieceEncoder(model),

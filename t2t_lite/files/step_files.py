@@ -6,6 +6,7 @@ import re
 import time
 
 from t2t_lite.errors import UserError
+from t2t_lite.files.file_system import is_folder, list_names, status
 
 CHECKPOINTS = r"(model\.ckpt-([0-9]+))\.index"
 TRANSLATIONS = r"([^.].*(?<!-of)-([0-9]+))"  # t2t-translate-all's names, but not shards, …-00000-of-00010
@@ -33,11 +34,9 @@ def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""
         UserError: there is no such folder, two files have the same step, one has a step that is too large, or a file is
             still incomplete after that time.
     """
-    import tensorflow as tf
-
     least, since = min_steps, time.monotonic()
     while True:
-        lacking = "" if tf.io.gfile.isdir(folder) else f"{folder}: no such folder. Check the path."
+        lacking = "" if is_folder(folder) else f"{folder}: no such folder. Check the path."
         for file in find(folder, pattern, least):
             lacking = missing(file)
             if lacking:
@@ -65,21 +64,19 @@ def step_of(digits, path):
 
 def find(folder, pattern, min_steps=0):
     """Returns the existing `StepFile`s, by step. Raises `UserError` if two have the same step or one is too large."""
-    import tensorflow as tf
-
     files_by_step = {}
-    for name in sorted(tf.io.gfile.listdir(folder)) if tf.io.gfile.isdir(folder) else ():
+    for name in list_names(folder) if is_folder(folder) else ():
         match = re.fullmatch(pattern, name)
         if not match or int(match[2]) < min_steps:
             continue
         try:
-            status = tf.io.gfile.stat(os.path.join(folder, name))
-        except tf.errors.NotFoundError:  # deleted meanwhile
+            found = status(os.path.join(folder, name))
+        except FileNotFoundError:  # deleted meanwhile
             continue
-        if status.is_directory:
+        if found.is_folder:
             continue
         step = step_of(match[2], os.path.join(folder, name))
-        file = StepFile(step, os.path.join(folder, match[1]), status.mtime_nsec / 1e9)
+        file = StepFile(step, os.path.join(folder, match[1]), found.modified_ns / 1e9)
         if file.step in files_by_step:
             other = os.path.basename(files_by_step[file.step].path)
             raise UserError(f"{folder}: {other} and {match[1]} are both of step {file.step}. Expected one file a step.")

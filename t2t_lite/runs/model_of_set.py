@@ -5,7 +5,6 @@ import contextlib
 from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
-from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.ranges import own_settings
 
 
@@ -55,6 +54,8 @@ def check_set(name, hparams, model_class):
         hparams: HParams, as the set's function returns them.
         model_class: class of the model.
     """
+    from t2t_lite.models.sequence_model import SequenceModel  # here, since names are looked up without Keras
+
     if not issubclass(model_class, SequenceModel) or model_class.reads_any():
         return
     known = {**HParams().values(), **own_settings(model_class, **hparams.kinds())}

@@ -40,12 +40,21 @@ def is_symbol(symbol):
     return 0 < len(symbol) <= LONGEST_SYMBOL and not is_odd
 
 
-class TooManyPieces(UserError):
-    """The text cannot fill a vocabulary of this size; `recommended` is a size that it can fill."""
+class ImpossibleSize(UserError):
+    """The text cannot have a vocabulary of this size.
 
-    def __init__(self, message, recommended):
-        super().__init__(message)
-        self.recommended = recommended
+    Attributes:
+        reason: str, a sentence.
+        possible: int, a size that it can have.
+    """
+
+    def __init__(self, reason, possible, advice):
+        super().__init__(f"{reason} {advice.format(setting='vocab_size')}")
+        self.reason, self.possible, self._advice = reason, possible, advice
+
+    def naming(self, setting):
+        """Returns the error with the name of the flag or attribute that sets the size."""
+        return UserError(f"{self.reason} {self._advice.format(setting=setting)}")
 
 
 def train_sentencepiece(
@@ -271,23 +280,25 @@ def trainer_errors(vocab_size, model_prefix, sensible, added=0):
         added: number of ids that the vocabulary has in addition to SentencePiece's.
     """
     name = os.path.basename(model_prefix)
-    flag = "--target_vocab_size" if ".targets." in name else "--vocab_size"
     try:
         yield
     except RuntimeError as error:
         if match := re.search(r"too high.*<= (\d+)", str(error)):
             largest = int(match[1]) + added
-            recommended = min(sensible, largest)
-            raise TooManyPieces(
+            possible = min(sensible, largest)
+            raise ImpossibleSize(
                 f"vocabulary {name}: {vocab_size} pieces are more than this corpus can fill: with {largest}, every "
-                f"word would be one piece. Use {flag}={recommended}, or more text.",
-                recommended,
+                "word would be one piece.",
+                possible,
+                f"Set {{setting}}={possible}, or use more text.",
             ) from None
         if match := re.search(r"required_chars. \d+ vs (\d+)", str(error)):
             least = int(match[1]) + added
-            raise UserError(
+            raise ImpossibleSize(
                 f"vocabulary {name}: {vocab_size} pieces are too few. The bytes and the characters of this corpus "
-                f"alone need {least}: use a {flag} well above {least}."
+                f"alone need {least}.",
+                least,
+                f"Set {{setting}} well above {least}.",
             ) from None
         if "sentences_.empty()" in str(error):
             raise UserError(f"vocabulary {name}: no text to learn from. Expected at least one line.") from None

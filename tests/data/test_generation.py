@@ -74,12 +74,24 @@ def test_a_problem_that_ends_the_program_is_an_error(tmp_path, monkeypatch):
         ToyBytes().generate_data(str(tmp_path), str(tmp_path))
 
 
-def test_text_that_cannot_fill_a_vocabulary_gets_the_largest_that_it_can(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(ToyText, "approx_vocab_size", 9000)
+@pytest.mark.parametrize(("asked", "reason"), [(9000, "more than this corpus can fill"), (2**8, "too few")])
+def test_text_for_which_a_vocabulary_is_too_large_or_small_gets_the_nearest(
+    tmp_path, monkeypatch, caplog, asked, reason
+):
+    monkeypatch.setattr(ToyText, "approx_vocab_size", asked)
     ToyText().generate_data(str(tmp_path), str(tmp_path))
-    assert "its text cannot fill 9000 pieces; the vocabulary has the " in caplog.text
-    sizes = {facts["size"] for facts in find_manifest(ToyText(), str(tmp_path))["vocabulary"].values()}
-    assert 259 < max(sizes) < 9000
+    (size,) = {facts["size"] for facts in find_manifest(ToyText(), str(tmp_path))["vocabulary"].values()}
+    (warning,) = [line.getMessage() for line in caplog.records if line.levelname == "WARNING"]
+    assert f"{asked} pieces are {reason}" in warning and warning.endswith(f"{size}. It gets {size}.")
+    assert 259 < size < 9000
+
+
+def test_the_size_of_a_problem_that_insists_on_it_is_not_a_flag(tmp_path, monkeypatch):
+    """An error names what this problem can change: t2t-datagen refuses --vocab_size for it."""
+    monkeypatch.setattr(ToyText, "approx_vocab_size", 2**8)
+    monkeypatch.setattr(ToyText, "vocab_size_is_approximate", False)
+    with pytest.raises(UserError, match=r"too few\. .* Set approx_vocab_size well above \d+\.$"):
+        ToyText().generate_data(str(tmp_path), str(tmp_path))
 
 
 def test_an_override_of_filepattern_names_other_files_in_any_folder(tmp_path, monkeypatch):

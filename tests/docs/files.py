@@ -107,6 +107,11 @@ def _midi(folder):
         (folder / "run" / path).write_bytes(midi_bytes(notes))
 
 
+def _usr_dir(folder):
+    (folder / "run").mkdir(parents=True)
+    (folder / "run" / "__init__.py").write_text("from tensor2tensor.utils import registry\n")
+
+
 _MARIAN = {  # what Marian's format can hold
     "layer_preprocess_sequence": "none",
     "layer_postprocess_sequence": "dan",
@@ -128,6 +133,7 @@ _FOLDERS = {
     "marian": _marian,
     "midi": _midi,
     "tensor2tensor": _old,
+    "usr_dir": _usr_dir,
     "bert": _bert,
     "gpt2": _gpt2,
 }

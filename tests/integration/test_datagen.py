@@ -157,7 +157,7 @@ def test_odd_lines_do_not_shift_the_pairs(tmp_path, call_command):
 
 def test_a_vocabulary_that_the_text_cannot_fill(tmp_path, own_flags, call_command):
     result = call_command("t2t-datagen", "--problem=translate_own", "--data_dir=d", "--vocab_size=8000", *own_flags)
-    fails(result, "8000 pieces are more than this corpus can fill", "Use --vocab_size=")
+    fails(result, "8000 pieces are more than this corpus can fill", "Set --vocab_size=")
     assert os.listdir(tmp_path / "d") == []
 
 

@@ -131,7 +131,7 @@ def test_a_vocabulary_that_the_corpora_cannot_fill(tmp_path, two_corpora, call_c
     result = call_command("t2t-datagen", *OWN, two_corpora, *sizes)
     assert result.status == 2
     assert "9000 pieces are more than this corpus can fill" in result.stderr
-    assert re.search(rf"Use {sizes[-1].partition('=')[0]}=\d+, ", result.stderr)
+    assert re.search(rf"Set {sizes[-1].partition('=')[0]}=\d+, or use more text", result.stderr)
     assert not list((tmp_path / "d").glob("translate_own-*-of-*"))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from t2t_lite import files
 from t2t_lite.corpora.reservoir import Reservoir
 from t2t_lite.data.base_problem import Problem
+from t2t_lite.data.next_command import datagen_command
 from t2t_lite.data.samples import generated
 from t2t_lite.data.splits import DatasetSplit, VocabType
 from t2t_lite.errors import MissingFile, NotWritten, UserError, shown
@@ -32,8 +33,8 @@ class Text2TextProblem(Problem):
         approx_vocab_size: number of pieces in the shared vocabulary.
         approx_target_vocab_size: number of pieces in the targets' own vocabulary, in which case `approx_vocab_size`
             applies to the inputs. None: both sides share one vocabulary.
-        vocab_size_is_approximate: whether text that cannot fill these sizes gets smaller vocabularies; otherwise this
-            is an error.
+        vocab_size_is_approximate: whether text for which these sizes are too large or too small gets vocabularies of a
+            possible size; otherwise this is an error.
         vocab_size_is_limit: whether the text determines the size of the vocabulary, up to `approx_vocab_size`; see
             `t2t_lite.text.vocabulary_size`.
         additional_reserved_tokens: strings that are always one piece; not with `VocabType.BYTE_LEVEL_BPE`.
@@ -166,8 +167,7 @@ class Text2TextProblem(Problem):
         missing = {feature: path for feature, path in of_owner.items() if not files.exists(path)}
         if missing and force_get:
             raise MissingFile(
-                f"{next(iter(missing.values()))}: no such vocabulary. Run: t2t-datagen --problem={self.name} "
-                f"--data_dir={data_dir}"
+                f"{next(iter(missing.values()))}: no such vocabulary. Run: {datagen_command(self, data_dir)}"
             )
         if owner.existing_vocabularies and not force_get:
             owner._take_over_vocabularies(of_owner)
@@ -206,13 +206,13 @@ class Text2TextProblem(Problem):
         learn = self._learn_byte_level if self.vocab_type == VocabType.BYTE_LEVEL_BPE else self._learn_sentencepiece
         try:
             learn(lines(), path, size, at_most=is_limit)
-        except subwords.TooManyPieces as error:
+        except subwords.ImpossibleSize as error:
             if not (self.vocab_size_is_approximate or is_limit):
-                raise
-            _LOGGER.warning(
-                f"{self.name}: its text cannot fill {size} pieces; the vocabulary has {error.recommended} instead."
-            )
-            learn(lines(), path, error.recommended)
+                flag = "--target_vocab_size" if ".targets." in os.path.basename(path) else "--vocab_size"
+                setting = flag if "vocab_size" in getattr(self, "flags", ()) else "approx_vocab_size"
+                raise error.naming(setting) from None
+            _LOGGER.warning(f"{self.name}: {error.reason} It gets {error.possible}.")
+            learn(lines(), path, error.possible)
 
     def _learn_sentencepiece(self, lines, path, size, at_most=False):
         subwords.train_sentencepiece(

@@ -1,0 +1,44 @@
+"""Mirrors what problems use of tensor2tensor's data_generators/generator_utils.py: downloads and archives."""
+
+import gzip
+import os
+import shutil
+
+from t2t_lite import files
+from t2t_lite.corpora import downloads, source_files
+from t2t_lite.files.file_system import rename
+
+
+def maybe_download(directory, filename, uri):
+    """Downloads a file, unless it is there; returns its path, `<directory>/<filename>`.
+
+    Raises:
+        UserError: the download failed.
+    """
+    path = os.path.join(directory, filename)
+    if not files.exists(path):
+        name = source_files.archive_name(uri)
+        downloads.provide([[uri, [name]]], directory)
+        if name != filename:
+            rename(os.path.join(directory, name), path)
+    return path
+
+
+def gunzip_file(gz_path, new_path):
+    """Unpacks a .gz file, unless `new_path` is there."""
+    if files.exists(new_path):
+        return
+    with files.replacing(new_path) as temporary, gzip.open(gz_path) as packed, open(temporary, "wb") as file:
+        shutil.copyfileobj(packed, file)
+
+
+def shuffle_dataset(filenames, extra_fn=None):
+    """Does nothing: t2t-datagen shuffles the records that it writes."""
+
+
+def get_or_generate_vocab(data_dir, tmp_dir, vocab_filename, vocab_size, sources, file_byte_budget=1e6):
+    """Raises `NotImplementedError`: the vocabulary follows from `vocab_type` and `approx_vocab_size`."""
+    raise NotImplementedError(
+        "generator_utils.get_or_generate_vocab: leave it out. A problem's vocabulary is learned from its samples, as "
+        "its vocab_type and approx_vocab_size say"
+    )
