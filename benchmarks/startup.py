@@ -1,4 +1,4 @@
-"""Start-up time and memory of programs: imports, --help, the first translation of a new process.
+"""Start-up time and memory of programs: imports, --help, mistakes, the first translation of a new process.
 
 python -m benchmarks.startup
 python -m benchmarks.startup --rounds=10
@@ -6,19 +6,22 @@ python -m benchmarks.startup --rounds=10
 Every figure is of whole processes, which take turns. The first translation is that of `t2t-decoder` on a file, and that
 of a script that loads the same weights into Hugging Face's model and tokenizer and calls generate (beam 4). The model
 is one of `work.py`, post-norm, which is what Marian can hold. One run of each before the first turn is not counted: it
-reads the files from the disk. Memory is the highest resident set.
+reads the files from the disk. Memory is the highest resident set. Each mistake of `harness/mistakes.tsv` is made once:
+a command's figures are the medians of its mistakes, with the quickest and the slowest answer.
 """
 
+import itertools
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 from benchmarks import formats
-from benchmarks.harness import work
+from benchmarks.harness import mistakes, work
 from benchmarks.harness.command import main, rounds_of, side_command
 
-TITLE = "Start-up: imports, --help, the first translation"
+TITLE = "Start-up: imports, --help, mistakes, the first translation"
 SIDES = {"ours": "t2t_lite", "hf": "Hugging Face on PyTorch"}
 NEEDS = {"hf": ["torch", "transformers"]}
 IMPORTS = {
@@ -40,6 +43,9 @@ def measure(result, flags):
     compare(result, "import", {side: [*python, IMPORTS[side]] for side in flags.sides}, rounds)
     for command in COMMANDS if "ours" in flags.sides else ():
         compare(result, f"{command} --help", {"ours": [installed(command), "--help"]}, rounds)
+    if "ours" in flags.sides:
+        with tempfile.TemporaryDirectory() as folder:
+            make_mistakes(result, folder)
     folder = os.path.join(flags.bench_dir, "startup")
     exports = formats.make_exports(flags, folder, ["hugging_face"] if "hf" in flags.sides else [], flags.lines)
     if "hugging_face" in exports["refused"]:
@@ -54,6 +60,16 @@ def measure(result, flags):
     commands = {side: {"ours": ours, "hf": hf}[side] for side in flags.sides}
     case = f"a new process translates {flags.lines} {'line' if flags.lines == 1 else 'lines'}"
     compare(result, case, commands, rounds, [f"{path}.de"])
+
+
+def make_mistakes(result, folder):
+    """Times the answers to mistakes, each in a process of its own."""
+    mistakes.make_files(folder)
+    for command, made in itertools.groupby(mistakes.mistakes(), lambda mistake: mistake.command):
+        words = [[installed(command), *mistakes.words_of(mistake.words, folder)] for mistake in made]
+        case = f"{command}: a mistake, of {len(words)}"
+        print(f"startup: {case}", file=sys.stderr, flush=True)
+        result.add_turns(case, {"ours": [whole_process(each, status=2) for each in words]})
 
 
 def installed(command):
@@ -76,15 +92,19 @@ def compare(result, case, commands, rounds, outputs=()):
     result.add_turns(case, turns)
 
 
-def whole_process(words):
-    """Runs a command; returns its seconds, seconds of CPU time, and peak memory. Raises `RuntimeError` if it fails."""
+def whole_process(words, status=0):
+    """Runs a command; returns its seconds, seconds of CPU time, and peak memory.
+
+    Raises:
+        RuntimeError: it ended with another exit status.
+    """
     started = time.perf_counter()
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
+    _, ended, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"status {process.returncode}: {' '.join(words)}")
+    process.returncode = os.waitstatus_to_exitcode(ended)
+    if process.returncode != status:
+        raise RuntimeError(f"status {process.returncode}, expected {status}: {' '.join(words)}")
     return {"seconds": seconds, "cpu_seconds": usage.ru_utime + usage.ru_stime, "peak_mb": usage.ru_maxrss * 1024 / 1e6}
 
 

@@ -10,10 +10,11 @@ A command is a module like this one (its docstring heads `--help`):
         flags.DEFINE_path("export_dir", None, "Folder to write to.")
         _app.define_tf1_flags(flags)
 
-    def check(flags):                       # optional: before the user's folder and TensorFlow are imported
+    def check(flags):                       # optional: before the user's folder is imported
         require(flags, "output_dir")
 
-    def run(flags):                         # the command, with heavy imports; returns None or an exit status
+    def run(flags):                         # the command; returns None or an exit status. What names and files
+                                            # tell is checked first: Keras, and whatever imports it, come after it
         print(flags.export_dir)
 
     main = _app.command("t2t-exporter", define_flags, run, check)
@@ -31,9 +32,9 @@ from t2t_lite import streams, tensor2tensor_names
 from t2t_lite.backend import choose_tensorflow
 from t2t_lite.bin import _unknown_flags
 from t2t_lite.errors import Failure, UserError, printable
-from t2t_lite.files import PACKERS, file_errors
+from t2t_lite.files import PACKERS, file_errors, is_remote
 from t2t_lite.flags import Flags
-from t2t_lite.quiet_import import import_tensorflow
+from t2t_lite.quiet_import import import_when_used
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -80,7 +81,8 @@ def main(command, define_flags, run, argv=None, *, check=None, tensorflow=True):
         run: function of the parsed absl `FlagValues`; returns None or an exit status.
         argv: the words after the program's name; None: those of the process.
         check: function of the parsed values, called before anything heavy is imported; raises `UserError`.
-        tensorflow: whether `run` uses TensorFlow, which is then imported here, quietly.
+        tensorflow: whether `run` uses Keras, whose backend is then chosen. TensorFlow is imported, quietly, when
+            something first uses it.
     """
     argv = sys.argv[1:] if argv is None else list(argv)
     with streams.standard_streams() as lacking, streams.log_to_stderr(command):
@@ -114,8 +116,17 @@ def require_files(flags, *names):
     """Raises `UserError` if one of the flags names a local file that does not exist."""
     for name in names:
         path = flags[name].value
-        if path and "://" not in path and not os.path.exists(path):
+        if path and not is_remote(path) and not os.path.exists(path):
             raise UserError(f"--{name}={path}: no such file. Check the path.")
+
+
+def require_folders(flags, *names):
+    """Raises `UserError` if one of the flags names a local file to write whose folder does not exist."""
+    for name in names:
+        path = flags[name].value
+        if path and path != "-" and not is_remote(path):
+            with file_errors.translated(path, "write"):
+                os.stat(os.path.dirname(path) or ".")
 
 
 def report(command, error):
@@ -139,10 +150,9 @@ def _run(command, define_flags, run, argv, check, tensorflow):
     registry_help = "registry_help" in values and values.registry_help
     if check and not registry_help:
         check(values)
-    if tensorflow:
-        if other := choose_tensorflow():
-            _LOGGER.info(f"{other} has no effect: {command} runs on TensorFlow.")
-        import_tensorflow()
+    import_when_used()
+    if tensorflow and (other := choose_tensorflow()):
+        _LOGGER.info(f"{other} has no effect: {command} runs on TensorFlow.")
     imports_folder = flags.has_effect("t2t_usr_dir")
     if imports_folder or registry_help:
         from t2t_lite import registry

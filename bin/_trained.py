@@ -47,18 +47,20 @@ def paths(flags):
 
 
 def find(flags):
-    """Returns the runs at `paths`, a list of `runs.opening.LocatedRun`.
+    """Returns the runs at `paths`, a list of `runs.locating.LocatedRun`. Call it before heavy imports.
 
     Raises:
-        UserError: there is none, or another flag contradicts the model's training.
+        UserError: there is none, a part of one is missing, or another flag contradicts the model's training.
     """
     from t2t_lite.runs.directory import check_names, check_unchanged
-    from t2t_lite.runs.opening import find_run
+    from t2t_lite.runs.locating import find_run
 
     runs = [find_run(path) for path in paths(flags)]
     check_names(runs[0].config, flags.problem, flags.model, flags.hparams_set)
     if flags.hparams:
         check_unchanged(runs[0].config, flags.hparams)
+    for run in runs:
+        run.check_encoders(flags.data_dir)
     return runs
 
 

@@ -69,11 +69,11 @@ def check(flags):
 
 def run(flags):
     """Draws, and prints the picture's path."""
+    paths = [run_found.checkpoint for run_found in _trained.find(flags)]
     from t2t_lite.decoding.loading import load
     from t2t_lite.training.distribution import gpus_as_needed
 
     gpus_as_needed()  # a trainer may need the rest of their memory
-    paths = [run_found.checkpoint for run_found in _trained.find(flags)]
     answerer = load(paths if len(paths) > 1 else paths[0], data_dir=flags.data_dir)
     _mode(flags).run(flags, answerer).save(flags.output)
     print(flags.output)

@@ -40,13 +40,11 @@ def check(flags):
 
 def run(flags):
     """Writes one averaged checkpoint for each checkpoint from the n-th on."""
-    import tensorflow as tf
-
+    from t2t_lite import files
     from t2t_lite.files import step_files
     from t2t_lite.files.folders import restored_on_failure
-    from t2t_lite.runs import checkpoints
 
-    if not tf.io.gfile.isdir(flags.model_dir):
+    if not files.is_folder(flags.model_dir):
         raise UserError(f"--model_dir={flags.model_dir}: no such folder. Expected the --output_dir of t2t-trainer.")
     window, num_seen, num_written = collections.deque(maxlen=flags.n), 0, 0
     for checkpoint in step_files.follow(flags.model_dir, step_files.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
@@ -59,7 +57,7 @@ def run(flags):
         num_seen += 1
         if len(window) < flags.n:
             continue
-        deleted = [item.step for item in window if not tf.io.gfile.exists(item.path + ".index")]
+        deleted = [item.step for item in window if not files.exists(item.path + ".index")]
         if deleted:  # the trainer deleted its oldest while this command waited
             _LOGGER.warning(f"step {checkpoint.step} is left out: model.ckpt-{deleted[0]} was deleted meanwhile.")
             continue
@@ -67,7 +65,9 @@ def run(flags):
         with contextlib.nullcontext() if num_written else restored_on_failure(flags.output_dir):
             if not num_written:
                 _prepare(flags)
-            checkpoints.average_checkpoints([item.path for item in window], averaged)
+            from t2t_lite.runs.checkpoints import average_checkpoints
+
+            average_checkpoints([item.path for item in window], averaged)
         _keep_time(f"{averaged}.index", checkpoint.seconds)
         num_written += 1
         _LOGGER.info(f"averaged {counted(flags.n, 'checkpoint')}, steps {window[0].step} to {checkpoint.step}")
@@ -88,11 +88,9 @@ def _keep_time(path, seconds):
 
 def _prepare(flags):
     """Writes the settings and the vocabulary into --output_dir, which a model needs besides its checkpoints."""
-    import tensorflow as tf
-
-    from t2t_lite import registry
+    from t2t_lite import files, registry
     from t2t_lite.data.encoder_files import encoder_files
-    from t2t_lite.files import copy_files, write_json
+    from t2t_lite.files.file_system import copy, make_folders, status
     from t2t_lite.runs.run_config import import_usr_dir, read_run_config, write_run_config
 
     config = read_run_config(flags.model_dir)
@@ -100,7 +98,7 @@ def _prepare(flags):
         raise UserError(f"--model_dir={flags.model_dir}: no hparams.json. Expected the --output_dir of t2t-trainer.")
     parent, name = os.path.split(os.path.abspath(flags.output_dir))
     of_trainer = [flags.output_dir, *([parent] if name == "best" else [])]
-    if any(tf.io.gfile.exists(os.path.join(folder, "train.log")) for folder in of_trainer):
+    if any(files.exists(os.path.join(folder, "train.log")) for folder in of_trainer):
         raise UserError(
             f"--output_dir={flags.output_dir}: holds checkpoints of t2t-trainer, which averages would overwrite. "
             "Choose another."
@@ -114,14 +112,14 @@ def _prepare(flags):
     _check_same_n(flags, record_path)
     if not flags.t2t_usr_dir:  # which is imported already
         import_usr_dir(flags.model_dir, config)
-    tf.io.gfile.makedirs(flags.output_dir)
-    copy_files(encoder_files(registry.problem(config["problem"]), flags.model_dir), flags.output_dir)
+    make_folders(flags.output_dir)
+    files.copy_files(encoder_files(registry.problem(config["problem"]), flags.model_dir), flags.output_dir)
     source, target = (os.path.join(folder, "flags.txt") for folder in (flags.model_dir, flags.output_dir))
-    if tf.io.gfile.exists(source):  # its time is the start of the run, as in tensor2tensor
-        tf.io.gfile.copy(source, target, overwrite=True)
-        _keep_time(target, tf.io.gfile.stat(source).mtime_nsec / 1e9)
+    if files.exists(source):  # its time is the start of the run, as in tensor2tensor
+        copy(source, target)
+        _keep_time(target, status(source).modified_ns / 1e9)
     write_run_config(flags.output_dir, config)
-    write_json(record_path, {"n": flags.n})
+    files.write_json(record_path, {"n": flags.n})
 
 
 def _check_same_n(flags, record_path):

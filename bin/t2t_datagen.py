@@ -84,9 +84,12 @@ def run(flags):
 
 def _inspect(names, data_dir, flags):
     from t2t_lite import registry
-    from t2t_lite.data.inspection import inspect_data
 
     hparams = registry.hparams(flags.hparams_set).parse(flags.hparams)
+    for name in names:
+        registry.problem(name).open_encoders(data_dir)  # raises if there are none
+    from t2t_lite.data.inspection import inspect_data
+
     set_name = flags.hparams_set + (f" with {flags.hparams}" if flags.hparams else "")
     for name in names:
         for paragraph in inspect_data(registry.problem(name), data_dir, hparams, set_name):

@@ -74,11 +74,11 @@ def define_flags(flags):
 
 def run(flags):
     """Runs the chosen mode."""
+    mode = _decoder_modes.chosen_mode(flags)
+    job, source, output = _job(flags, mode), flags.decode_from_file, flags.decode_to_file
     from t2t_lite.data.problem import DatasetSplit
     from t2t_lite.decoding.jobs import decode_files, decode_records, tuning
 
-    mode = _decoder_modes.chosen_mode(flags)
-    job, source, output = _job(flags, mode), flags.decode_from_file, flags.decode_to_file
     split = DatasetSplit.TEST if flags.eval_use_test_set else DatasetSplit.EVAL
     match mode:
         case "tune":
@@ -101,8 +101,7 @@ def run(flags):
 
 def _job(flags, mode):
     """Returns the DecodingJob that the flags describe."""
-    from t2t_lite.decoding.jobs.decoding_job import DecodingJob, check_task
-    from t2t_lite.training.distribution import choose_devices
+    from t2t_lite.decoding.jobs.task_checks import check_task
 
     check_tokenization(flags)
     runs = _trained.find(flags)
@@ -113,6 +112,9 @@ def _job(flags, mode):
     records = mode == "records" or (mode == "tune" and not flags.decode_from_file)
     effects = {"may_sample": mode == "decode_interactive", "scores": mode == "score_file", "of_records": records}
     settings.check_effect(flags.decode_hparams, mbr=bool(flags.mbr), **effects)
+    from t2t_lite.decoding.jobs.decoding_job import DecodingJob
+    from t2t_lite.training.distribution import choose_devices
+
     devices, description = choose_devices(flags.worker_gpu, flags.logical_cpus)
     if flags["worker_gpu"].present or flags["logical_cpus"].present:
         _LOGGER.info(description)

@@ -55,30 +55,38 @@ def evaluate(flags, *, once=False, on_train_data=False):
     Raises:
         UserError: there is no checkpoint or no such records, or a flag contradicts the run's training.
     """
-    from t2t_lite.data.problem import DatasetSplit
+    from t2t_lite import registry
+    from t2t_lite.data.records import Records
+    from t2t_lite.data.splits import DatasetSplit
     from t2t_lite.decoding.jobs.decode_hparams import evaluation_search
-    from t2t_lite.runs.directory import check_names, parse_changes
-    from t2t_lite.runs.run_config import read_run_config
+    from t2t_lite.runs.directory import check_known, check_names, parse_changes
+    from t2t_lite.runs.locating import find_checkpoint
+    from t2t_lite.runs.run_config import read_earlier_run
+
+    split = DatasetSplit.TRAIN if on_train_data else DatasetSplit.TEST if flags.eval_use_test_set else DatasetSplit.EVAL
+    changes, search = hparams_changes(flags), evaluation_search(flags.decode_hparams)
+    if config := read_earlier_run(flags.output_dir, imports=not flags.t2t_usr_dir):
+        check_names(config, flags.problem, flags.model, flags.hparams_set)
+        check_known(config, changes=changes)
+        _ = Records(registry.problem(config["problem"]), flags.data_dir, split).paths  # raises if there are none
+    if once or not flags.eval_timeout_mins:  # otherwise one may still come
+        find_checkpoint(flags.output_dir)
     from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
     from t2t_lite.training.distribution import gpus_as_needed, hide_gpus
 
-    if config := read_run_config(flags.output_dir):
-        check_names(config, flags.problem, flags.model, flags.hparams_set)
     if flags.worker_gpu > 1:
         _LOGGER.warning(f"--worker_gpu={flags.worker_gpu}: an evaluation uses one device.")
     if flags.worker_gpu == 0:
         hide_gpus()
     else:
         gpus_as_needed()  # a trainer may need the rest of their memory
-    split = DatasetSplit.TRAIN if on_train_data else DatasetSplit.TEST if flags.eval_use_test_set else DatasetSplit.EVAL
-    changes = hparams_changes(flags)
     evaluation = CheckpointEvaluation(
         flags.output_dir,
         flags.data_dir,
         split,
         flags.eval_steps,
         lambda trained: parse_changes(trained, changes),
-        evaluation_search(flags.decode_hparams),
+        search,
         flags.eval_stride,
     )
     if once:

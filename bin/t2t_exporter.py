@@ -86,13 +86,13 @@ def run(flags):
     from t2t_lite.runs.exported import export_of
 
     runs = _trained.find(flags)
+    settings = DecodeHParams.parse(flags.decode_hparams, defaults=runs[0].problem.decode_defaults)
     by_task.check(runs[0].problem, runs[0].checkpoint)
     task = registry.task_of(runs[0].problem)
     signatures = by_task.signatures_of(task)
     fixed = [*(SEARCH_NAMES[name] for name in signatures.SETTINGS), "max_input_size"]
     is_saved_model = flags.format == "saved_model"
     names = signatures.SETTINGS if is_saved_model else _SETTINGS.get((flags.format, task.answered_by), ())
-    settings = DecodeHParams.parse(flags.decode_hparams, defaults=runs[0].problem.decode_defaults)
     _check_settings(flags, settings, fixed, fixed if is_saved_model else names)
     features = _trained.features_options(flags)
     if features and not signatures.HAS_FEATURES:

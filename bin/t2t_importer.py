@@ -61,6 +61,9 @@ def run(flags):
 
 
 def _tensor2tensor(flags):
+    from t2t_lite.interchange.sources import check_tensor2tensor
+
+    check_tensor2tensor(flags.path, flags.vocab, flags.output_dir, flags.hparams_set)
     from t2t_lite.interchange.tensor2tensor import import_tensor2tensor
 
     options = {name: flags[name].value for name in ("languages", "hparams_set", "hparams")}
@@ -68,6 +71,9 @@ def _tensor2tensor(flags):
 
 
 def _hugging_face(flags):
+    from t2t_lite.interchange.sources import read_hugging_face_config
+
+    read_hugging_face_config(flags.path, flags.output_dir)
     from t2t_lite.interchange.hugging_face import import_hugging_face
 
     return import_hugging_face(flags.path, flags.output_dir, languages=flags.languages, problem=flags.problem)

@@ -32,20 +32,20 @@ def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
     _trained.check(flags)
     require(flags, "host")
-    _LOGGER.info(f"Loading TensorFlow and {', '.join(_trained.paths(flags))}; this takes about half a minute.")
 
 
 def run(flags):
     """Serves until a signal comes."""
     from t2t_lite.serving.http_server import address_of, open_listener, serve
-    from t2t_lite.visualization.insights.app import LONGEST_BODY, create_app
 
     with open_listener(flags.host, flags.port) as listener:
+        _trained.find(flags)  # refuses flags that contradict a model
+        _LOGGER.info(f"Loading {', '.join(_trained.paths(flags))}; this may take half a minute.")
         from t2t_lite.training.distribution import gpus_as_needed
+        from t2t_lite.visualization.insights.app import LONGEST_BODY, create_app
         from t2t_lite.visualization.insights.models import Models
 
         gpus_as_needed()  # a trainer may need the rest of their memory
-        _trained.find(flags)  # refuses flags that contradict a model
         models = Models.load(_trained.paths(flags), flags.data_dir)
         for model in models.list():
             _LOGGER.info(f"Loaded {model['name']}: {model['model']} of {model['problem']}, step {model['step']}")

@@ -105,6 +105,7 @@ def check(flags):
     modes = [name for name in _MODES if name in flags and flags[name].value not in (None, False)]
     check_mode(flags, _MODES[modes[0] if modes else "lines"], _MODES)
     _app.require_files(flags, "inputs_file")
+    _app.require_folders(flags, "outputs_file")
 
 
 def run(flags):

@@ -27,7 +27,7 @@ from t2t_lite.bin.t2t_eval import evaluate
 from t2t_lite.bin.trainer.autotune import search_hparams
 from t2t_lite.bin.trainer.training_flags import define_flags, recall
 from t2t_lite.bin.trainer.training_modes import check, chosen_mode
-from t2t_lite.bin.trainer.training_run import earlier_run, hparams_of_flags, train_run
+from t2t_lite.bin.trainer.training_run import check_run, earlier_run, hparams_of_flags, train_run
 
 _DESCRIBED = (
     "problem", "model", "hparams_set", "output_dir", "data_dir", "vocab_size", "target_vocab_size", "train_steps",
@@ -52,14 +52,15 @@ def run(flags):
 
 
 def _describe(flags):
-    from t2t_lite.interchange.description import describe_run
     from t2t_lite.runs.directory import model_name
-    from t2t_lite.training.distribution import hide_gpus, planned_replicas
 
     earlier = earlier_run(flags, flags.output_dir)
     recall(flags, flags.output_dir, earlier)
     model = model_name(flags.model or earlier.get("model"), flags.problem or earlier.get("problem"))
     hparams = hparams_of_flags(flags, earlier, model, flags.random_seed)
+    from t2t_lite.interchange.description import describe_run
+    from t2t_lite.training.distribution import hide_gpus, planned_replicas
+
     hide_gpus()  # another run may fill them
     replicas = planned_replicas(flags.worker_gpu, flags.logical_cpus)
     settings = {name: flags[name].value for name in _DESCRIBED} | {"model": model}
@@ -73,10 +74,11 @@ def _describe(flags):
 
 def _train(flags, mode):
     """Trains a run, or one for each of --random_seeds, or those of a search."""
+    recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # it has a say in what follows
+    check_run(flags)
     from t2t_lite.training.distribution import set_threads
     from t2t_lite.training.repeated_seeds import as_text, train_seeds
 
-    recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # it has a say in what follows
     inexact = set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads)
     if mode == "search":
         return search_hparams(flags, inexact)

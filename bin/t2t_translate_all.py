@@ -60,9 +60,7 @@ def run(flags):
     """Translates, then scores."""
     from t2t_lite.decoding.jobs.checkpoint_translations import CheckpointTranslations
     from t2t_lite.files import step_files
-    from t2t_lite.training.distribution import gpus_as_needed
 
-    gpus_as_needed()  # a trainer may need the rest of their memory
     source, references = _read(flags)
     search = {"beam_size": flags.beam_size, "alpha": flags.alpha}
     translations, scored = (
@@ -82,6 +80,11 @@ def run(flags):
         {},
     )
     for checkpoint in step_files.follow(flags.model_dir, step_files.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
+        if not translations.problem:
+            translations.prepare(checkpoint)
+            from t2t_lite.training.distribution import gpus_as_needed
+
+            gpus_as_needed()  # a trainer may need the rest of their memory
         path = translations.translate(checkpoint)
         if path and references:
             tokenize = flags.tokenization or translations.tokenization

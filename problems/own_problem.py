@@ -11,6 +11,7 @@ import types
 
 from t2t_lite import files
 from t2t_lite.console import Progress
+from t2t_lite.data.next_command import datagen_command
 from t2t_lite.data.own_files import FLAGS, describe_files, with_content
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, Problem
 from t2t_lite.errors import UserError, shown
@@ -144,8 +145,7 @@ class OwnProblem(Problem):
             path = os.path.join(data_dir, self.config_filename)
             if not files.exists(path):
                 raise UserError(
-                    f"{path}: no such file. Expected a folder written by: t2t-datagen --problem={self.name} "
-                    f"{self.example_flags} --data_dir={data_dir}"
+                    f"{path}: no such file. Expected a folder written by: {datagen_command(self, data_dir)}"
                 )
             self._config, self._config_from = self._read_file(path), data_dir
         return self._config

@@ -99,8 +99,6 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         Raises:
             UserError: these are not such vocabularies, or not two languages.
         """
-        import tensorflow as tf
-
         is_shared = vocabularies["inputs"] == vocabularies["targets"]
         sources = {side: os.path.join(folder, f"{'inputs' if is_shared else side}{ending}") for side in vocabularies}
         for side, path in sources.items():
@@ -109,7 +107,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         target_size = None if is_shared else count_pieces(sources["targets"])
         self.hold_vocabulary(folder, sources, format=2, languages=languages, target_vocab_size=target_size)
         for path in set(sources.values()):
-            tf.io.gfile.remove(path)
+            files.remove(path)
 
     # The stored configuration. Format 1 of problem.json has only languages, vocab_size and files.
 

@@ -18,15 +18,13 @@ def find_vocabularies(paths, languages):
     Raises:
         UserError: there is no vocabulary, several, or one of another kind.
     """
-    import tensorflow as tf
-
     flag = f"--vocab_from={','.join(paths)}"
     if len(paths) > 2:
         raise UserError(f"{flag}: found {len(paths)}. Expected one .model file, two (inputs,targets), or one folder.")
     for path in paths:
-        if not tf.io.gfile.exists(path):
+        if not files.exists(path):
             raise UserError(f"{flag}: no such file or folder: {path}. Check the path.")
-    folders = [path for path in paths if tf.io.gfile.isdir(path)]
+    folders = [path for path in paths if files.is_folder(path)]
     if folders and len(paths) > 1:
         raise UserError(f"{flag}: {folders[0]} is a folder. Expected two .model files, or one folder alone.")
     vocabularies = _in_folder(flag, folders[0], languages) if folders else {"inputs": paths[0], "targets": paths[-1]}

@@ -350,19 +350,20 @@ class HParams:
             setattr(made, name, value)
         return made
 
-    def parse(self, text: str) -> Self:
+    def parse(self, text: str, skips: Any = None) -> Self:
         """Returns a new HParams changed by `name=value,name=[1,2],…` (tensor2tensor's `--hparams` grammar).
 
         Raises:
-            UserError: unknown name (the nearest ones are named), a value of another type, a name given twice,
-                or text that is not of this form.
+            UserError: unknown name (the nearest ones are named) that `skips` does not skip, a value of another type, a
+                name given twice, or text that is not of this form.
         """
         made = self.copy()
         for name, value in _kinds_first(parse_assignments(text, "--hparams")):
-            if name not in made:
+            if name in made:
+                with located("--hparams"):
+                    setattr(made, name, value)
+            elif not (skips and skips(name)):
                 raise UserError(f"--hparams: {shown(name)} is not a hyperparameter. {made._nearest(name)}")
-            with located("--hparams"):
-                setattr(made, name, value)
         return made
 
     def to_json(self) -> str:

@@ -5,13 +5,13 @@ them all with the package would import Keras with it: seconds, for commands that
 registered at first is a stand-in, as soon as Keras itself is there; the module puts the class in its place.
 """
 
-import functools
 import importlib
-import importlib.abc
 import os
 import pathlib
 import re
 import sys
+
+from t2t_lite.lazy import ImportHook
 
 _REGISTERED = re.compile(r'^@keras\.saving\.register_keras_serializable\("t2t_lite"\)\n(?:@.*\n)*class (\w+)', re.M)
 
@@ -44,30 +44,15 @@ def register():
     if "keras" in sys.modules and hasattr(sys.modules["keras"], "saving"):
         _register_stand_ins()
     else:
-        sys.meta_path.insert(0, _AfterKeras())
+        sys.meta_path.insert(0, ImportHook("keras", _import_and_register))
+
+
+def _import_and_register(exec_module, module):
+    exec_module(module)
+    _register_stand_ins()
 
 
 def _register_stand_ins():
     objects = sys.modules["keras"].saving.get_custom_objects()
     for name, module in modules().items():
         objects.setdefault(f"t2t_lite>{name}", _StandIn(module, name))
-
-
-class _AfterKeras(importlib.abc.MetaPathFinder):
-    """Lets Python find Keras as ever, and registers the stand-ins when it has been imported."""
-
-    def find_spec(self, fullname, path=None, target=None):
-        """Returns the specification of Keras; None for every other module."""
-        if fullname != "keras":
-            return None
-        found = (finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder is not self)
-        spec = next((spec for spec in found if spec is not None), None)
-        if spec is not None and spec.loader is not None:
-            spec.loader.exec_module = functools.partial(self._import, spec.loader.exec_module)
-        return spec
-
-    def _import(self, exec_module, module):
-        exec_module(module)
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
-        _register_stand_ins()

@@ -1,26 +1,54 @@
 """Imports TensorFlow without its notes on start-up, and without what commands do not need; for their processes."""
 
 import contextlib
+import functools
 import gc
 import os
 import sys
 import threading
 
+from t2t_lite.lazy import ImportHook
+
 # TensorFlow imports Keras, and that these where they are installed: for keras.wrappers, for galleries of images and for
 # editing weights in a notebook. It takes a third of the time of the whole import.
 _UNUSED = "IPython", "matplotlib", "sklearn"
+_UNUSED_BY_NLTK = "scipy", "sklearn"  # for its classifiers and associations of words; trees need neither
 
 
-def import_tensorflow():
-    """Imports TensorFlow quietly, unless TF_CPP_MIN_LOG_LEVEL=0 asks for its notes.
+@functools.cache
+def import_when_used():
+    """Lets `import tensorflow` wait until TensorFlow is used, and be quiet then, unless TF_CPP_MIN_LOG_LEVEL=0.
+
+    It takes seconds, and what a command finds wrong before it computes anything should be said at once. Call it in the
+    process of a command only: what TensorFlow, Keras and nltk import for others is left out.
 
     TensorFlow 2.21 obeys that variable only after its import: until then its C++ code writes to file descriptor 2.
     """
-    level = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    with contextlib.nullcontext() if level == "0" else _no_stderr(), _no_garbage_collection(), _hidden(_UNUSED):
-        import tensorflow as tf
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    sys.meta_path.insert(0, ImportHook("keras", _import_quietly))
+    sys.meta_path.insert(0, ImportHook("tensorflow", _import_quietly, when_used=True))
+    sys.meta_path.insert(0, ImportHook("nltk", _import_trees))
 
-        tf.config.list_physical_devices()  # on a machine without a GPU this logs a failure of CUDA
+
+def import_tensorflow():
+    """Imports TensorFlow now, as quietly as `import_when_used`."""
+    import_when_used()
+    import tensorflow as tf
+
+    tf.config  # noqa: B018  (uses it)
+
+
+def _import_quietly(exec_module, module):
+    """Imports TensorFlow, or Keras, which imports TensorFlow, or is imported by it."""
+    with _no_stderr(), _no_garbage_collection(), _hidden(_UNUSED):
+        exec_module(module)
+        if module.__name__ == "tensorflow":
+            module.config.list_physical_devices()  # on a machine without a GPU this logs a failure of CUDA
+
+
+def _import_trees(exec_module, module):
+    with _hidden(_UNUSED_BY_NLTK):
+        exec_module(module)
 
 
 def start_worker():
@@ -66,6 +94,9 @@ def _hidden(packages):
 
 @contextlib.contextmanager
 def _no_stderr():
+    if os.environ["TF_CPP_MIN_LOG_LEVEL"] == "0":
+        yield
+        return
     sys.stderr.flush()
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)

@@ -1,5 +1,7 @@
 """Which modules register something, told by their sources: none is imported for it."""
 
+import os
+import pathlib
 import re
 
 from t2t_lite.lazy import module_paths
@@ -30,6 +32,14 @@ def hint_of_baselines(name):
     pattern = rf'^(@register_model\("|def ){re.escape(str(name))}("\)|\(\))'
     found = _modules_with("t2t_lite.baselines", pattern)
     return "It is one of the baselines: add --t2t_usr_dir=t2t_lite.baselines." if found else ""
+
+
+def may_be_declared(name):
+    """Returns whether models of this package, or their layers, may have a hyperparameter of this name of their own."""
+    root = pathlib.Path(__file__).parent
+    found = [place for folder in ("models", "layers") for place in os.walk(root / folder)]
+    paths = [pathlib.Path(where, file) for where, _, files in found for file in files if file.endswith(".py")]
+    return any(f'"{name}": ' in path.read_text(encoding="utf-8") for path in paths)
 
 
 def _modules_with(package, pattern):

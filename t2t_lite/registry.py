@@ -6,21 +6,21 @@ nothing, and looking up a model or a set never imports TensorFlow's data pipelin
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import importlib.util
+import functools
+import importlib
 import inspect
 import logging
-import pathlib
 import re
-import sys
-import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, overload
 
 import t2t_lite
 from t2t_lite.errors import UnknownName, UserError, nearest, shown
 from t2t_lite.registering_modules import hint_of_baselines, modules_of
+from t2t_lite.usr_dirs import import_usr_dir as import_usr_dir
+from t2t_lite.usr_dirs import is_package_name as is_package_name
+from t2t_lite.usr_dirs import usr_dir_of as usr_dir_of
 
 if TYPE_CHECKING:
     from t2t_lite.config import HParams
@@ -40,13 +40,21 @@ class Registry:
     Args:
         kind: one that `modules_of` knows, whose modules are imported, or another word for messages.
         check: function of (name, object) that raises `UserError` when the object cannot be registered.
+        one_per_module: bool, whether each of these modules has the name of what it registers. Names are then known
+            before any of them is imported, and only those that are used are.
     """
 
-    def __init__(self, kind, check=None):
+    def __init__(self, kind, check=None, one_per_module=False):
         self.kind = kind
         self._check = check
         self._entries = {}
-        self._loaded = False
+        self._one_per_module = self._loaded = one_per_module
+
+    @functools.cached_property
+    def _modules(self):
+        """{name: the module} of what `get` is to import."""
+        modules = modules_of(self.kind) if self._one_per_module else []
+        return {module.rpartition(".")[2]: module for module in modules}
 
     @overload
     def register(self, name_or_obj: _Registered) -> _Registered: ...
@@ -61,6 +69,8 @@ class Registry:
     def _add(self, name, obj):
         if not callable(obj):
             raise UserError(f"{self.kind}: {name!r} must be a class or a function, got {type(obj).__name__}.")
+        if self._modules.get(name) not in (None, obj.__module__):
+            self.get(name)  # and refuse another one of this name
         if name in self._entries and self._entries[name] != obj:
             where = inspect.getsourcefile(inspect.unwrap(self._entries[name]))
             raise UnknownName(f"{self.kind}: {name!r} is already registered in {where}. Choose another name.")
@@ -77,20 +87,26 @@ class Registry:
 
     def get(self, name):
         """Returns the registered object. Raises `UnknownName` with the nearest names."""
-        self._load()
-        if name not in self._entries:
-            near = hint_of_baselines(name) or nearest(name, self._entries)
+        self.check(name)
+        if name in self._modules:
+            importlib.import_module(self._modules.pop(name))
+        return self._entries[name]
+
+    def check(self, name):
+        """Raises `UnknownName` with the nearest names unless the name is registered."""
+        if name not in self:
+            names = self.names()
+            near = hint_of_baselines(name) or nearest(name, names)
             raise UnknownName(
                 f"{self.kind}: {shown(name)} is not registered. {f'{near} ' if near else ''}"
-                f"All {len(self._entries)} are listed by: t2t-trainer --registry_help. Those of "
+                f"All {len(names)} are listed by: t2t-trainer --registry_help. Those of "
                 "tensor2tensor, and what stands for them, by: docs/coming_from_tensor2tensor.md"
             )
-        return self._entries[name]
 
     def names(self, prefix: str = "") -> list[str]:
         """Returns the sorted names that start with `prefix`."""
         self._load()
-        return sorted(name for name in self._entries if name.startswith(prefix))
+        return sorted(name for name in {*self._entries, *self._modules} if name.startswith(prefix))
 
     def remove(self, name):
         """Takes a name out again; for tests and notebooks."""
@@ -98,7 +114,7 @@ class Registry:
 
     def __contains__(self, name):
         self._load()
-        return name in self._entries
+        return name in self._entries or name in self._modules
 
 
 def _check_problem(name, cls):
@@ -171,7 +187,7 @@ class Registries:
 
     problems = Registry("problems", _check_problem)
     tasks = Registry("tasks", _check_task)
-    models = Registry("models", _check_model)
+    models = Registry("models", _check_model, one_per_module=True)
     hparams = Registry("hparams")
     ranged_hparams = Registry("ranged hparams", _check_ranged_hparams)
     metrics = Registry("metrics", _check_metric)
@@ -189,6 +205,7 @@ register_score = Registries.scores.register  # of attention: a `t2t_lite.layers.
 register_pattern = Registries.patterns.register  # of attention: a `t2t_lite.layers.Pattern`
 register_feed_forward = Registries.feed_forwards.register  # a layer called as `t2t_lite.layers.FeedForward` is
 task = Registries.tasks.get  # the `Task` subclass of a name; raises `UnknownName`
+check_model = Registries.models.check  # raises `UnknownName`, and imports no model, which needs Keras
 list_problems = Registries.problems.names
 list_tasks = Registries.tasks.names
 list_models = Registries.models.names
@@ -235,7 +252,7 @@ def register_metric(name_or_function=None, *, of="logits", feature="targets", lo
 
 
 def list_built_in_models() -> list[str]:
-    """Returns the names of the models of this package, and does not import Keras: each has the name of its module."""
+    """Returns the names of the models of this package, without those of users' folders; imports none of them."""
     return [module.rpartition(".")[2] for module in modules_of("models")]
 
 
@@ -308,74 +325,3 @@ def help_string() -> str:
             lines.extend(f"    * {name}" for name in names)
         lines.append("")
     return "\n".join(lines)
-
-
-def import_usr_dir(path: str | None) -> None:
-    """Imports a user's folder so that its registrations appear (`--t2t_usr_dir`).
-
-    Args:
-        path: a folder with an `__init__.py`, or the name of an installed package, such as "t2t_lite.baselines"; "" or
-            None does nothing, nor does a folder that has been imported, under whatever name.
-
-    Raises:
-        UserError: there is none, it has no `__init__.py` or the name of another module, or importing it fails.
-    """
-    if not path:
-        return
-    try:
-        folder = ((is_package_name(path) and _package_folder(path)) or pathlib.Path(path).expanduser()).resolve()
-        is_package = (folder / "__init__.py").is_file()
-    except (OSError, RuntimeError, ValueError):
-        raise UserError(
-            f"--t2t_usr_dir={shown(path)}: no folder can have this path: it is too long, or its links lead in a circle."
-        ) from None
-    if not is_package:
-        raise UserError(
-            f"--t2t_usr_dir={path}: no {folder / '__init__.py'}. Expected a folder with an __init__.py, or the name of "
-            "an installed package, such as t2t_lite.baselines."
-        )
-    if str(folder / "__init__.py") in [getattr(m, "__dict__", {}).get("__file__") for m in [*sys.modules.values()]]:
-        return  # under another name, it would register everything twice
-    sys.path.insert(0, str(folder.parent))
-    try:
-        module = importlib.import_module(path if is_package_name(path) else folder.name)
-    except BaseException as error:  # sys.exit(0) too, after which the command would end in silence
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(f"{folder}/")]
-        if isinstance(error, KeyboardInterrupt) and not (frames and (frames[-1].line or "").startswith("raise")):
-            raise  # the user's own
-        raise UserError(f"--t2t_usr_dir={path}: {_explain(error, folder, frames)}") from error
-    finally:
-        sys.path.remove(str(folder.parent))
-    if pathlib.Path(module.__file__ or "").resolve().parent != folder:
-        raise UserError(
-            f"--t2t_usr_dir={path}: Python has another module {folder.name!r}: {module.__file__}. Rename the folder."
-        )
-
-
-def is_package_name(path: str) -> bool:
-    """Returns whether a `--t2t_usr_dir` is the name of a package inside another one, and no folder."""
-    return re.fullmatch(r"\w+(\.\w+)+", path) is not None
-
-
-def _package_folder(name):
-    """Returns the folder of an installed package; None if there is none of this name."""
-    with contextlib.suppress(ModuleNotFoundError):  # of a package around it, which this imports
-        spec = importlib.util.find_spec(name)
-        return spec and spec.origin and pathlib.Path(spec.origin).parent
-
-
-def _explain(error, folder, frames):
-    """Returns where in a user's folder an error came up while it was imported, and what it says."""
-    where = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else str(folder / "__init__.py")
-    if isinstance(error, SyntaxError) and error.filename:
-        where = f"{error.filename}, line {error.lineno}" if error.lineno else error.filename
-    if isinstance(error, SystemExit):
-        return (
-            f"{where}: ends the program, with exit status {error.code}, while it is imported. Expected a module that "
-            "only defines and registers: put what is a program under if __name__ == '__main__'."
-        )
-    text = str(error).splitlines()[0] if str(error) else "no reason given"
-    advice = ""
-    if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == "tensor2tensor":
-        advice = ". t2t_lite has these modules under other names: docs/coming_from_tensor2tensor.md has a table"
-    return f"{where}: {type(error).__name__}: {text}{advice}"

@@ -158,6 +158,15 @@ FLAGS = (
     ("configuration", "Use `--output_dir`: t2t-insights-server shows several runs, joined by commas, side by side."),
     ("static_path", "t2t-insights-server has its page in the package."),
 )  # fmt: skip
+# Modules that users' folders import, and that `t2t_lite.tensor2tensor` does not have.
+_MODULES = {
+    "common_attention": "there is t2t_lite.layers.MultiHeadAttention",
+    "common_layers": "layers are Keras layers, see t2t_lite.layers",
+    "modalities": "there are no modalities",
+    "modality": "there are no modalities",
+    "metrics": "a problem's eval_metrics are names, and t2t_lite.registry.register_metric adds others",
+    "t2t_model": "a model is a Keras model, see docs/keras.md",
+}
 # Settings of a run that are flags but that users look for among the hyperparameters.
 _NO_HPARAMS = ("data_dir", "eval_steps", "model", "output_dir", "problem", "schedule", "train_steps", "worker_gpu")
 
@@ -179,6 +188,12 @@ def flag_answer(name):
             return _plain(answer)
     reason = {**TF1_SWITCHES, **TF1_VALUES}.get(name)
     return f"It has no meaning here: {reason}." if reason else ""
+
+
+def module_answer(name):
+    """Returns what to use instead of a module of tensor2tensor, one line without a full stop."""
+    instead = f": {_MODULES[name]}" if name in _MODULES else ""
+    return f"tensor2tensor's {name} is not here{instead}. docs/coming_from_tensor2tensor.md has a table of imports"
 
 
 def _plain(answer):

@@ -7,11 +7,16 @@ import sys
 import pytest
 
 PROGRAM = """
-import sys
+import concurrent.futures, sys
 from t2t_lite.bin import _app
 def run(flags):
-    print("keras" in sys.modules, *sorted({"IPython", "matplotlib", "sklearn"} & set(sys.modules)))
-    import tensorflow as tf, tensorflow_text, keras, matplotlib
+    import tensorflow as tf
+    import tensorflow  # once more, which would make Python's own LazyLoader load it
+    print("tensorflow.python" in sys.modules, "keras" in sys.modules)
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        print(*threads.map(lambda number: tf.constant(number).numpy(), range(2)))  # none sees half of it
+    print("keras" in sys.modules, type(tf), *sorted({"IPython", "matplotlib", "sklearn"} & set(sys.modules)))
+    import tensorflow_text, keras, matplotlib
     print(tf.constant(1).numpy(), keras.Sequential.__name__, matplotlib.get_data_path() != "")
 sys.exit(_app.main('t2t-x', lambda flags: None, run, []))
 """
@@ -22,4 +27,19 @@ def test_it_starts_silently_and_what_keras_does_not_need_is_imported_by_those_wh
     environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
     command = [sys.executable, "-c", PROGRAM]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n1 Sequential True\n", "")
+    expected = ["False False", "0 1", "True <class 'module'>", "1 Sequential True"]
+    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, expected, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", ["keras", "tensorflow_text", "tensorflow.python.framework.ops"])
+def test_what_imports_tensorflow_does_it_silently(first):
+    program = (
+        PROGRAM.partition("    import")[0]
+        + f"""    import {first}, tensorflow as tf
+    print(tf.constant(1).numpy(), *sorted({{"IPython", "matplotlib", "sklearn"}} & set(sys.modules)))
+sys.exit(_app.main('t2t-x', lambda flags: None, run, []))
+"""
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")

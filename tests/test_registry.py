@@ -1,6 +1,7 @@
 """Names -> problems, models, hyperparameter sets; users' folders."""
 
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -283,6 +284,11 @@ def test_folders_that_no_usr_dir_can_be(tmp_path):
             registry.import_usr_dir(str(path))
 
 
-def test_built_in_models_are_known_without_importing_them():
-    own = [name for name in registry.list_models() if registry.model(name).__module__.startswith("t2t_lite.models.")]
+def test_models_are_known_before_they_are_imported():
+    script = "import sys; from t2t_lite import registry; print(*registry.list_models()); print('keras' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    own = [name for name in registry.list_models() if registry.model(name).__module__ == f"t2t_lite.models.{name}"]
     assert registry.list_built_in_models() == own
+    assert done.stdout == f"{' '.join(own)}\nFalse\n"
+    with pytest.raises(UnknownName, match=r"'transformer' is already registered in .*transformer\.py"):
+        registry.register_model("transformer")(dict)

@@ -1,5 +1,7 @@
 """The schedules of t2t-trainer (tensor2tensor: utils/trainer_lib.py)."""
 
+import shlex
+
 from t2t_lite.errors import UserError, nearest
 
 TRAINING = {
@@ -35,7 +37,7 @@ def check(flags):
     name = flags.schedule
     if name in _ELSEWHERE:
         folder, source = flags.output_dir or "OUTPUT_DIR", flags.decode_from_file or "FILE"
-        instead = _ELSEWHERE[name].format(output_dir=folder, source=source)
+        instead = _ELSEWHERE[name].format(output_dir=shlex.quote(folder), source=shlex.quote(source))
         raise UserError(f"--schedule={name}: not done by t2t-trainer. Type instead: {instead}")
     available = (*TRAINING, *EVALUATING)
     if name not in available:

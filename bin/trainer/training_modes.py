@@ -1,6 +1,7 @@
 """The modes of t2t-trainer, and the flags of each."""
 
 import os
+import shlex
 
 from t2t_lite.bin.trainer import describing_flags, schedules, search_flags
 from t2t_lite.errors import UserError
@@ -38,7 +39,8 @@ def check(flags):
     if flags.decode_from_file:
         raise UserError(
             f"--decode_from_file: t2t-trainer translates no files. Type instead: t2t-decoder "
-            f"--output_dir={flags.output_dir or 'OUTPUT_DIR'} --decode_from_file={flags.decode_from_file}"
+            f"--output_dir={shlex.quote(flags.output_dir or 'OUTPUT_DIR')} "
+            f"--decode_from_file={shlex.quote(flags.decode_from_file)}"
         )
     config = os.path.join(flags.output_dir or "", "hparams.json")
     remembers = flags.output_dir and ("://" in flags.output_dir or os.path.exists(config))

@@ -37,16 +37,11 @@ def make_trainer(flags, inexact, output_dir, random_seed, *, changes=None, metri
         stop_when: see `Trainer`.
     """
     from t2t_lite.assignments import parse_assignments
-    from t2t_lite.runs.directory import model_name
-    from t2t_lite.runs.opening import find_run
     from t2t_lite.training.trainer import Trainer
 
     earlier = earlier_run(flags, output_dir)
     recall(flags, output_dir, earlier)
-    begins_as = flags.warm_start_from and not (earlier or flags.hparams_set)  # with the settings of another run
-    settings = find_run(flags.warm_start_from).config if begins_as else earlier
-    name = flags.problem or earlier.get("problem")
-    model = model_name(flags.model or settings.get("model"), name)
+    settings, name, model = _chosen(flags, earlier)
     of_run = trainer_settings(flags)
     if metric:
         of_run["evaluation"] = dataclasses.replace(of_run["evaluation"], best_checkpoint_metric=metric)
@@ -68,6 +63,45 @@ def make_trainer(flags, inexact, output_dir, random_seed, *, changes=None, metri
         stop_when=stop_when,
         **of_run,
     )
+
+
+def _chosen(flags, earlier):
+    """Returns the settings that a run begins with, a dict as in `hparams.json`, and its problem's and model's names."""
+    from t2t_lite.runs.directory import model_name
+    from t2t_lite.runs.locating import find_run
+
+    begins_as = flags.warm_start_from and not (earlier or flags.hparams_set)  # with the settings of another run
+    settings = find_run(flags.warm_start_from).config if begins_as else earlier
+    name = flags.problem or earlier.get("problem")
+    return settings, name, model_name(flags.model or settings.get("model"), name)
+
+
+def check_run(flags):
+    """Checks names, folders and hyperparameters as far as no TensorFlow is needed for it, to answer at once.
+
+    `Trainer.check` does it once more, with everything else. Raises `UserError`.
+    """
+    from t2t_lite import registry
+    from t2t_lite.data.records import Records
+    from t2t_lite.data.splits import DatasetSplit
+    from t2t_lite.runs import directory
+    from t2t_lite.runs.locating import find_checkpoint
+
+    earlier = directory.check_place(flags.output_dir)
+    settings, name, model = _chosen(flags, earlier)
+    problem = registry.problem(name)
+    registry.check_model(model)
+    directory.check_belongs(flags.output_dir, {"problem": name, "model": model})
+    of_run = {"output_dir": flags.output_dir, "allow_change": flags.allow_hparams_change} if earlier else {}
+    directory.check_known(settings, flags.hparams_set, hparams_changes(flags), **of_run)
+    if flags.hparams_range:
+        registry.ranged_hparams(flags.hparams_range)
+    if flags.warm_start_from and not earlier:
+        find_checkpoint(flags.warm_start_from)
+    if not flags.generate_data:
+        problem.get_feature_encoders(flags.data_dir)
+        for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
+            _ = Records(problem, flags.data_dir, split).paths  # raises if there are none
 
 
 def prepare_data(flags, trainer):

@@ -17,6 +17,7 @@ from t2t_lite import files
 from t2t_lite.console import Progress
 from t2t_lite.corpora import plain_text, source_files
 from t2t_lite.errors import UserError, first_line
+from t2t_lite.files.file_system import rename, status, walk
 from t2t_lite.files.hashes import file_sha256
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -162,11 +163,10 @@ def _examples(builder, folder, split, names):
 
 def _check(path, url, expected):
     """Raises `UserError` if a file is not the one that was recorded or published."""
-    import tensorflow as tf
-
-    length = tf.io.gfile.stat(path).length
+    found = status(path)
+    length = found.size
     recorded = path + ".sha256"
-    if tf.io.gfile.exists(recorded):
+    if files.exists(recorded):
         sha256, origin = files.read_bytes(recorded).decode("ascii", errors="replace").split(" ")[0], recorded
     elif expected is None:
         return
@@ -175,7 +175,7 @@ def _check(path, url, expected):
         return
     else:
         sha256, origin = expected[1], f"the one published at {url}"
-    if (digest := file_sha256(path, length, tf.io.gfile.stat(path).mtime_nsec)) != sha256:
+    if (digest := file_sha256(path, length, found.modified_ns)) != sha256:
         what = "Delete both" if origin == recorded else "Delete it"
         raise UserError(
             f"{path}: its SHA-256 is {digest[:12]}…, expected {sha256[:12]}… ({origin}). {what} and run again: it is "
@@ -185,8 +185,6 @@ def _check(path, url, expected):
 
 def _download(url, tmp_dir, expected):
     """Downloads a URL to `tmp_dir`, where the file appears once it is complete and has been checked."""
-    import tensorflow as tf
-
     name = source_files.archive_name(url)
     path, folder = os.path.join(tmp_dir, name), os.path.join(tmp_dir, name + ".download")
     files.make_folder(tmp_dir)
@@ -195,8 +193,8 @@ def _download(url, tmp_dir, expected):
     try:
         with _showing_growth(name, folder, expected):
             fetched = _fetch(url, folder)
-        length = tf.io.gfile.stat(fetched).length
-        sha256 = file_sha256(fetched, length, tf.io.gfile.stat(fetched).mtime_nsec)
+        length, changed, _ = status(fetched)
+        sha256 = file_sha256(fetched, length, changed)
         if expected not in (None, (length, sha256)):
             raise UserError(
                 f"{url}: {length:,} bytes with SHA-256 {sha256[:12]}… came. Expected {expected[0]:,} bytes with "
@@ -204,10 +202,10 @@ def _download(url, tmp_dir, expected):
             )
         if expected is None:
             files.write_bytes(path + ".sha256", f"{sha256}  {name}\n".encode())
-        tf.io.gfile.rename(fetched, path)
+        rename(fetched, path)
     finally:
-        with contextlib.suppress(tf.errors.OpError):
-            tf.io.gfile.rmtree(folder)
+        with contextlib.suppress(Exception):  # of Python or of TensorFlow
+            files.remove(folder)
 
 
 def _fetch(url, folder):
@@ -252,10 +250,8 @@ def _showing_growth(name, folder, expected):
 
 
 def _folder_size(folder):
-    import tensorflow as tf
-
     total = 0
-    with contextlib.suppress(tf.errors.OpError):  # files move while we look
-        for where, _, names in tf.io.gfile.walk(folder):
-            total += sum(tf.io.gfile.stat(os.path.join(where, name)).length for name in names)
+    with contextlib.suppress(Exception):  # files move while we look
+        for where, _, names in walk(folder):
+            total += sum(status(os.path.join(where, name)).size for name in names)
     return total

@@ -12,8 +12,6 @@ import logging
 import os
 import re
 
-import tensorflow as tf
-
 from t2t_lite import __version__, files
 from t2t_lite.console import Progress
 from t2t_lite.data import sharding, split_facts
@@ -38,7 +36,7 @@ def generate(problem, data_dir, tmp_dir):
     _check_order(problem)
     files.check_outputs(problem.source_files(), {"--data_dir": _outputs(problem, data_dir)})
     request = make_request(problem)
-    if not tf.io.gfile.exists(_begun_path(problem, data_dir)) and _is_done(problem, data_dir, request):
+    if not files.exists(_begun_path(problem, data_dir)) and _is_done(problem, data_dir, request):
         return
     files.make_folder(data_dir)
     with held_lock(_lock_path(problem, data_dir), f"{data_dir}: another t2t-datagen of {problem.name}"):
@@ -72,7 +70,7 @@ def _write_all(problem, data_dir, tmp_dir, request):
         splits = _write_splits(problem, data_dir, tmp_dir)
     except BaseException as error:
         if not any(_leftovers(problem, data_dir)):
-            tf.io.gfile.remove(_begun_path(problem, data_dir))
+            files.remove(_begun_path(problem, data_dir))
         if isinstance(error, SystemExit):
             raise UserError(
                 f"{problem.name}: its code called sys.exit({error.code!r}) while it generated. Expected an exception."
@@ -126,12 +124,12 @@ def find_finished(problem, data_dir, request):
             )
     for split, facts in manifest["splits"].items():
         paths = problem.data_filepaths(split, data_dir, facts["shards"], shuffled=True)
-        if not all(map(tf.io.gfile.exists, paths)):
+        if not all(map(files.exists, paths)):
             return None
         if "bytes" in facts:
             split_facts.check_sizes(paths, facts["bytes"], "the same command again")
     vocabularies = [os.path.join(data_dir, name) for name in manifest.get("vocabulary_files", ())]
-    return manifest if all(map(tf.io.gfile.exists, vocabularies or problem.learned_files(data_dir))) else None
+    return manifest if all(map(files.exists, vocabularies or problem.learned_files(data_dir))) else None
 
 
 def _value_text(value):
@@ -145,30 +143,30 @@ def _begin(problem, data_dir, request):
     """Records the request; removes another's unfinished output. Raises `UserError` for records of another program."""
     _, stale = _leftovers(problem, data_dir)
     begun = {"request": request, "chunks": sharding.CHUNK_FORMAT, "source": _source(problem)}
-    if tf.io.gfile.exists(_begun_path(problem, data_dir)):
+    if files.exists(_begun_path(problem, data_dir)):
         earlier = read_begun(_begun_path(problem, data_dir))
         names = earlier.pop("to_learn")
         if earlier == begun:
             return
         _LOGGER.info(f"{problem.name}: replacing the unfinished output of another request in {data_dir}")
-        stale += filter(tf.io.gfile.exists, (os.path.join(data_dir, name) for name in names))
+        stale += filter(files.exists, (os.path.join(data_dir, name) for name in names))
     elif not find_manifest(problem, data_dir) and (records := [path for path in stale if ".chunk-" not in path]):
         raise UserError(
             f"{records[0]}: t2t-datagen did not write these records. Choose another --data_dir, or delete them."
         )
     for path in stale:
-        tf.io.gfile.remove(path)
-    vocabularies = [path for path in problem.learned_files(data_dir) if not tf.io.gfile.exists(path)]
+        files.remove(path)
+    vocabularies = [path for path in problem.learned_files(data_dir) if not files.exists(path)]
     begun["to_learn"] = list(map(os.path.basename, vocabularies))
     files.write_json(_begun_path(problem, data_dir), begun)
 
 
 def _end(problem, data_dir):
     """Removes the files that only an unfinished generation needs."""
-    if tf.io.gfile.exists(_begun_path(problem, data_dir)):
+    if files.exists(_begun_path(problem, data_dir)):
         for paths in _shards(problem, data_dir).values():
             sharding.remove_chunks(paths)
-        tf.io.gfile.remove(_begun_path(problem, data_dir))
+        files.remove(_begun_path(problem, data_dir))
 
 
 def _lock_path(problem, data_dir):
@@ -189,7 +187,7 @@ def _source(problem):
 
 def _leftovers(problem, data_dir):
     """Returns the existing vocabulary files, and the existing shards and chunks."""
-    vocabularies = [path for path in problem.learned_files(data_dir) if tf.io.gfile.exists(path)]
+    vocabularies = [path for path in problem.learned_files(data_dir) if files.exists(path)]
     name, tags = re.escape(problem.dataset_filename()), "|".join(FILE_TAGS.values())
     shard = rf"{name}-(unshuffled-)?({tags})-\d{{5}}-of-\d{{5}}"
     return vocabularies, files.list_files(

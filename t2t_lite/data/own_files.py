@@ -33,13 +33,12 @@ def with_content(facts, recorded):
 
 def describe_files(split, paths):
     """Returns [{"path", "bytes"}, …] for the files that a flag names. Raises `UserError` if one is not a file."""
-    import tensorflow as tf
 
     flag = f"--{FLAGS[split]}={','.join(paths)}"
     for path in paths:
-        if not tf.io.gfile.exists(path):
+        if not files.exists(path):
             raise UserError(f"{flag}: no such file: {path}. Check the path.")
-        if tf.io.gfile.isdir(path):
+        if files.is_folder(path):
             raise UserError(f"{flag}: {path} is a folder. Expected a file.")
     full = [path if "://" in path else os.path.abspath(path) for path in paths]
-    return [{"path": path, "bytes": tf.io.gfile.stat(path).length} for path in full]
+    return [{"path": path, "bytes": files.size(path)} for path in full]

@@ -12,11 +12,6 @@ from t2t_lite.errors import Failure, UserError, first_line, shown
 SIDES = ("inputs", "targets")  # the features of most problems
 LARGEST_ID = 2**31 - 1  # batches are int32
 OUTSIDE = "an id is outside the vocabulary"
-# The last one: a message of TensorFlow quotes bytes that are not UTF-8.
-_DAMAGE = (tf.errors.DataLossError, tf.errors.InvalidArgumentError, UnicodeDecodeError)
-_NOT_READABLE = (
-    tf.errors.NotFoundError, tf.errors.PermissionDeniedError, tf.errors.FailedPreconditionError, tf.errors.UnknownError,
-)  # fmt: skip
 
 
 def serialize(example):
@@ -98,7 +93,7 @@ class naming_damage:
         return self
 
     def __exit__(self, kind, error, traceback):
-        if not isinstance(error, (*_DAMAGE, *_NOT_READABLE)):
+        if not isinstance(error, _errors_of_reading()):
             return
         if fault := next(filter(None, (_find_fault(path, self._features) for path in self._paths)), None):
             raise UserError(fault) from None
@@ -124,6 +119,16 @@ def naming(dataset, paths, features=SIDES):
         yield from dataset
 
 
+def _errors_of_reading():
+    """Returns what TensorFlow raises for damaged files, and for those that it cannot read."""
+    errors = tf.errors
+    return (
+        errors.DataLossError, errors.InvalidArgumentError, errors.NotFoundError, errors.PermissionDeniedError,
+        errors.FailedPreconditionError, errors.UnknownError,
+        UnicodeDecodeError,  # where its message quotes bytes that are not UTF-8
+    )  # fmt: skip
+
+
 def _find_fault(path, features):
     """Returns the message about a file that cannot be read or trained on, or None if it is intact."""
     number = 0
@@ -140,7 +145,7 @@ def _find_fault(path, features):
         return f"{path}: no such file. Run t2t-datagen again."
     except tf.errors.PermissionDeniedError:
         return f"{path}: no permission to read it. Change its permissions."
-    except (*_DAMAGE, *_NOT_READABLE) as error:
+    except _errors_of_reading() as error:
         return f"{path}: damaged or not a file of records ({_first_line(error)}). Delete it and run t2t-datagen again."
     return None
 

@@ -11,9 +11,9 @@ import re
 import tensorflow as tf
 
 from t2t_lite import files
-from t2t_lite.data import batching, split_facts
-from t2t_lite.data.example_reader import ExampleReader
+from t2t_lite.data import split_facts
 from t2t_lite.data.manifests import find_manifest
+from t2t_lite.data.next_command import datagen_command
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
@@ -76,7 +76,7 @@ class Records:
 
     @property
     def _command(self):
-        return f"t2t-datagen --problem={self.problem.name} --data_dir={self.data_dir}"
+        return datagen_command(self.problem, self.data_dir)
 
     @functools.cached_property
     def facts(self):
@@ -164,7 +164,7 @@ class Records:
 
         If the problem overrides `preprocess_example`, all records are read for this.
         """
-        problem, reader = self.problem, ExampleReader(self.problem, hparams, "train", self.paths)
+        problem, reader = self.problem, self._reader(hparams, "train")
         if reader.preprocesses:
             dataset = tf.data.TFRecordDataset(reader.paths)
             batches = reader.batched(dataset, split_facts.RECORDS_AT_ONCE).map(reader.parse)
@@ -204,12 +204,20 @@ class Records:
 
     def examples(self, hparams, mode="infer"):
         """Yields {feature: list of ids} of all examples, see `ExampleReader.examples`."""
-        return ExampleReader(self.problem, hparams, mode, self.paths).examples()
+        return self._reader(hparams, mode).examples()
 
     def batches(self, hparams, encoders):
         """Returns the endless stream of batches of the training split, or one pass of another. See `batching`."""
+        from t2t_lite.data import batching
+
         batches = batching.training_batches if self.split == DatasetSplit.TRAIN else batching.evaluation_batches
         return batches(self.problem, hparams, self.paths, encoders)
+
+    def _reader(self, hparams, mode):
+        # Here, as above, since looking for records needs no TensorFlow.
+        from t2t_lite.data.example_reader import ExampleReader
+
+        return ExampleReader(self.problem, hparams, mode, self.paths)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -60,7 +60,7 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
     """
     chunks = Chunks(paths, seed, groups or [len(paths)], features, is_ordered)
     for path in _chunk_files(paths, files.INCOMPLETE):
-        tf.io.gfile.remove(path)
+        files.remove(path)
     with removed_on_failure(paths), contextlib.ExitStack() as stack:
         run = _Runner(num_workers, stack)
         for index in run.all(chunks.tasks(samples, encode)):
@@ -104,7 +104,7 @@ class Chunks:
             if not chunk:
                 return
             path = chunk_path(self._paths, number)
-            if tf.io.gfile.exists(f"{path}.json"):
+            if files.exists(f"{path}.json"):
                 yield _read_index, path, len(chunk), len(self._paths), len(self._groups), self._features
             else:
                 yield _write_chunk, path, chunk, self._groups, f"{self._seed} {number}", encode, self._features
@@ -153,8 +153,7 @@ def removed_on_failure(paths):
 def remove_chunks(paths):
     """Removes the chunks of `write_shards` beside the shards `paths`."""
     for path in _chunk_files(paths):
-        with contextlib.suppress(tf.errors.OpError):
-            tf.io.gfile.remove(path)
+        files.remove_if_there(path)
 
 
 def chunk_path(paths, number):
@@ -273,7 +272,7 @@ def _deal(count, shards, seed):
 
 def _write_shard(path, parts, seed):
     """Assembles a shard from (path of a chunk, first byte, number of bytes); seed None: in this order."""
-    if tf.io.gfile.exists(path):
+    if files.exists(path):
         return
     records = []
     for chunk, begin, size in parts:

@@ -15,6 +15,7 @@ import collections
 import numpy as np
 import tensorflow as tf
 
+from t2t_lite import files
 from t2t_lite.data import record_format
 from t2t_lite.data.record_format import LARGEST_ID, SIDES
 from t2t_lite.errors import UserError, counted, shown
@@ -150,7 +151,7 @@ def check_sizes(paths, sizes, command):
             f"them and run: {command}"
         )
     for path, size in zip(paths, sizes, strict=True):
-        actual = tf.io.gfile.stat(path).length
+        actual = files.size(path)
         if actual != size:
             raise UserError(
                 f"{path}: has {actual:,} bytes, but {size:,} when it was written: cut off or replaced. Delete it and "

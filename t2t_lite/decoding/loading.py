@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from t2t_lite.runs.opening import find_run
+from t2t_lite.runs.locating import find_run
 from t2t_lite.tasks.task import answering_class
 
 if TYPE_CHECKING:

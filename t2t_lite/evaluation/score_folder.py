@@ -5,14 +5,13 @@ import logging
 import os
 import time
 
-import tensorflow as tf
-
 from t2t_lite import files
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation import events, scores
 from t2t_lite.evaluation.score_files import read_translation, tensor2tensor_scores
 from t2t_lite.evaluation.tokenizations import DEFAULT
 from t2t_lite.files import step_files
+from t2t_lite.files.file_system import list_names, status
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SECONDS_OF_WRITING = 60  # a file that has not grown for this long is no longer being written
@@ -90,7 +89,7 @@ def score_folder(
 
 def _last_file(folder):
     """Returns the `StepFile` of the last step. Raises `UserError` if there is none."""
-    if not tf.io.gfile.isdir(folder):
+    if not files.is_folder(folder):
         raise UserError(f"--translations_dir={folder}: no such folder. Check the path, or wait by --wait_minutes.")
     existing = step_files.find(folder, step_files.TRANSLATIONS)
     if not existing:
@@ -129,14 +128,14 @@ def _missing(file, reference_path, count):
 
 def _oldest(folder):
     """Returns the time of a folder's oldest file; that of …-flags.txt is the start of the run."""
-    statuses = [tf.io.gfile.stat(os.path.join(folder, name)) for name in tf.io.gfile.listdir(folder)]
-    return min(status.mtime_nsec for status in statuses if not status.is_directory) / 1e9
+    statuses = [status(os.path.join(folder, name)) for name in list_names(folder)]
+    return min(found.modified_ns for found in statuses if not found.is_folder) / 1e9
 
 
 def _last_step(event_dir):
     """Returns the last step that was scored, or -1."""
     path = event_dir and _last_step_path(event_dir)
-    if not path or not tf.io.gfile.exists(path):
+    if not path or not files.exists(path):
         return -1
     text = files.read_bytes(path).strip()
     if not text.isdigit():

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shlex
 
 import tensorflow as tf
 
@@ -21,7 +22,8 @@ def export_best(output_dir):
     """
     if os.environ.get("TF_CONFIG"):
         _LOGGER.warning(
-            f"--export_saved_model: not by several machines. Type t2t-exporter --output_dir={output_dir}/best"
+            "--export_saved_model: not by several machines. Type "
+            f"t2t-exporter --output_dir={shlex.quote(f'{output_dir}/best')}"
         )
         return None
     path = best_checkpoint(output_dir) or output_dir

@@ -14,18 +14,15 @@ Each is called with (Translator, Generator or Predictor; max_input_length; **set
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.export.encoder_signatures import EncoderSignatures
-from t2t_lite.export.generation_signatures import GenerationSignatures
-from t2t_lite.export.signatures import TextSignatures
-from t2t_lite.runs.opening import find_run
+from t2t_lite.runs.locating import find_run
 
-_SIGNATURES = {"Translator": TextSignatures, "Generator": GenerationSignatures, "Predictor": EncoderSignatures}
+_ANSWERERS = "Translator", "Generator", "Predictor"
 
 
 def check(problem, where):
     """Raises `UserError`, whose message begins with `where`, unless a SavedModel can answer for a problem's task."""
-    if registry.task_of(problem).answered_by not in _SIGNATURES:
-        tasks = [name for name in registry.list_tasks() if registry.task(name).answered_by in _SIGNATURES]
+    if registry.task_of(problem).answered_by not in _ANSWERERS:
+        tasks = [name for name in registry.list_tasks() if registry.task(name).answered_by in _ANSWERERS]
         raise UserError(
             f"{where}: a run of {problem.full_name}, whose task is {problem.task}. Expected one of "
             f"{', '.join(tasks)}; this one answers in Python: t2t_lite.load(path)."
@@ -51,4 +48,10 @@ def load(paths, data_dir=None, compute_dtype=None):
 
 def signatures_of(task):
     """Returns the class of signatures of a task."""
-    return _SIGNATURES[task.answered_by]
+    # Here, since `check` needs no TensorFlow.
+    from t2t_lite.export.encoder_signatures import EncoderSignatures
+    from t2t_lite.export.generation_signatures import GenerationSignatures
+    from t2t_lite.export.signatures import TextSignatures
+
+    classes = dict(zip(_ANSWERERS, (TextSignatures, GenerationSignatures, EncoderSignatures), strict=True))
+    return classes[task.answered_by]

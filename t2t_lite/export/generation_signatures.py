@@ -19,7 +19,7 @@ from t2t_lite.export.given_targets import scores_of_targets
 from t2t_lite.export.warmup import sample_texts
 from t2t_lite.ranges import ALPHA, Range, typed_value
 from t2t_lite.search_options import SearchOptions, kept_settings
-from t2t_lite.text.reading_graph import TEXTS, beginnings, encoding, longest_input, valid
+from t2t_lite.text.reading_graph import beginnings, encoding, longest_input, texts_spec, valid
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # Limits of what callers may request beyond the export's own settings.
@@ -84,14 +84,14 @@ class GenerationSignatures:
     def functions(self):
         """Returns {name of a signature: tf.function}, as docs/serving.md lists them."""
         option = tf.TensorSpec(None, *((tf.int32, "seed") if self._options.sampling else (tf.float32, "alpha")))
-        generate = tf.function(self.generate, input_signature=[TEXTS], autograph=False)
-        options = [TEXTS, option, tf.TensorSpec(None, tf.int32, name="extra_length")]
+        generate = tf.function(self.generate, input_signature=[texts_spec()], autograph=False)
+        options = [texts_spec(), option, tf.TensorSpec(None, tf.int32, name="extra_length")]
         with_options = self.with_seed if self._options.sampling else self.with_alpha
         return {
             "serving_default": generate,
             "generate": generate,
             "with_options": tf.function(with_options, input_signature=options, autograph=False),
-            "score": tf.function(self.score, input_signature=[TEXTS], autograph=False),
+            "score": tf.function(self.score, input_signature=[texts_spec()], autograph=False),
         }
 
     def generate(self, inputs):

@@ -22,7 +22,7 @@ from t2t_lite.export.warmup import sample_texts
 from t2t_lite.ranges import ALPHA
 from t2t_lite.search_options import SearchOptions, kept_settings
 from t2t_lite.text.protected_graph import hide, hide_as, restore
-from t2t_lite.text.reading_graph import TEXTS, as_many, blanked, longest_input, reader, valid
+from t2t_lite.text.reading_graph import as_many, blanked, longest_input, reader, texts_spec, valid
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # Limits of what callers may request beyond the export's own settings.
@@ -93,15 +93,15 @@ class TextSignatures:
     def functions(self):
         """Returns {name of a signature: tf.function}, as docs/serving.md lists them."""
         specs = {
-            "serving_default": [TEXTS],
+            "serving_default": [texts_spec()],
             "with_options": [
-                TEXTS,
+                texts_spec(),
                 tf.TensorSpec(None, tf.float32, name="alpha"),
                 tf.TensorSpec(None, tf.int32, name="extra_length"),
             ],
-            "n_best": [TEXTS],
-            "tokens": [TEXTS],
-            "score": [TEXTS, tf.TensorSpec([None], tf.string, name="targets")],
+            "n_best": [texts_spec()],
+            "tokens": [texts_spec()],
+            "score": [texts_spec(), tf.TensorSpec([None], tf.string, name="targets")],
         }
         functions = {
             name: tf.function(getattr(self, name), input_signature=spec, autograph=False)

@@ -18,6 +18,19 @@ import tempfile
 
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import check_name, translated
+from t2t_lite.files.file_system import (
+    create,
+    exists,
+    is_folder,
+    is_remote,
+    list_names,
+    make_folders,
+    remove_if_there,
+    rename,
+)
+from t2t_lite.files.file_system import find_files as find_files
+from t2t_lite.files.file_system import remove as remove
+from t2t_lite.files.file_system import size as size
 from t2t_lite.files.links import written_path
 from t2t_lite.files.safe_json import parse_json
 
@@ -25,31 +38,6 @@ PACKERS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}  # progr
 MOST_BYTES_OF_A_VOCABULARY = 2**28
 INCOMPLETE = ".t2t_lite_incomplete"  # suffix of files while they are written; users' files do not have it
 _MOST_BYTES_OF_JSON = 2**28
-
-
-def is_remote(path):
-    """Returns whether a path is an address, such as gs://bucket/file, that only TensorFlow can open."""
-    return "://" in path
-
-
-def exists(path):
-    """Returns whether there is a file or a folder."""
-    if not is_remote(path):
-        return os.path.exists(path)
-    import tensorflow as tf
-
-    with translated(path):
-        return tf.io.gfile.exists(path)
-
-
-def size(path):
-    """Returns a file's size in bytes. Raises `UserError` if it is missing."""
-    with translated(path):
-        if not is_remote(path):
-            return os.stat(path).st_size
-        import tensorflow as tf
-
-        return tf.io.gfile.stat(path).length
 
 
 def read_bytes(path, most=None):
@@ -69,31 +57,11 @@ def list_files(folder, pattern):
 
     Unlike in TensorFlow's globs, no character of the folder's own name acts as a pattern.
     """
-    import tensorflow as tf
-
-    check_name(folder)
     try:
-        names = [name.rstrip("/") for name in tf.io.gfile.listdir(folder)]
-    except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError):  # FailedPrecondition: it is a file
+        names = list_names(check_name(folder))
+    except (FileNotFoundError, NotADirectoryError):
         return []
-    return sorted(os.path.join(folder, name) for name in names if re.fullmatch(pattern, name))
-
-
-def is_folder(path):
-    """Returns whether there is a folder at a path."""
-    if not is_remote(path):
-        return os.path.isdir(path)
-    import tensorflow as tf
-
-    return tf.io.gfile.isdir(path)
-
-
-def find_files(folder, endings):
-    """Returns the sorted paths of the files in a folder, at any depth, whose names end in one of some endings."""
-    import tensorflow as tf
-
-    every = (os.path.join(where, name) for where, _, names in tf.io.gfile.walk(folder) for name in names)
-    return sorted(path for path in every if path.lower().endswith(tuple(endings)))
+    return [os.path.join(folder, name) for name in names if re.fullmatch(pattern, name)]
 
 
 def plain_folder(folder):
@@ -239,50 +207,6 @@ def write_bytes(path, data, seconds=None):
             os.utime(temporary, (seconds, seconds))
 
 
-def create(path, mode="wb"):
-    """Opens a binary file for writing ("wb") or appending ("ab"). Raises the errors of Python or TensorFlow."""
-    if not is_remote(path):
-        return open(path, mode)
-    import tensorflow as tf
-
-    file = tf.io.gfile.GFile(path, mode)
-    file.write(b"")  # opens it
-    file.flush()
-    return file
-
-
-def rename(path, new_path):
-    """Renames a file, replacing any file of that name. Raises the errors of Python or TensorFlow."""
-    if not is_remote(path):
-        os.replace(path, new_path)
-        return
-    import tensorflow as tf
-
-    tf.io.gfile.rename(path, new_path, overwrite=True)
-
-
-def remove_if_there(path):
-    """Removes a file if it exists and can be removed."""
-    with contextlib.suppress(OSError):
-        if not is_remote(path):
-            os.remove(path)
-            return
-        import tensorflow as tf
-
-        with contextlib.suppress(tf.errors.OpError):
-            tf.io.gfile.remove(path)
-
-
-def remove(path):
-    """Removes a file, or a folder with its contents."""
-    import tensorflow as tf
-
-    if tf.io.gfile.isdir(path):
-        tf.io.gfile.rmtree(path)
-    else:
-        tf.io.gfile.remove(path)
-
-
 def copy_files(paths, folder):
     """Copies files into a folder, as `write_bytes` does.
 
@@ -319,16 +243,19 @@ def make_folder(path):
     """Creates a folder and its parents. Raises `UserError` if a file is in the way or permission is missing."""
     with translated(path, "write"):
         try:
-            if is_remote(path):
-                import tensorflow as tf
-
-                tf.io.gfile.makedirs(path)
-            else:
-                os.makedirs(path, exist_ok=True)
+            make_folders(path)
         except (FileExistsError, NotADirectoryError):
-            raise UserError(f"{path}: a file is in the way. Expected a folder.") from None
-        except RecursionError:  # one call per parent folder
-            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path) from None
+            raise _in_the_way(path) from None
+
+
+def check_is_no_file(path):
+    """Raises `UserError` if there is a file at the path of a folder to write to."""
+    if exists(path) and not is_folder(path):
+        raise _in_the_way(path)
+
+
+def _in_the_way(path):
+    return UserError(f"{path}: a file is in the way. Expected a folder.")
 
 
 def check_writable(path):

@@ -123,10 +123,10 @@ def explain(error, path=None, doing=_READ):
         return UserError(f"{shown_path(path or error.object)}: a name that is not UTF-8. Choose another path.")
     if isinstance(error, ValueError) and "embedded null" in text:
         return UserError(f"{shown_path(path or 'a path')}: a path with a NUL byte, which no file has. Check the path.")
-    return _of_tensorflow(error, text, path, doing) if _is_tensorflows(error) else None
+    return _of_tensorflow(error, text, path, doing) if is_tensorflows(error) else None
 
 
-def _is_tensorflows(error):
+def is_tensorflows(error):
     """Returns whether an error is a `tf.errors.OpError`, without importing TensorFlow."""
     return any(kind.__name__ == "OpError" and "tensorflow" in kind.__module__ for kind in type(error).__mro__)
 

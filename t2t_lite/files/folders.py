@@ -4,23 +4,22 @@ import contextlib
 import os
 import tempfile
 
-import tensorflow as tf
-
 from t2t_lite.errors import Failure, UserError, first_line
-from t2t_lite.files import INCOMPLETE, is_remote, list_files, remove
-from t2t_lite.files.file_errors import translated
+from t2t_lite.files import INCOMPLETE, list_files
+from t2t_lite.files.file_errors import is_tensorflows, translated
+from t2t_lite.files.file_system import copy, exists, is_folder, is_remote, list_names, make_folders, remove, rename
 
 
 def check_new(path):
     """Raises `UserError` unless the folder `path` can be created or is empty, so that nothing is overwritten."""
     path = str(path)
     with translated(path, "write"):
-        if not tf.io.gfile.exists(path):
-            tf.io.gfile.makedirs(path)
-            tf.io.gfile.rmtree(path)
-        elif not tf.io.gfile.isdir(path):
+        if not exists(path):
+            make_folders(path)
+            remove(path)
+        elif not is_folder(path):
             raise UserError(f"{path}: is a file. Expected a new folder.")
-        elif tf.io.gfile.listdir(path):
+        elif list_names(path):
             raise UserError(f"{path}: holds files already. Choose a new folder, or empty this one.")
 
 
@@ -39,17 +38,17 @@ def new_folder(path):
     check_new(path)
     temporary = path + INCOMPLETE
     with translated(path, "write"):
-        if tf.io.gfile.exists(temporary):  # left by a killed command
-            tf.io.gfile.rmtree(temporary)
-        tf.io.gfile.makedirs(temporary)
+        if exists(temporary):  # left by a killed command
+            remove(temporary)
+        make_folders(temporary)
     try:
         yield temporary
-        if tf.io.gfile.isdir(path):  # empty; a rename would move the new folder into it
-            tf.io.gfile.rmtree(path)
-        tf.io.gfile.rename(temporary, path)
+        if is_folder(path):  # empty; a rename would move the new folder into it
+            remove(path)
+        rename(temporary, path)
     except BaseException as error:
-        tf.io.gfile.rmtree(temporary)
-        if isinstance(error, tf.errors.OpError | OSError):
+        remove(temporary)
+        if isinstance(error, OSError) or is_tensorflows(error):
             raise Failure(f"{path}: could not be written: {first_line(error)}") from error
         raise
 
@@ -57,14 +56,14 @@ def new_folder(path):
 @contextlib.contextmanager
 def restored_on_failure(folder):
     """Context manager that, after an error, removes what was added to a folder, and a folder that did not exist."""
-    was_there, old_paths = tf.io.gfile.isdir(folder), {*list_files(folder, ".*")}
+    was_there, old_paths = is_folder(folder), {*list_files(folder, ".*")}
     try:
         yield
     except BaseException:
         for path in {*list_files(folder, ".*")} - old_paths:
             remove(path)
-        if not was_there and tf.io.gfile.isdir(folder):
-            tf.io.gfile.rmtree(folder)
+        if not was_there and is_folder(folder):
+            remove(folder)
         raise
 
 
@@ -75,7 +74,7 @@ def write_folder(path, write):
             with tempfile.TemporaryDirectory() as local:
                 write(local)
                 for name in os.listdir(local):
-                    tf.io.gfile.copy(os.path.join(local, name), os.path.join(folder, name))
+                    copy(os.path.join(local, name), os.path.join(folder, name))
         else:
             write(folder)
     return str(path).rstrip("/")

@@ -6,6 +6,7 @@ import re
 import time
 
 from t2t_lite.errors import UserError
+from t2t_lite.files.file_system import is_folder, list_names, status
 
 CHECKPOINTS = r"(model\.ckpt-(\d+))\.index"
 TRANSLATIONS = r"([^.].*(?<!-of)-(\d+))"  # t2t-translate-all's names, but not shards, …-00000-of-00010
@@ -31,11 +32,9 @@ def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""
     Raises:
         UserError: there is no such folder, two files have the same step, or a file is still incomplete after that time.
     """
-    import tensorflow as tf
-
     least, since = min_steps, time.monotonic()
     while True:
-        lacking = "" if tf.io.gfile.isdir(folder) else f"{folder}: no such folder. Check the path."
+        lacking = "" if is_folder(folder) else f"{folder}: no such folder. Check the path."
         for file in find(folder, pattern, least):
             lacking = missing(file)
             if lacking:
@@ -51,20 +50,18 @@ def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""
 
 def find(folder, pattern, min_steps=0):
     """Returns the existing `StepFile`s, by step. Raises `UserError` if two have the same step."""
-    import tensorflow as tf
-
     files_by_step = {}
-    for name in sorted(tf.io.gfile.listdir(folder)) if tf.io.gfile.isdir(folder) else ():
+    for name in list_names(folder) if is_folder(folder) else ():
         match = re.fullmatch(pattern, name)
         if not match or int(match[2]) < min_steps:
             continue
         try:
-            status = tf.io.gfile.stat(os.path.join(folder, name))
-        except tf.errors.NotFoundError:  # deleted meanwhile
+            found = status(os.path.join(folder, name))
+        except FileNotFoundError:  # deleted meanwhile
             continue
-        if status.is_directory:
+        if found.is_folder:
             continue
-        file = StepFile(int(match[2]), os.path.join(folder, match[1]), status.mtime_nsec / 1e9)
+        file = StepFile(int(match[2]), os.path.join(folder, match[1]), found.modified_ns / 1e9)
         if file.step in files_by_step:
             other = os.path.basename(files_by_step[file.step].path)
             raise UserError(f"{folder}: {other} and {match[1]} are both of step {file.step}. Expected one file a step.")

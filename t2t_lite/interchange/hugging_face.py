@@ -1,10 +1,8 @@
 """Import from and export to Hugging Face Transformers: folders with model and tokenizer, without using that package."""
 
 import os
-import re
 from collections.abc import Sequence
 
-from t2t_lite import files
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.decoding.translator import Translator
@@ -12,12 +10,11 @@ from t2t_lite.errors import UserError, shown
 from t2t_lite.files import folders
 from t2t_lite.interchange import encoders, formats, language_models, translation_models
 from t2t_lite.interchange.families import FAMILIES, family_of
+from t2t_lite.interchange.sources import read_hugging_face_config
 from t2t_lite.models.encoder_model import EncoderModel
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.search_options import SearchOptions
-
-_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?", re.ASCII)
 
 
 def export_hugging_face(
@@ -98,14 +95,8 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
         >>> import_hugging_face("opus-mt-en-de", "train")                            # doctest: +SKIP
         'train/model.ckpt-0'
     """
-    folders.check_new(output_dir)
-    if _HUB_NAME.fullmatch(path) and not os.path.exists(path):
-        raise UserError(
-            f"{path}: no such folder. A model is imported from this machine; if that is its name on the Hub, download "
-            f"it first: hf download {path} --local-dir={path.rpartition('/')[2]}"
-        )
+    document = read_hugging_face_config(path, output_dir)
     config_path = os.path.join(path, "config.json")
-    document = files.read_json(config_path)
     kind = document.get("model_type")
     if kind not in list(FAMILIES):  # a list, as the value may be anything
         expected = " or ".join(f"{name!r}, a {family.described}" for name, family in FAMILIES.items())

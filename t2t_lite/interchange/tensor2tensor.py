@@ -6,8 +6,8 @@ layers/common_layers.py, layers/modalities.py), with or without a scope around t
 
 from t2t_lite.errors import UserError
 from t2t_lite.files import read_bytes
-from t2t_lite.files.folders import check_new
 from t2t_lite.interchange.imported_run import write_imported_run
+from t2t_lite.interchange.sources import check_tensor2tensor
 from t2t_lite.interchange.tensor2tensor_checkpoint import Tensor2TensorCheckpoint
 from t2t_lite.interchange.tensor2tensor_hparams import choose_hparams
 from t2t_lite.text.subword_text_encoder import ENDING, read_pieces
@@ -42,7 +42,7 @@ def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_s
         ...                      "train", languages=("en", "de"))                  # doctest: +SKIP
         'train/model.ckpt-250000'
     """
-    check_new(output_dir)
+    check_tensor2tensor(path, vocabularies, output_dir, hparams_set)
     checkpoint = Tensor2TensorCheckpoint(path)
     derived = choose_hparams(checkpoint, hparams_set, hparams)
     inputs, targets = (vocabularies[0], vocabularies[-1])

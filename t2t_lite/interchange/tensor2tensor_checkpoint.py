@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.errors import UserError, first_line
-from t2t_lite.runs.opening import find_checkpoint
+from t2t_lite.runs.locating import find_checkpoint
 from t2t_lite.runs.weights import open_checkpoint
 
 _QUERY = "encoder/layer_0/self_attention/multihead_attention/q"

@@ -4,10 +4,8 @@ import collections
 import os
 import re
 
-import tensorflow as tf
-
-from t2t_lite.errors import UserError
-from t2t_lite.files import list_files, write_bytes
+from t2t_lite.errors import Failure, UserError
+from t2t_lite.files import exists, list_files, read_bytes, write_bytes
 
 PREFIX = "model.ckpt"
 LIST = "checkpoint"
@@ -36,7 +34,7 @@ def list_checkpoints(folder):
 def missing_parts(path):
     """Returns the missing files of a checkpoint, a str; "" if its index and all of its data exist."""
     folder, name = os.path.split(path)
-    if not tf.io.gfile.exists(f"{path}.index"):
+    if not exists(f"{path}.index"):
         return "its index"
     shards = [_DATA.fullmatch(file) for file in list_files(folder, rf"{re.escape(name)}\.data-.*")]
     numbers = {int(shard[2]) for shard in shards if shard}
@@ -54,9 +52,8 @@ def read_list(folder):
     """Returns the `Listed` of a folder. An unreadable list counts as missing, since it is only a hint."""
     path = os.path.join(folder, LIST)
     try:
-        with tf.io.gfile.GFile(path, "rb") as file:
-            text = file.read(_MOST_BYTES_OF_A_LIST).decode(errors="replace")
-    except tf.errors.OpError:
+        text = read_bytes(path, _MOST_BYTES_OF_A_LIST).decode(errors="replace")
+    except (UserError, Failure):
         return Listed({}, 0.0, "")
 
     def values(key, pattern):
@@ -92,7 +89,7 @@ def newest_checkpoint(folder):
         return paths[-1]
     listed = read_list(folder).newest
     path = os.path.join(folder, listed)
-    return path if listed and tf.io.gfile.exists(f"{path}.index") else None
+    return path if listed and exists(f"{path}.index") else None
 
 
 def check_can_be_placed(folder, has_settings, saved_before):

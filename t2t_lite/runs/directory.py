@@ -4,17 +4,17 @@ import contextlib
 import itertools
 import logging
 import os
+import sys
 
 from t2t_lite import registry
 from t2t_lite.assignments import parse_assignments
 from t2t_lite.config import HParams
 from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.errors import UserError, counted, located
-from t2t_lite.files import is_remote, make_folder
+from t2t_lite.files import check_is_no_file, is_remote, make_folder
 from t2t_lite.files.lock import held_lock
-from t2t_lite.models.arguments import model_settings
-from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.ranges import own_settings
+from t2t_lite.registering_modules import may_be_declared
 from t2t_lite.runs.checkpoint_files import check_can_be_placed
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.run_config import hparams_of, read_run_config
@@ -102,10 +102,9 @@ def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_see
         UserError: a name is unknown or not a setting of the model, a value is out of range, or there is neither a set
             nor a run.
     """
-    if not hparams_set and not earlier:
-        raise UserError("missing --hparams_set: there is no earlier run in --output_dir to take it from.")
+    check_known(earlier, hparams_set, changes)
     model_class = registry.model(model_name(model or earlier.get("model")))
-    if not earlier or hparams_set not in (None, "", earlier["hparams_set"]):
+    if not _is_of_run(earlier, hparams_set):
         hparams = registry.hparams(hparams_set)
         check_set(hparams_set, hparams, model_class)
         hparams = hparams.of_model(model_class).parse(changes)
@@ -123,6 +122,39 @@ def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_see
     return hparams
 
 
+def check_known(earlier, hparams_set=None, changes="", output_dir="", allow_change=False):
+    """Checks the hyperparameters that are those of every model: it needs no Keras, and therefore answers at once.
+
+    Args:
+        earlier, hparams_set, changes: see `run_hparams`.
+        output_dir: str, of the run that these may not contradict, see `changed_hparams`; "": they may.
+        allow_change: bool, see `changed_hparams`.
+
+    Raises:
+        UserError: the set or a name is unknown, a value is out of range, or the run was trained with others.
+    """
+    if not hparams_set and not earlier:
+        raise UserError("missing --hparams_set: there is no earlier run in --output_dir to take it from.")
+    before = HParams.from_dict(earlier["hparams"]) if earlier else None
+    hparams = before if _is_of_run(earlier, hparams_set) else registry.hparams(hparams_set)
+    if "keras" in sys.modules:  # a user's folder may have a model with names of its own
+        return
+    hparams = hparams.parse(changes, skips=may_be_declared)
+    if before and output_dir:
+        differing = _differing(before.values(), {**before.values(), **hparams.values()})
+        differing.pop("gradient_accumulation_steps", None)  # it depends on the replicas whether that is a change
+        _check_changes(output_dir, differing, before, allow_change)
+
+
+def _is_of_run(earlier, hparams_set):
+    return bool(earlier) and hparams_set in (None, "", earlier["hparams_set"])
+
+
+def _differing(old, new):
+    """Returns {name: [old value, new value]} of two dicts, where they differ."""
+    return {n: [old.get(n), new.get(n)] for n in sorted({*old, *new}) if old.get(n) != new.get(n)}
+
+
 def check_set(name, hparams, model_class):
     """Raises `UserError` if a set has a hyperparameter of another model, which it therefore is for.
 
@@ -134,6 +166,8 @@ def check_set(name, hparams, model_class):
         hparams: HParams, as the set's function returns them.
         model_class: class of the model.
     """
+    from t2t_lite.models.sequence_model import SequenceModel  # here, since names are looked up without Keras
+
     if not issubclass(model_class, SequenceModel) or model_class.reads_any():
         return
     known = {**HParams().values(), **own_settings(model_class, **hparams.kinds())}
@@ -151,6 +185,8 @@ def check_meaning(names, model_class, where, hparams=None):
 
     With `hparams`, all values, nor may it be one that these leave without effect: see `SequenceModel.check_has`.
     """
+    from t2t_lite.models.sequence_model import SequenceModel
+
     if issubclass(model_class, SequenceModel):
         with located(where):
             model_class.check_has(names, hparams)
@@ -196,10 +232,7 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
     Raises:
         UserError: a new run has no problem or hyperparameters, or the folder holds other checkpoints.
     """
-    earlier = read_run_config(output_dir)
-    events = {line["event"] for line in RunLog(output_dir).read()}
-    check_can_be_placed(output_dir, earlier is not None, "checkpoint" in events if events else None)
-    earlier = earlier or {}
+    earlier = check_place(output_dir)
     problem = problem or earlier.get("problem")
     if not problem or (hparams is None and not (hparams_set or earlier)):
         raise UserError(f"{output_dir}: a new run needs a problem and an hparams_set (or hparams).")
@@ -207,6 +240,15 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
     if hparams is None:
         hparams = run_hparams(earlier, hparams_set, model=model)
     return problem, model, hparams, hparams_set or earlier.get("hparams_set")
+
+
+def check_place(output_dir):
+    """Returns the `hparams.json` of a folder, a dict, or {}; raises `UserError` if no run can be placed there."""
+    check_is_no_file(output_dir)
+    earlier = read_run_config(output_dir)
+    events = {line["event"] for line in RunLog(output_dir).read()}
+    check_can_be_placed(output_dir, earlier is not None, "checkpoint" in events if events else None)
+    return earlier or {}
 
 
 def check_names(config, problem=None, model=None, hparams_set=None):
@@ -218,7 +260,7 @@ def check_names(config, problem=None, model=None, hparams_set=None):
     """
     for name, value, look_up in (
         ("problem", problem, registry.problem),
-        ("model", model, registry.model),
+        ("model", model, registry.check_model),
         ("hparams_set", hparams_set, registry.hparams),
     ):
         if value and (model_name(value, config["problem"]) if name == "model" else value) != config[name]:
@@ -230,6 +272,7 @@ def check_names(config, problem=None, model=None, hparams_set=None):
 
 def check_unchanged(config, changes):
     """Raises `UserError` if hyperparameters, `name=value,…`, differ from those in `hparams.json`, a dict."""
+    check_known(config, changes=changes)
     trained = hparams_of(config)
     for name, value in parse_changes(trained, changes).values().items():
         if value != trained.get(name):
@@ -250,9 +293,9 @@ def check_belongs(output_dir, facts):
             )
 
 
-def fixed_settings(names, model_class, hparams):
+def fixed_settings(names, hparams):
     """Returns those of some hyperparameters' names on which checkpoints of a model depend."""
-    settings = model_settings(model_class, **hparams.kinds())
+    settings = hparams.settings()
     return [name for name in names if name in settings and settings[name].fixed]
 
 
@@ -283,7 +326,7 @@ def changed_hparams(output_dir, config, allow_change):
     check_belongs(output_dir, {key: config[key] for key in belongs})
     # Hyperparameters unknown to an earlier version had their default values.
     old, new = hparams_of(earlier).values(), config["hparams"]
-    changes = {n: [old.get(n), new.get(n)] for n in sorted({*old, *new}) if old.get(n) != new.get(n)}
+    changes = _differing(old, new)
     if earlier["hparams_set"] != config["hparams_set"]:
         changes["hparams_set"] = [earlier["hparams_set"], config["hparams_set"]]
     compiled = [facts.get("xla_compile", False) for facts in (earlier, config)]
@@ -296,16 +339,7 @@ def changed_hparams(output_dir, config, allow_change):
         changes.pop("gradient_accumulation_steps", None)
     elif "batches_a_step" in earlier:
         changes["batches_a_step"] = [earlier["batches_a_step"], config["batches_a_step"]]
-    changes_text = text_of_changes(changes)
-    if fixed := fixed_settings(changes, registry.model(config["model"]), hparams_of(earlier)):
-        raise UserError(
-            f"{output_dir}: {changes_text}. {', '.join(fixed)} cannot change in a run: train in another output_dir."
-        )
-    if changes and not allow_change:
-        raise UserError(
-            f"{output_dir}: hyperparameters differ from those it was trained with: {changes_text}. To continue with "
-            "the new ones add --allow_hparams_change; for a new run choose another output_dir."
-        )
+    _check_changes(output_dir, changes, hparams_of(earlier), allow_change)
     records = [facts.get("records_sha256") for facts in (earlier, config)]
     if all(records) and records[0] != records[1]:  # earlier versions did not record them
         changes["records_sha256"] = records
@@ -316,3 +350,17 @@ def changed_hparams(output_dir, config, allow_change):
                 "another output_dir."
             )
     return changes
+
+
+def _check_changes(output_dir, changes, hparams, allow_change):
+    """Raises `UserError` if hyperparameters may not change so in a run that was trained with `hparams`."""
+    changes_text = text_of_changes(changes)
+    if fixed := fixed_settings(changes, hparams):
+        raise UserError(
+            f"{output_dir}: {changes_text}. {', '.join(fixed)} cannot change in a run: train in another output_dir."
+        )
+    if changes and not allow_change:
+        raise UserError(
+            f"{output_dir}: hyperparameters differ from those it was trained with: {changes_text}. To continue with "
+            "the new ones add --allow_hparams_change; for a new run choose another output_dir."
+        )

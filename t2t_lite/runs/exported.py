@@ -11,10 +11,9 @@ import json
 import os
 import re
 
-import tensorflow as tf
-
 from t2t_lite.errors import UserError, shown
-from t2t_lite.files import read_bytes
+from t2t_lite.files import exists, read_bytes
+from t2t_lite.files.file_system import list_names
 from t2t_lite.files.safe_json import MOST_BYTES, parse_json
 
 FOLDER = os.path.join("assets.extra", "t2t_lite")
@@ -35,18 +34,18 @@ def find_variables(path):
     Args:
         path: str, a folder.
     """
-    if not tf.io.gfile.exists(os.path.join(path, "saved_model.pb")):
-        names = [name.rstrip("/") for name in tf.io.gfile.listdir(path)]
+    if not exists(os.path.join(path, "saved_model.pb")):
+        names = list_names(path)
         numbers = [name for name in names if re.fullmatch(r"\d{1,18}", name)]
         path = os.path.join(path, max(numbers, key=int)) if numbers else path
-    is_export = tf.io.gfile.exists(os.path.join(path, "saved_model.pb"))
+    is_export = exists(os.path.join(path, "saved_model.pb"))
     return os.path.join(path, _VARIABLES) if is_export else None
 
 
 def export_of(checkpoint):
     """Returns the export whose variables a checkpoint is, or None."""
     export = checkpoint.removesuffix(_VARIABLES).rstrip("/")
-    is_export = export != checkpoint and tf.io.gfile.exists(os.path.join(export, "saved_model.pb"))
+    is_export = export != checkpoint and exists(os.path.join(export, "saved_model.pb"))
     return export if is_export else None
 
 
@@ -63,7 +62,7 @@ def read_facts(export):
         UserError: it is not an export of this package, or it is damaged.
     """
     path = os.path.join(export, FOLDER, FACTS)
-    if not tf.io.gfile.exists(path):
+    if not exists(path):
         raise UserError(f"{path}: no such file. Expected a SavedModel that t2t-exporter wrote.")
     facts = parse_json(read_bytes(path, MOST_BYTES), path, schema=_SCHEMA)
     if facts["format"] != _FORMAT:

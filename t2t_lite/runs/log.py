@@ -9,7 +9,7 @@ import time
 import tensorflow as tf
 
 from t2t_lite.errors import UserError, shown
-from t2t_lite.files import list_files, read_bytes, replacing
+from t2t_lite.files import exists, list_files, read_bytes, replacing
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.safe_json import check_schema, parse_json
 
@@ -46,7 +46,7 @@ class RunLog:
 
     def _ends_in_mid_line(self):
         """Returns whether the last line was truncated by a kill; a line appended to it would be lost."""
-        if not tf.io.gfile.exists(self._path):
+        if not exists(self._path):
             return False
         with tf.io.gfile.GFile(self._path, "rb") as file:
             return not (b"\n" + file.read()).endswith(b"\n")
@@ -122,7 +122,7 @@ def read_lines(path):
     Raises:
         UserError: a complete line, which is named, is not one that a run writes.
     """
-    if not tf.io.gfile.exists(path):
+    if not exists(path):
         return []
     texts = []
     for number, text in enumerate(read_bytes(path).decode(errors="replace").splitlines(), 1):

@@ -3,17 +3,12 @@
 import json
 import os
 
-import tensorflow as tf
-
 from t2t_lite import registry
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError, located, shown
-from t2t_lite.files import read_bytes, write_bytes
+from t2t_lite.files import exists, read_bytes, write_bytes
 from t2t_lite.files.safe_json import MOST_BYTES, parse_json
-from t2t_lite.layers import number_seeds
-from t2t_lite.models.fine_tuning import fine_tune
-from t2t_lite.models.sequence_model import call_on_ones
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
 FILE_NAME = "hparams.json"
@@ -83,7 +78,7 @@ def read_run_config(directory):
         UserError: the file, which is named, is not valid JSON of this form, or has invalid values.
     """
     path = os.path.join(directory, FILE_NAME)
-    if not tf.io.gfile.exists(path):
+    if not exists(path):
         return None
     config = parse_json(read_bytes(path, MOST_BYTES), path, schema=_SCHEMA)
     if config["format"] != _FORMAT:
@@ -163,6 +158,11 @@ def build_model(config, dtype_policy=None):
     Raises:
         UserError: the model is unknown, or its hyperparameters are invalid.
     """
+    # Here, since reading the settings needs no Keras.
+    from t2t_lite.layers import number_seeds
+    from t2t_lite.models.fine_tuning import fine_tune
+    from t2t_lite.models.sequence_model import call_on_ones
+
     check_tensorflow("A run")
     hparams = hparams_of(config)
     hparams.dtype_policy = dtype_policy or hparams.dtype_policy

@@ -1,6 +1,7 @@
 """Starts a run with the weights of another one, whose vocabulary may differ."""
 
 import logging
+import shlex
 
 import numpy as np
 import tensorflow as tf
@@ -12,8 +13,9 @@ from t2t_lite.models.describe import shapes_only
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.runs import exported
 from t2t_lite.runs.directory import text_of_changes
+from t2t_lite.runs.locating import encoders_of, find_checkpoint, read_config_of
 from t2t_lite.runs.lora import lora_facts, lora_names
-from t2t_lite.runs.opening import encoders_of, find_checkpoint, read_config_of, restore_weights
+from t2t_lite.runs.opening import restore_weights
 from t2t_lite.runs.run_config import hparams_of
 from t2t_lite.runs.weights import check_fits, named_weights, open_checkpoint, saved_shapes, saved_value, shape_text
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
@@ -74,7 +76,7 @@ def warm_start(path, model, encoders, hparams=None):
         raise UserError(
             f"{checkpoint}: its weights are for another vocabulary than that of the new run's data, and which of this "
             f"model's weights are embeddings is not known. Make data with its vocabulary: "
-            f"t2t-datagen --vocab_from={folder}"
+            f"t2t-datagen --vocab_from={shlex.quote(folder)}"
         )
     features_by_matrix = _features_of_rows(_shapes_of(config), is_looked_up=True)
     sources = {

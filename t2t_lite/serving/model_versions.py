@@ -15,9 +15,10 @@ import weakref
 import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError, first_line
+from t2t_lite.files import exists
 from t2t_lite.files.file_errors import translated
+from t2t_lite.files.file_system import list_names, status, walk
 from t2t_lite.serving.refusals import Refusal
-from t2t_lite.serving.served_export import ServedExport
 
 _LOGGER = logging.getLogger("t2t_lite")
 _NAME = re.compile(r"\d{1,18}")
@@ -113,9 +114,9 @@ class ModelVersions:
     def _paths(self):
         """Returns {version: path}."""
         with translated(self.folder):
-            names = [name.rstrip("/") for name in tf.io.gfile.listdir(self.folder)]
+            names = list_names(self.folder)
             paths = {int(name): os.path.join(self.folder, name) for name in names if _NAME.fullmatch(name)}
-            return {number: path for number, path in paths.items() if tf.io.gfile.exists(f"{path}/saved_model.pb")}
+            return {number: path for number, path in paths.items() if exists(f"{path}/saved_model.pb")}
 
     def _loaded(self, number, path):
         self._states[number] = ("LOADING", "OK", "")
@@ -132,15 +133,17 @@ class ModelVersions:
     def _fingerprint(self):
         """Returns a value that differs when a file has changed, or None while the folder cannot be read."""
         try:
-            folders = [folder for export in self._paths().values() for folder in tf.io.gfile.walk(export)]
+            folders = [folder for export in self._paths().values() for folder in walk(export)]
             files = [os.path.join(folder, name) for folder, _, names in folders for name in names]
-            return [(file, stat.length, stat.mtime_nsec) for file in files for stat in [tf.io.gfile.stat(file)]]
-        except (UserError, Failure, tf.errors.OpError):
+            return [(file, *status(file)) for file in files]
+        except (UserError, Failure, OSError, tf.errors.OpError):
             return None
 
 
 def load_export(path):
     """Returns the ServedExport of a path, ready for requests."""
+    from t2t_lite.serving.served_export import ServedExport  # here, since whether there is one needs no TensorFlow
+
     export = ServedExport(path)
     export.warm_up()
     return export

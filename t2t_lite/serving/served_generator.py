@@ -11,7 +11,7 @@ from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.search.searcher import bucket_width
 from t2t_lite.errors import UserError
 from t2t_lite.runs.exported import read_facts
-from t2t_lite.runs.opening import find_run
+from t2t_lite.runs.locating import find_run
 from t2t_lite.search_options import SearchOptions
 from t2t_lite.serving.model_versions import load_export
 from t2t_lite.text.beginnings import longest_text

@@ -18,7 +18,7 @@ from t2t_lite.ranges import Range, typed_value
 from t2t_lite.tasks.encoder_task import EncoderTask, Reading, by_rows
 from t2t_lite.text.beginnings import encode_beginning
 from t2t_lite.text.offsets_graph import encode_with_offsets, has_offsets
-from t2t_lite.text.reading_graph import TEXTS, beginnings, longest_input, valid
+from t2t_lite.text.reading_graph import beginnings, longest_input, texts_spec, valid
 from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.text.windows import DOC_STRIDE, LONGEST_QUESTION, windows
 
@@ -227,7 +227,7 @@ class SpansTask(EncoderTask):
     def _encode_with_offsets(self):
         # One function, since it has the vocabulary's whole file as a constant.
         encode = functools.partial(encode_with_offsets, self.encoder)
-        return tf.function(encode, input_signature=[TEXTS], autograph=False)
+        return tf.function(encode, input_signature=[texts_spec()], autograph=False)
 
     def encode_texts(self, texts):
         """See `EncoderTask`."""

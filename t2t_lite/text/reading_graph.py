@@ -1,5 +1,7 @@
 """Texts -> ids inside the graph of an export; any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncated."""
 
+from __future__ import annotations
+
 import functools
 import typing
 
@@ -11,7 +13,6 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 from t2t_lite.text.words_graph import SPACE
 
 BLANK = SPACE + "*"
-TEXTS = tf.TensorSpec([None], tf.string, name="inputs")
 _LONGEST = 512
 
 
@@ -29,6 +30,11 @@ class Sources(typing.NamedTuple):
     lengths: tf.Tensor
     is_blank: tf.Tensor
     truncated: tf.Tensor
+
+
+def texts_spec():
+    """Returns the signature of a batch of texts, a tf.TensorSpec."""
+    return tf.TensorSpec([None], tf.string, name="inputs")
 
 
 def valid(texts):
@@ -50,7 +56,7 @@ def reader(encoder, longest):
         encoder: TextEncoder.
         longest: int, of ids with EOS.
     """
-    return tf.function(functools.partial(_read, encoder, longest - 1), input_signature=[TEXTS], autograph=False)
+    return tf.function(functools.partial(_read, encoder, longest - 1), input_signature=[texts_spec()], autograph=False)
 
 
 def beginnings(texts, longest, ends=False, strips=True):
@@ -124,7 +130,7 @@ def encoding(encoder):
     def encode(texts):
         return encoder.tf_encode(valid(texts))
 
-    return tf.function(encode, input_signature=[TEXTS], autograph=False)
+    return tf.function(encode, input_signature=[texts_spec()], autograph=False)
 
 
 def _read(encoder, longest, texts):

@@ -9,7 +9,6 @@ import unicodedata
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_text
 
 from t2t_lite.text.ragged_rows import row_ids
 
@@ -71,6 +70,8 @@ class SubwordGraph:
 
     @functools.cached_property
     def _wordpiece(self):
+        import tensorflow_text
+
         return tensorflow_text.WordpieceTokenizer(
             self.table,
             suffix_indicator="",
@@ -112,6 +113,8 @@ def _escaped(codes, alphabet):
 
 def _unescaped(tokens):
     """string [tokens] -> string [tokens]."""
+    import tensorflow_text
+
     parts = tensorflow_text.regex_split(tokens, _ESCAPE, keep_delim_regex_pattern=_ESCAPE)
     return tf.strings.reduce_join(tf.ragged.map_flat_values(_unescaped_part, parts), axis=-1)
 

@@ -8,6 +8,7 @@ import functools
 import hashlib
 import itertools
 import re
+import shlex
 
 from t2t_lite import files
 from t2t_lite.errors import UserError
@@ -277,7 +278,7 @@ class SentencePieceEncoder(TextEncoder):
         if special_ids != (PAD_ID, EOS_ID, UNK_ID):
             raise UserError(
                 f"{path}: ids of padding, end of sentence and unknown are {special_ids}. Expected "
-                f"{(PAD_ID, EOS_ID, UNK_ID)}: convert it by t2t-datagen --vocab_from={path} in another "
+                f"{(PAD_ID, EOS_ID, UNK_ID)}: convert it by t2t-datagen --vocab_from={shlex.quote(path)} in another "
                 "data_dir, or use spm_train --pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1."
             )
         super().__init__(p.vocab_size())

@@ -16,8 +16,9 @@ from t2t_lite.evaluation.tokenizations import DEFAULT, tokenization_of_problem
 from t2t_lite.files import check_writable
 from t2t_lite.models.outputs import carries_state
 from t2t_lite.runs.checkpoint_files import checkpoint_step, list_checkpoints
+from t2t_lite.runs.locating import LocatedRun, find_checkpoint, read_config_of
 from t2t_lite.runs.log import RunLog
-from t2t_lite.runs.opening import LocatedRun, find_checkpoint, open_run, read_config_of, restore_weights
+from t2t_lite.runs.opening import open_run, restore_weights
 from t2t_lite.runs.run_config import hparams_of
 from t2t_lite.training.evaluator import Evaluator, evaluate_and_log
 from t2t_lite.training.monitor import warn_of_zeros

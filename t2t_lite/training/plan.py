@@ -9,7 +9,6 @@ import os
 from t2t_lite.errors import located
 from t2t_lite.ranges import settings_of
 from t2t_lite.runs.run_config import FILE_NAME
-from t2t_lite.training.optimization.schedules import describe_other_length
 from t2t_lite.training.settings import (
     EARLY,
     CheckpointSettings,
@@ -101,6 +100,8 @@ def tell_changes(before, now, optimizer):
         before, now: plans.
         optimizer: the run's, built and restored, with the schedule of `now`.
     """
+    from t2t_lite.training.optimization.schedules import describe_other_length  # needs Keras, unlike the rest
+
     changed = {name: [before[name], now[name]] for name in before if before[name] != now[name]}
     if changed:
         differing = ", ".join(f"{name}: {old} -> {new}" for name, (old, new) in changed.items())

@@ -2,11 +2,10 @@
 
 import os
 
-import tensorflow as tf
-
 from t2t_lite import pictures, registry
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.metrics import metrics_of
+from t2t_lite.files import exists
 from t2t_lite.runs.log import lineage, read_lines
 
 _LONGEST_NAME = 40  # characters: two legends of such names fit side by side
@@ -20,7 +19,7 @@ def read_log(output_dir):
         UserError: the log is missing or empty, or has a line that no run writes.
     """
     path = os.path.join(output_dir, "train.log")
-    if not tf.io.gfile.exists(path):
+    if not exists(path):
         raise UserError(f"{path}: no such file. Expected the --output_dir of t2t-trainer.")
     lines = lineage(read_lines(path))
     if not any(line["event"] in ("progress", "evaluation") for line in lines):

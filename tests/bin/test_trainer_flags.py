@@ -131,6 +131,7 @@ def test_schedules_that_evaluate(call, monkeypatch, tmp_path, schedule, split, o
             yield "run/model.ckpt-3", {"loss": 1.5, "bleu": 20.0}
 
     monkeypatch.setattr(checkpoint_evaluation, "CheckpointEvaluation", Recorder)
+    (tmp_path / "model.ckpt-3.index").touch()
     flags = f"--output_dir={tmp_path}", "--data_dir=d", f"--schedule={schedule}"
     status, out, _ = call(
         *flags, "--eval_steps=4", "--eval_stride=3", "--decode_hparams=alpha=1,beam_size=2", "--eval_timeout_mins=2",

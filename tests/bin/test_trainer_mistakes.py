@@ -21,6 +21,14 @@ from tests.bin.conftest import REQUIRED
             ["for c in run/model.ckpt-*.index; do t2t-decoder --checkpoint_path=${c%.index} --decode_from_file=FILE"],
         ),
         "parameter servers": (["--schedule=run_std_server"], ["no parameter servers", "t2t-make-tf-configs"]),
+        "a decoder's flag with blanks": (
+            ["--decode_from_file=my text", "--output_dir=my run"],
+            ["Type instead: t2t-decoder --output_dir='my run' --decode_from_file='my text'"],
+        ),
+        "another command's schedule with blanks": (
+            ["--schedule=decode", "--decode_from_file=my text", "--output_dir=my run"],
+            ["Type instead: t2t-decoder --output_dir='my run' --decode_from_file='my text'"],
+        ),
         "a decoder's flag": (["--decode_from_file=a.en"], ["Type instead: t2t-decoder", "--decode_from_file=a.en"]),
         "the test set while training": (
             ["--eval_use_test_set"],

@@ -12,7 +12,7 @@ from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.models.outputs import named_outputs
-from t2t_lite.runs.opening import find_run
+from t2t_lite.runs.locating import find_run
 from t2t_lite.search_options import SearchOptions
 from tests.decoding.runs import SENTENCES, make_problem_run
 from tests.decoding.scripted import numpy_search

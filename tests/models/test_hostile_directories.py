@@ -12,7 +12,8 @@ import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.interchange.tensor2tensor import import_tensor2tensor
-from t2t_lite.runs.opening import find_checkpoint, open_run, read_config_of
+from t2t_lite.runs.locating import find_checkpoint, read_config_of
+from t2t_lite.runs.opening import open_run
 from tests.decoding.runs import make_run
 from tests.export.old_models import OldModel
 

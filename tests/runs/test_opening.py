@@ -7,7 +7,8 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.runs.checkpoints import average_checkpoints
-from t2t_lite.runs.opening import find_checkpoint, open_run
+from t2t_lite.runs.locating import find_checkpoint
+from t2t_lite.runs.opening import open_run
 from t2t_lite.runs.run_config import build_model
 from t2t_lite.runs.warm_start import warm_start
 from t2t_lite.runs.weights import check_finite, named_weights, trackable_weights

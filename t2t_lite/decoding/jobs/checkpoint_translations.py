@@ -8,19 +8,19 @@ import os
 import tensorflow as tf
 
 from t2t_lite import files, registry
+from t2t_lite.config import HParams
 from t2t_lite.console import Progress
 from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.decoding.jobs import decoder_command
-from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import Failure, UserError, first_line
 from t2t_lite.evaluation.score_files import read_translation
 from t2t_lite.evaluation.tokenizations import tokenization_of_problem
 from t2t_lite.files import step_files
+from t2t_lite.files.file_system import status
 from t2t_lite.pictures import check_picture
 from t2t_lite.runs.directory import check_names
+from t2t_lite.runs.locating import encoders_of, read_config_of, run_files
 from t2t_lite.runs.log import RunLog
-from t2t_lite.runs.opening import encoders_of, read_config_of, restore_weights, run_files
-from t2t_lite.runs.run_config import hparams_of
 from t2t_lite.search_options import SearchOptions
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -75,18 +75,18 @@ class CheckpointTranslations:
         """Translates with a `StepFile`; returns the translation's path, or None after a warning that says why not."""
         self.seen += 1
         if not self.problem:
-            self._prepare(checkpoint.path)
+            self.prepare(checkpoint)
         path = self._path(checkpoint.step)
-        if tf.io.gfile.exists(path):
+        if files.exists(path):
             self._check_old(path, checkpoint)
             _LOGGER.info(f"{path}: is there already")
-        elif not tf.io.gfile.exists(checkpoint.path + ".index"):
+        elif not files.exists(checkpoint.path + ".index"):
             _LOGGER.warning(f"step {checkpoint.step} is left out: its checkpoint was deleted meanwhile.")
             return None
         elif self.command:
             folders = {"data_dir": self.data_dir, "t2t_usr_dir": self.usr_dir}
             decoder_command.translate(self.command, checkpoint.path, self.source_path, path, self.search, folders)
-            if not tf.io.gfile.exists(path):
+            if not files.exists(path):
                 _LOGGER.warning(f"{path}: not there yet, though --decoder_command ended. Scored by a later call.")
                 return None
         elif not self._load(checkpoint):
@@ -102,24 +102,27 @@ class CheckpointTranslations:
             same = {
                 "event": "translation",
                 "step": checkpoint.step,
-                "checkpoint_time": tf.io.gfile.stat(f"{checkpoint.path}.index").mtime_nsec // 10**9,
+                "checkpoint_time": status(f"{checkpoint.path}.index").modified_ns // 10**9,
                 "source": os.path.basename(self.source_path),
                 "bleu_signature": bleu.signature,
             }
             log = RunLog(self.model_dir, name="eval.log")
             if not any(same.items() <= line.items() for line in log.read()):
                 log.write(**same, bleu=bleu.score)
-        except (UserError, Failure, tf.errors.OpError) as error:  # a read-only folder, or a deleted checkpoint
+        except (UserError, Failure, OSError, tf.errors.OpError) as error:  # a read-only folder, or a deleted checkpoint
             _LOGGER.info(f"{self.model_dir}/eval.log: the BLEU is not noted: {first_line(error)}")
 
-    def _prepare(self, checkpoint):
-        """Checks the folder and the settings, then makes the folder."""
-        config = read_config_of(checkpoint)
+    def prepare(self, checkpoint):
+        """Checks the folder and the settings by the first `StepFile`, then makes the folder; `translate` does it, too.
+
+        It needs no TensorFlow. Raises `UserError`.
+        """
+        config = read_config_of(checkpoint.path)
         check_names(config, **self.names)
         problem = registry.problem(config["problem"])
         encoders_of(problem, config, self.model_dir, self.data_dir)
         self.problem = config["problem"]
-        self.tokenization = tokenization_of_problem(problem, hparams_of(config))
+        self.tokenization = tokenization_of_problem(problem, HParams.from_dict(config["hparams"]))
         if self.plot == "":
             self.plot = self._path("scores.png")
         used = {**problem.decode_defaults, **self.search}
@@ -129,7 +132,7 @@ class CheckpointTranslations:
             **{name: used.get(name, getattr(SearchOptions, name)) for name in ("beam_size", "alpha")},
         }
         noted = self._path("settings.json")
-        if tf.io.gfile.exists(noted) and step_files.find(self.folder, step_files.TRANSLATIONS):
+        if files.exists(noted) and step_files.find(self.folder, step_files.TRANSLATIONS):
             before = files.read_json(noted)
             for name, value in settings.items():
                 if before.get(name) != value:
@@ -154,20 +157,23 @@ class CheckpointTranslations:
         files.check_writable(self.folder)
         files.write_json(noted, settings)
         flags_file = os.path.join(self.model_dir, "flags.txt")
-        if tf.io.gfile.exists(flags_file):  # its time is the start of the run, as in tensor2tensor
-            status = tf.io.gfile.stat(flags_file)
-            files.write_bytes(self._path("flags.txt"), files.read_bytes(flags_file), status.mtime_nsec / 1e9)
+        if files.exists(flags_file):  # its time is the start of the run, as in tensor2tensor
+            seconds = status(flags_file).modified_ns / 1e9
+            files.write_bytes(self._path("flags.txt"), files.read_bytes(flags_file), seconds)
 
     def _path(self, ending):
         return os.path.join(self.folder, f"{self.problem}-{ending}")
 
     def _check_old(self, path, checkpoint):
         read_translation(path, self.source_path, len(self.source), "Delete it to have it made again.")
-        if tf.io.gfile.stat(path).mtime_nsec / 1e9 < checkpoint.seconds - 1:
+        if status(path).modified_ns / 1e9 < checkpoint.seconds - 1:
             _LOGGER.warning(f"{path}: is older than its checkpoint. Delete it to have it made again.")
 
     def _load(self, checkpoint):
         """Loads a checkpoint's weights into the translator; returns False if they cannot be read."""
+        from t2t_lite.decoding.translator import Translator
+        from t2t_lite.runs.opening import restore_weights
+
         try:
             if self._translator is None:
                 self._translator = Translator.load(checkpoint.path, self.data_dir)

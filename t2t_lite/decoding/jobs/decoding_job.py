@@ -7,29 +7,21 @@ import os
 from typing import ClassVar
 
 from t2t_lite import files, registry
-from t2t_lite.assignments import parse_assignments
 from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.jobs import prediction_files
 from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
 from t2t_lite.decoding.jobs.line_generation import LineGenerator
-from t2t_lite.decoding.jobs.line_prediction import LinePredictor, settings_of
+from t2t_lite.decoding.jobs.line_prediction import LinePredictor
 from t2t_lite.decoding.jobs.line_translation import LineTranslator
 from t2t_lite.decoding.jobs.translator_pool import TranslatorPool
 from t2t_lite.decoding.predictor import Predictor
-from t2t_lite.decoding.search.own_search import searches
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.tokenizations import tokenization_of_problem
-from t2t_lite.runs.opening import run_files
-from t2t_lite.tasks.task import check_answered_by
+from t2t_lite.runs.locating import run_files
 
 _LOGGER = logging.getLogger("t2t_lite")
-_OF_LINES = ("decode_from_file", "score_file", "decode_interactive")
-_OF_TRANSLATIONS = (
-    "decode_reference", "prefix_file", "alignments_file", "ponder_file", "mbr", "tune", "eval_use_test_set",
-    "split_sentences",
-)  # fmt: skip
 
 
 class LineErrors:
@@ -54,71 +46,6 @@ class LineErrors:
         """Logs how many lines were skipped."""
         if self.count:
             _LOGGER.warning(f"{self.count:,} line{'s' * (self.count != 1)} skipped: their outputs are empty.")
-
-
-def check_task(runs, flags):
-    """Refuses what cannot be done with the model of a run, or with an ensemble.
-
-    Args:
-        runs: list of `runs.opening.LocatedRun`, of one task.
-        flags: {name: value} of t2t-decoder.
-
-    Raises:
-        UserError: no class of this package answers with it, or a flag or setting is about another kind of model.
-    """
-    found = runs[0]
-    predicts = _is_of_predictor(found)
-    if flags["features_file"] and not predicts:
-        raise UserError(f"--features_file: only of encoders, and {found.checkpoint} is none. Leave it out.")
-    model = found.config["model"]
-    if flags["ponder_file"] and len(runs) > 1:
-        raise UserError(f"--ponder_file: each of the ensemble's {len(runs)} models has steps of its own. Leave it out.")
-    if flags["ponder_file"] and not hasattr(registry.model(model), "ponder_steps"):
-        raise UserError(
-            f"--ponder_file: {found.checkpoint} is a {model}, which takes the same steps for every piece. Leave it out."
-        )
-    if flags["alignments_file"] and not all(
-        hasattr(registry.model(r.config["model"]), "attention_weights") for r in runs
-    ):
-        raise UserError(
-            f"--alignments_file: {found.checkpoint} is a {model}, which does not show what it attends to. Leave it out."
-        )
-    of_beams = {"mbr": flags["mbr"], "tune": flags["tune"], "n_best_format=json": flags["n_best_format"] == "json"}
-    if searches(registry.model(model)) and (lost := [f"--{name}" for name, is_set in of_beams.items() if is_set]):
-        raise UserError(
-            f"{lost[0]}: only of models that predict one id after the other, and {found.checkpoint} is a {model}, "
-            "whose own search finds one output. Leave it out."
-        )
-    if not predicts and _task(found).answered_by != "Generator":
-        check_answered_by(found.problem, "Translator", found.checkpoint)
-        return
-    what, lines = ("an encoder", "texts") if predicts else ("a language model", "prompts")
-    lost = [f"--{name}" for name in (*_OF_TRANSLATIONS, *["score_file"] * predicts) if flags[name]]
-    if lost:
-        raise UserError(
-            f"{', '.join(lost)}: only of translations, and {found.checkpoint} is {what}. Leave "
-            f"{'it' if len(lost) == 1 else 'them'} out."
-        )
-    if flags["problem"] and flags["data_dir"] and not any(flags[name] for name in _OF_LINES):
-        raise UserError(
-            f"--data_dir: {what}'s records are evaluated by t2t-eval, not decoded. Name a file of {lines}, "
-            "--decode_from_file (- is standard input)."
-        )
-    if predicts:
-        known = settings_of(_task(found))
-        given = parse_assignments(flags["decode_hparams"], "--decode_hparams")
-        if lost := [name for name in given if name not in known]:
-            raise UserError(
-                f"--decode_hparams: {', '.join(lost)}: no effect on predictions. Expected some of {', '.join(known)}."
-            )
-
-
-def _task(found):
-    return registry.task_of(found.problem)
-
-
-def _is_of_predictor(found):
-    return _task(found).answered_by == "Predictor"
 
 
 @dataclasses.dataclass
@@ -171,12 +98,12 @@ class DecodingJob:
     @property
     def generates(self):
         """Whether a language model continues the lines."""
-        return _task(self.found[0]).answered_by == "Generator"
+        return registry.task_of(self.found[0].problem).answered_by == "Generator"
 
     @property
     def predicts(self):
         """Whether an encoder says something of the lines."""
-        return _is_of_predictor(self.found[0])
+        return registry.task_of(self.found[0].problem).answered_by == "Predictor"
 
     @property
     def config(self):

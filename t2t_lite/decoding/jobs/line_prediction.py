@@ -9,17 +9,8 @@ from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.errors import UserError, counted
 from t2t_lite.ranges import Range, typed_value
 
-_SETTINGS = (
-    "batch_size", "delimiter", "log_results", "max_input_size", "shards", "shard_id", "shards_start_offset",
-    "shard_google_format",
-)  # fmt: skip
 _CUT, _SPLIT = "texts that are too long are cut off, not split.", "what is too long is read in parts, and not cut off."
 _N_BEST = 5
-
-
-def settings_of(task):
-    """Returns the names of the settings of --decode_hparams that say something about a task's predictions."""
-    return (*_SETTINGS, "n_best") if task.has_hypotheses else _SETTINGS
 
 
 class LinePredictor(Lines):

@@ -8,7 +8,6 @@ import functools
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_text
 
 from t2t_lite.text.published.bert_normalization import normalization
 from t2t_lite.text.vocabulary import UNK_ID
@@ -50,6 +49,8 @@ def encode_with_offsets(strings, tokens, lower, longest_word):
 
 def _spelled(words, tokens, longest_word):
     """Returns the ids of words, int32 ragged [batch, (length)], and the characters of each, int64 [all ids]."""
+    import tensorflow_text
+
     pieces = tensorflow_text.FastWordpieceTokenizer(
         tokens,
         token_out_type=tf.int32,

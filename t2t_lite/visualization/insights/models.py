@@ -10,7 +10,7 @@ from t2t_lite.decoding.search.own_search import searches
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.models.attention_weights import KINDS, attention_weights
-from t2t_lite.runs.opening import find_checkpoint, find_run
+from t2t_lite.runs.locating import find_checkpoint, find_run
 from t2t_lite.visualization.insights.examples import example_text
 from t2t_lite.visualization.insights.generations import Generations
 from t2t_lite.visualization.insights.media import endings_read, types_written

@@ -1,0 +1,167 @@
+"""What `tf.io.gfile` does, for local paths by Python: only addresses such as gs://bucket/file need TensorFlow.
+
+A missing file is Python's `FileNotFoundError` for both.
+"""
+
+import collections
+import contextlib
+import errno
+import os
+import shutil
+
+from t2t_lite.files.file_errors import translated
+
+Status = collections.namedtuple("Status", "size modified_ns is_folder")
+Status.__doc__ = "A file's size in bytes, the time of its last change in ns since 1970, and whether it is a folder."
+
+
+def is_remote(path):
+    """Returns whether a path is an address, such as gs://bucket/file, that only TensorFlow can open."""
+    return "://" in path
+
+
+def exists(path):
+    """Returns whether there is a file or a folder."""
+    if not is_remote(path):
+        return os.path.exists(path)
+    import tensorflow as tf
+
+    with translated(path):
+        return tf.io.gfile.exists(path)
+
+
+def is_folder(path):
+    """Returns whether there is a folder at a path."""
+    if not is_remote(path):
+        return os.path.isdir(path)
+    import tensorflow as tf
+
+    return tf.io.gfile.isdir(path)
+
+
+def status(path):
+    """Returns the `Status` of a file or folder."""
+    if not is_remote(path):
+        found = os.stat(path)
+        return Status(found.st_size, found.st_mtime_ns, os.path.isdir(path))
+    import tensorflow as tf
+
+    with _missing_as_in_python(path):
+        found = tf.io.gfile.stat(path)
+    return Status(found.length, found.mtime_nsec, found.is_directory)
+
+
+def size(path):
+    """Returns a file's size in bytes. Raises `UserError` if it is missing."""
+    with translated(path):
+        return status(path).size
+
+
+def list_names(folder):
+    """Returns the names of the files and folders in a folder. Raises `OSError` where there is no such folder."""
+    if not is_remote(folder):
+        return sorted(os.listdir(folder))
+    import tensorflow as tf
+
+    with _missing_as_in_python(folder):
+        return sorted(name.rstrip("/") for name in tf.io.gfile.listdir(folder))
+
+
+def walk(folder):
+    """Yields (folder, names of its folders, names of its files) of a folder and of all in it, as `os.walk`."""
+    if not is_remote(folder):
+        return os.walk(folder)
+    import tensorflow as tf
+
+    return tf.io.gfile.walk(folder)
+
+
+def find_files(folder, endings):
+    """Returns the sorted paths of the files in a folder, at any depth, whose names end in one of some endings."""
+    every = (os.path.join(where, name) for where, _, names in walk(folder) for name in names)
+    return sorted(path for path in every if path.lower().endswith(tuple(endings)))
+
+
+def create(path, mode="wb"):
+    """Opens a binary file for writing ("wb") or appending ("ab"). Raises the errors of Python or TensorFlow."""
+    if not is_remote(path):
+        return open(path, mode)
+    import tensorflow as tf
+
+    file = tf.io.gfile.GFile(path, mode)
+    file.write(b"")  # opens it
+    file.flush()
+    return file
+
+
+def make_folders(path):
+    """Creates a folder and its parents, unless they exist. Raises the errors of Python or TensorFlow."""
+    if not is_remote(path):
+        try:
+            os.makedirs(path, exist_ok=True)
+        except RecursionError:  # one call per parent folder
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path) from None
+        return
+    import tensorflow as tf
+
+    tf.io.gfile.makedirs(path)
+
+
+def rename(path, new_path):
+    """Renames a file, replacing any file of that name. Raises the errors of Python or TensorFlow."""
+    if not is_remote(path):
+        os.replace(path, new_path)
+        return
+    import tensorflow as tf
+
+    tf.io.gfile.rename(path, new_path, overwrite=True)
+
+
+def copy(path, new_path):
+    """Copies a file, replacing any file of that name. Raises the errors of Python or TensorFlow."""
+    if not (is_remote(path) or is_remote(new_path)):
+        shutil.copyfile(path, new_path)
+        return
+    import tensorflow as tf
+
+    tf.io.gfile.copy(path, new_path, overwrite=True)
+
+
+def remove_if_there(path):
+    """Removes a file if it exists and can be removed."""
+    with contextlib.suppress(OSError):
+        if not is_remote(path):
+            os.remove(path)
+            return
+        import tensorflow as tf
+
+        with contextlib.suppress(tf.errors.OpError):
+            tf.io.gfile.remove(path)
+
+
+def remove(path):
+    """Removes a file, or a folder with its contents. Raises the errors of Python or TensorFlow."""
+    if not is_remote(path):
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.remove(path)
+        return
+    import tensorflow as tf
+
+    with _missing_as_in_python(path):
+        if tf.io.gfile.isdir(path):
+            tf.io.gfile.rmtree(path)
+        else:
+            tf.io.gfile.remove(path)
+
+
+@contextlib.contextmanager
+def _missing_as_in_python(path):
+    import tensorflow as tf
+
+    try:
+        yield
+    except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError) as error:  # FailedPrecondition: it is a file
+        code = errno.ENOENT if isinstance(error, tf.errors.NotFoundError) else errno.ENOTDIR
+        raise OSError(code, os.strerror(code), path) from None

@@ -1,0 +1,37 @@
+"""Checks what is to be imported, as far as neither TensorFlow nor Keras is needed for it."""
+
+import os
+import re
+
+from t2t_lite import files, registry
+from t2t_lite.errors import UserError
+from t2t_lite.files import folders
+from t2t_lite.runs.locating import find_checkpoint
+from t2t_lite.text.subword_text_encoder import read_pieces
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?", re.ASCII)
+
+
+def read_hugging_face_config(path, output_dir):
+    """Returns the contents of the `config.json` in a folder of Hugging Face, a dict.
+
+    Raises:
+        UserError: there is no such folder or file, it is not JSON, or `output_dir` is not new.
+    """
+    folders.check_new(output_dir)
+    if _HUB_NAME.fullmatch(path) and not os.path.exists(path):
+        raise UserError(
+            f"{path}: no such folder. A model is imported from this machine; if that is its name on the Hub, download "
+            f"it first: hf download {path} --local-dir={path.rpartition('/')[2]}"
+        )
+    return files.read_json(os.path.join(path, "config.json"))
+
+
+def check_tensor2tensor(path, vocabularies, output_dir, hparams_set=""):
+    """Raises `UserError` if a file of tensor2tensor is missing, a set is unknown, or `output_dir` is not new."""
+    folders.check_new(output_dir)
+    find_checkpoint(path)
+    if hparams_set:
+        registry.hparams(hparams_set)
+    for file in vocabularies:
+        read_pieces(files.read_bytes(file), file)
