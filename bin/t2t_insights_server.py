@@ -32,7 +32,6 @@ def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
     _trained.check(flags)
     require(flags, "host")
-    _LOGGER.info(f"Loading TensorFlow and {', '.join(_trained.paths(flags))}; this takes about half a minute.")
 
 
 def run(flags):
@@ -41,6 +40,7 @@ def run(flags):
 
     with open_listener(flags.host, flags.port) as listener:
         _trained.find(flags)  # refuses flags that contradict a model
+        _LOGGER.info(f"Loading {', '.join(_trained.paths(flags))}; this may take half a minute.")
         from t2t_lite.training.distribution import gpus_as_needed
         from t2t_lite.visualization.insights.app import LONGEST_BODY, create_app
         from t2t_lite.visualization.insights.models import Models

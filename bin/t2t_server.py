@@ -91,7 +91,6 @@ def check(flags):
     for origin in flags.allow_origin:
         if origin != "*" and not _ORIGIN.fullmatch(origin):
             raise UserError(f"--allow_origin={origin}: expected an origin such as https://example.org, or *.")
-    _LOGGER.info(f"Loading TensorFlow and the newest export in {flags.export_dir}; this takes about half a minute.")
 
 
 def run(flags):
@@ -100,19 +99,16 @@ def run(flags):
 
     with open_listener(flags.host, flags.port) as listener:  # a port in use is reported before anything is loaded
         from t2t_lite.serving.model_versions import ModelVersions, watching
+        from t2t_lite.serving.server_metrics import ServerMetrics
 
-        name, load = flags.servable_name, None
-        if flags.max_streams:
-            from t2t_lite.serving.served_generator import load_with_generator as load
-        versions = ModelVersions(name, flags.export_dir, load)
+        name, metrics = flags.servable_name, ServerMetrics()
+        versions = ModelVersions(name, flags.export_dir, _load_with_generator if flags.max_streams else _load)
         versions.refresh()
         from t2t_lite.serving.request_batching import Batcher
         from t2t_lite.serving.rest_server import RestServer
         from t2t_lite.serving.sentence_requests import SentenceBatcher
-        from t2t_lite.serving.server_metrics import ServerMetrics
         from t2t_lite.serving.start_page import model_path
 
-        metrics = ServerMetrics()
         batcher = Batcher(
             flags.max_execution_batch_size,
             flags.num_batch_threads or os.cpu_count(),
@@ -128,6 +124,24 @@ def run(flags):
         with watching(versions, flags.poll_secs):
             hooks = {"on_stop": server.stop, "on_last": server.end_streams}
             serve(server, listener, flags.max_body_bytes, drain_seconds=flags.drain_secs, **hooks)
+
+
+def _load(path):
+    from t2t_lite.serving.model_versions import load_export
+
+    _announce(path)
+    return load_export(path)
+
+
+def _load_with_generator(path):
+    _announce(path)
+    from t2t_lite.serving.served_generator import load_with_generator
+
+    return load_with_generator(path)
+
+
+def _announce(path):
+    _LOGGER.info(f"Loading {path}; this may take half a minute.")
 
 
 main = _app.command("t2t-server", define_flags, run, check)

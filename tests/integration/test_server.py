@@ -263,11 +263,12 @@ def test_mistakes(call_command, assert_user_error, exports, tmp_path):
         "--export_dir=empty": ["empty", "no exports there", "t2t-exporter"],
         f"--export_dir={exports / '1'}": ["no exports there"],
         "--export_dir=missing": ["missing"],
-        "--export_dir=damaged": ["damaged/1", "cannot be loaded"],
         "--export_dir=": ["--export_dir"],
     }
     for flag, words in flags.items():
         assert_user_error(call_command(COMMAND, flag, "--port=0"), *words)
+    loading, error = call_command(COMMAND, "--export_dir=damaged", "--port=0").stderr.splitlines()
+    assert loading.startswith("Loading damaged/1; ") and "error: damaged/1: cannot be loaded" in error
     good = [f"--export_dir={exports}", "--port=0"]
     assert_user_error(call_command(COMMAND, *good, "--host=no.such.host.invalid"), "no such host")
     assert_user_error(call_command(COMMAND, *good, "--servable_name=a/b"), "--servable_name=a/b")
