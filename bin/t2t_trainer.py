@@ -23,6 +23,7 @@ import os
 import sys
 
 from t2t_lite.bin import _app
+from t2t_lite.bin._score_flags import hparams_changes
 from t2t_lite.bin.t2t_eval import evaluate
 from t2t_lite.bin.trainer.autotune import search_hparams
 from t2t_lite.bin.trainer.training_flags import define_flags, recall
@@ -52,10 +53,11 @@ def run(flags):
 
 
 def _describe(flags):
-    from t2t_lite.runs.directory import model_name
+    from t2t_lite.runs.directory import check_known, model_name
 
     earlier = earlier_run(flags, flags.output_dir)
     recall(flags, flags.output_dir, earlier)
+    check_known(earlier, flags.hparams_set, hparams_changes(flags))  # before Keras is imported to choose the model
     problem = flags.problem or earlier.get("problem")
     model = model_name(flags.model or earlier.get("model"), problem, flags.hparams_set)
     hparams = hparams_of_flags(flags, earlier, model, flags.random_seed)
