@@ -46,7 +46,7 @@ class TextModel(Answerer):
         self, model: keras.Model, encoders: dict, hparams: HParams | str, problem: Problem | None = None, **of_search
     ):
         super().__init__(model, encoders, problem)
-        self.hparams = registry.hparams(hparams)
+        self.hparams = registry.hparams(hparams) if isinstance(hparams, str) else hparams
         self._make_searcher = functools.partial(Searcher, model, encoder=encoders["targets"], **of_search)
         self.searcher = self._make_searcher()
 

@@ -4,19 +4,19 @@ import keras
 import numpy as np
 from keras import ops
 
+from t2t_lite.layers.file_check import FileCheck
+
 _WEIGHTS = ("lora_kernel_a", "lora_kernel_b", "_kernel", "kernel_scale", "kernel_zero")  # the last two if quantized
 _PREFIX = "lora."
 _SCALE = f"{_PREFIX}scale"  # alpha / r, which no shape tells; files of version 0.1.0 have none
 
 
-class Dense(keras.layers.Dense):
+class Dense(FileCheck, keras.layers.Dense):
     """`keras.layers.Dense`, of which a file keeps both matrices of LoRA, and the kernel that they change.
 
     Keras' own saves only the sum of all, the kernel to compute with, and loads both matrices as zeros, from which no
     training leads away. The sum is in the file, too: a layer without LoRA computes the same with it.
     """
-
-    _refusal = None  # why the last file was not loaded
 
     def call(self, inputs, training=None):
         """[..., n] -> [..., units].
@@ -62,12 +62,8 @@ class Dense(keras.layers.Dense):
         Raises:
             ValueError: its LoRA is of another rank, or of another alpha, with which it would compute something else.
         """
+        self.check_file(store)
         names = list(store.keys())
-        if not names and self._refusal:  # Keras comes again by another attribute, of which the file has nothing
-            raise self._refusal
-        self._refusal = self._of_other_lora(store) if self.lora_enabled and _SCALE in names else None
-        if self._refusal:
-            raise self._refusal
         first = keras.ops.copy(self.lora_kernel_a) if self.lora_enabled else None
         super().load_own_variables({name: store[name] for name in names if not name.startswith(_PREFIX)})
         if not self.lora_enabled:
@@ -77,8 +73,10 @@ class Dense(keras.layers.Dense):
             if _PREFIX + name in names:
                 weight.assign(store[_PREFIX + name])
 
-    def _of_other_lora(self, store):
+    def refusal_of(self, store):
         """Returns a `ValueError` if a file's LoRA is not as the layer's, otherwise None."""
+        if not self.lora_enabled or _SCALE not in list(store.keys()):
+            return None
         rank, scale = store[f"{_PREFIX}lora_kernel_a"].shape[1], float(store[_SCALE][0])
         if rank == self.lora_rank and np.isclose(scale, self.lora_alpha / self.lora_rank):
             return None

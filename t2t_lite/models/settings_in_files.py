@@ -6,14 +6,15 @@ import logging
 import numpy as np
 
 from t2t_lite.files.safe_json import parse_json
-from t2t_lite.layers.keras_names import config_of
+from t2t_lite.layers.file_check import FileCheck
 from t2t_lite.models.arguments import fixed_arguments
+from t2t_lite.ranges import typed_text
 
 _LOGGER = logging.getLogger("t2t_lite")
 _NAME = "settings"  # beside the model's own weights; files of version 0.1.0 have none
 
 
-class SettingsInFiles:
+class SettingsInFiles(FileCheck):
     """Base of models whose `.weights.h5` files hold the constructor's arguments that checkpoints depend on.
 
     As with `--warm_start_from`, weights of a model with other settings are loaded with a warning, since some of them
@@ -29,21 +30,25 @@ class SettingsInFiles:
 
     def load_own_variables(self, store):
         """Loads the model's own weights. Raises `ValueError` if the file is of a model with other heads."""
-        names = list(store.keys())
-        if _NAME in names:
-            self._compare(parse_json(bytes(np.asarray(store[_NAME], "uint8")), "the file's settings", schema=dict))
-        super().load_own_variables({name: store[name] for name in names if name != _NAME})
+        self.check_file(store)
+        super().load_own_variables({name: store[name] for name in store.keys() if name != _NAME})  # noqa: SIM118
 
-    def _compare(self, saved):
+    def refusal_of(self, store):
+        """Returns a `ValueError` if a file is of a model with other heads, otherwise None; other settings are named."""
+        if _NAME not in list(store.keys()):
+            return None
+        saved = parse_json(bytes(np.asarray(store[_NAME], "uint8")), "the file's settings", schema=dict)
         own = _settings(self)
         changed = {name: value for name, value in saved.items() if name in own and own[name] != value}
-        text = ", ".join(f"{name}={value} (here {own[name]})" for name, value in changed.items())
+        values = (f"{name}={typed_text(value)} (here {typed_text(own[name])})" for name, value in changed.items())
+        text = ", ".join(values)
         if "num_heads" in changed:
-            raise ValueError(
+            return ValueError(
                 f"{self.name}: the file is of a model with {text}. Its weights mean nothing in other heads."
             )
         if changed:
             _LOGGER.warning(f"{self.name}: the weights are of a model with other settings: {text}")
+        return None
 
 
 def _settings(model):
@@ -51,7 +56,7 @@ def _settings(model):
     found = {}
     for name, value in fixed_arguments(model).items():
         try:
-            found[name] = json.loads(json.dumps(config_of(value)))
-        except TypeError:  # a function, which has no name
+            found[name] = json.loads(json.dumps(getattr(value, "__name__", value)))  # functions have one
+        except TypeError:  # an initializer, for one, whose values the weights have replaced
             continue
     return found

@@ -18,6 +18,15 @@ def made(**others):
     return model
 
 
+class Outer(keras.Model):
+    """Holds a model in several attributes; Keras comes to it by each."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.one, self.more = model, [model]
+        self.built = True
+
+
 def with_lora(rank, alpha):
     model = made()
     model.enable_lora(rank, lora_alpha=alpha)
@@ -51,6 +60,10 @@ def test_other_heads_are_refused_and_other_settings_named(tmp_path, caplog):
     assert not caplog.text
     made(activation="gelu").load_weights(path)
     assert "of a model with other settings: activation=relu (here gelu)" in caplog.text
+    outer = Outer(made(num_heads=4))
+    Outer(made()).save_weights(path)
+    with pytest.raises(ValueError, match=r"of a model with num_heads=2 \(here 4\)"):
+        outer.load_weights(path)
     inside = keras.Sequential([layers.FeedForward(16)])
     inside.build((None, None, 8))
     inside.save_weights(tmp_path / "layer.weights.h5")
@@ -65,3 +78,12 @@ def test_files_without_settings_are_loaded(tmp_path, monkeypatch):
     other = made(num_heads=4)  # as ever: nothing tells
     other.load_weights(path)
     assert all(np.array_equal(array(a), array(b)) for a, b in zip(other.weights, model.weights, strict=True))
+
+
+def test_a_function_goes_by_its_name(tmp_path, caplog):
+    path = tmp_path / "model.weights.h5"
+    made(activation=keras.activations.gelu).save_weights(path)
+    made(activation="gelu").load_weights(path)
+    assert not caplog.text
+    made(activation=lambda x: x * 0.5).load_weights(path)
+    assert "activation=gelu (here <lambda>)" in caplog.text
