@@ -3,6 +3,7 @@
 Mirrors `universal_transformer_act` of tensor2tensor's models/research/universal_transformer_util.py.
 """
 
+import numbers
 from typing import Any, NamedTuple
 
 import keras
@@ -106,6 +107,8 @@ class AdaptiveComputation(Layer):
         check_rates(epsilon=epsilon)
         if cost_weight != 0:
             check_positive(cost_weight=cost_weight)
+        if not isinstance(bias_init, numbers.Real):
+            raise ValueError(f"`bias_init` must be a number: received bias_init={bias_init!r}.")
         self.act_type = act_type
         self.threshold = 1.0 - epsilon
         self.cost_weight = cost_weight
@@ -130,6 +133,7 @@ class AdaptiveComputation(Layer):
 
     def build(self, input_shape):
         """Creates w and b."""
+        self.require_size(input_shape)
         self.gate.build(input_shape)
 
     def call(self, inputs):

@@ -70,8 +70,14 @@ class Layer(keras.layers.Layer):
             if can_quantize(part, mode):
                 part.quantize(mode, config=config)
 
-    def freeze_new_parts(self):
-        """Freezes what `build` has made, if `trainable = False` came before it: Keras freezes the parts there are."""
+    def require_size(self, input_shape):
+        """Has Keras refuse inputs whose last axis is of another size than now in `build`, symbolic ones as well."""
+        ndim = None if self.input_spec is None else self.input_spec.ndim
+        self.input_spec = keras.InputSpec(ndim=ndim, axes={-1: input_shape[-1]})
+
+    def _post_build(self):
+        """Freezes all parts, where `trainable=False` came before them: Keras freezes only the parts there are then."""
+        super()._post_build()
         if not self.trainable:
             self.trainable = True  # with TensorFlow, an attribute that is set to what it is stays untouched
             self.trainable = False
