@@ -3,6 +3,7 @@
 Mirrors `universal_transformer_act` of tensor2tensor's models/research/universal_transformer_util.py.
 """
 
+import numbers
 from typing import Any, NamedTuple
 
 import keras
@@ -65,6 +66,13 @@ class Ponder(NamedTuple):
         return self.steps + self.remainder
 
 
+class _Gate(Dense):
+    """A dense layer that stays in floats where the model around it is quantized: sums near 1 - ε are fine numbers."""
+
+    def quantize(self, mode=None, type_check=True, config=None):
+        """Changes nothing."""
+
+
 @keras.saving.register_keras_serializable("t2t_lite")
 class AdaptiveComputation(Layer):
     """Halting probabilities σ(w·s + b) of the states [B, T, hidden] before a step, and the output that they weight.
@@ -99,6 +107,8 @@ class AdaptiveComputation(Layer):
         check_rates(epsilon=epsilon)
         if cost_weight != 0:
             check_positive(cost_weight=cost_weight)
+        if not isinstance(bias_init, numbers.Real):
+            raise ValueError(f"`bias_init` must be a number: received bias_init={bias_init!r}.")
         self.act_type = act_type
         self.threshold = 1.0 - epsilon
         self.cost_weight = cost_weight
@@ -107,7 +117,7 @@ class AdaptiveComputation(Layer):
             "kernel_initializer": own_initializer(kernel_initializer),
             "bias_initializer": keras.initializers.Constant(bias_init),
         }
-        self.gate = Dense(1, **initializers, dtype=self.variable_dtype, name="gate")
+        self.gate = _Gate(1, **initializers, dtype=self.variable_dtype, name="gate")
         self.input_spec = keras.InputSpec(ndim=3)
         self.supports_masking = True
 
@@ -123,6 +133,7 @@ class AdaptiveComputation(Layer):
 
     def build(self, input_shape):
         """Creates w and b."""
+        self.require_size(input_shape)
         self.gate.build(input_shape)
 
     def call(self, inputs):

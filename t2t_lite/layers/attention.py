@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.cache import Memory, Past
-from t2t_lite.layers.checks import check_rates, check_sequences, check_sizes
+from t2t_lite.layers.checks import check_rates, check_required_sizes, check_sequences, check_sizes
 from t2t_lite.layers.distances import Strides
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers
@@ -75,8 +75,11 @@ class MultiHeadAttention(Projections):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        check_sizes(num_heads=num_heads, key_dim=key_dim, value_dim=value_dim)
+        check_required_sizes(num_heads=num_heads)
+        check_sizes(key_dim=key_dim, value_dim=value_dim)
         check_rates(dropout=dropout)
+        if positions not in [*POSITIONS]:
+            raise ValueError(f"`positions` must be one of {', '.join(POSITIONS)}: received positions={positions!r}.")
         self.num_heads, self.key_dim, self.value_dim = num_heads, key_dim, value_dim
         self.dropout_rate = dropout
         self.use_bias = use_bias
@@ -102,6 +105,7 @@ class MultiHeadAttention(Projections):
         """Creates the four projections, by default Glorot uniform as in tensor2tensor's common_attention.py."""
         check_sequences(query=query_shape, value=value_shape, key=key_shape)
         hidden_size = query_shape[-1]
+        self.require_size(query_shape)
         value_shape = value_shape or query_shape
         if hidden_size % self.num_heads and None in (self.key_dim, self.value_dim):
             divisors = [n for n in range(1, hidden_size + 1) if hidden_size % n == 0]
@@ -122,7 +126,6 @@ class MultiHeadAttention(Projections):
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
         self.score.build(self, hidden_size)
         self.pattern.build(self)
-        self.freeze_new_parts()
 
     def attend(self, query, key, value, mask, training):
         """Scaled dot-product attention (paper, equation 1). Override to change how heads attend.

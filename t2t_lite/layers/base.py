@@ -40,9 +40,12 @@ class Layer(keras.layers.Layer):
         names = {name for base in cls.__mro__ for name in getattr(vars(base).get("__init__"), "recorded", ())}
         return super().from_config({n: _made(value, n) if n in names else value for n, value in config.items()})
 
-    def compute_output_shape(self, input_shape, *others):
-        """Returns the shape of the first input. Override it where that of the output is another."""
-        return input_shape
+    def compute_output_shape(self, input_shape=None, *others, **named):
+        """Returns the shape of the first input. Override it where that of the output is another.
+
+        Keras gives the shapes by the names that `build` has for them, such as `query_shape`, where it sums a model up.
+        """
+        return next(iter(named.values())) if input_shape is None else input_shape
 
     def compute_output_spec(self, *args, **kwargs):
         """Returns what `call` would, symbolic: found by tracing it where more than the output is asked for.
@@ -67,8 +70,14 @@ class Layer(keras.layers.Layer):
             if can_quantize(part, mode):
                 part.quantize(mode, config=config)
 
-    def freeze_new_parts(self):
-        """Freezes what `build` has made, if `trainable = False` came before it: Keras freezes the parts there are."""
+    def require_size(self, input_shape):
+        """Has Keras refuse inputs whose last axis is of another size than now in `build`, symbolic ones as well."""
+        ndim = None if self.input_spec is None else self.input_spec.ndim
+        self.input_spec = keras.InputSpec(ndim=ndim, axes={-1: input_shape[-1]})
+
+    def _post_build(self):
+        """Freezes all parts, where `trainable=False` came before them: Keras freezes only the parts there are then."""
+        super()._post_build()
         if not self.trainable:
             self.trainable = True  # with TensorFlow, an attribute that is set to what it is stays untouched
             self.trainable = False

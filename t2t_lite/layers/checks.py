@@ -8,8 +8,13 @@ import keras
 
 def check_sizes(**sizes):
     """Raises `ValueError` for a size that is given (not None) but is not a whole number of at least 1."""
+    check_required_sizes(**{name: size for name, size in sizes.items() if size is not None})
+
+
+def check_required_sizes(**sizes):
+    """Raises `ValueError` for a size that is not a whole number of at least 1."""
     for name, size in sizes.items():
-        if size is not None and (not isinstance(size, numbers.Integral) or isinstance(size, bool) or size < 1):
+        if not isinstance(size, numbers.Integral) or isinstance(size, bool) or size < 1:
             raise ValueError(f"`{name}` must be a whole number of at least 1: received {name}={size!r}.")
 
 
@@ -25,6 +30,24 @@ def check_positive(**values):
     for name, value in values.items():
         if not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 < value < math.inf:
             raise ValueError(f"`{name}` must be a number above 0: received {name}={value!r}.")
+
+
+def check_layers(**layers):
+    """Raises `ValueError` for a value that is given (not None) but is no Keras layer."""
+    check_required_layers(**{name: layer for name, layer in layers.items() if layer is not None})
+
+
+def check_required_layers(**layers):
+    """Raises `ValueError` for a value that is no Keras layer."""
+    for name, layer in layers.items():
+        if not isinstance(layer, keras.Layer):
+            raise ValueError(f"`{name}` must be a Keras layer: received {layer!r}.")
+
+
+def check_layer_list(layers):
+    """Raises `ValueError` unless `layers` is a list of Keras layers."""
+    if not isinstance(layers, list | tuple) or not all(isinstance(layer, keras.Layer) for layer in layers):
+        raise ValueError(f"`layers` must be a list of Keras layers: received {layers!r}.")
 
 
 def check_sequences(**tensors):

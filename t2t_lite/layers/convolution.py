@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.checks import check_required_sizes
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers, own_initializer
 from t2t_lite.layers.shapes import shape_of
@@ -44,7 +44,7 @@ class Convolution(Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        check_sizes(filters=filters, kernel_size=kernel_size, dilation=dilation)
+        check_required_sizes(filters=filters, kernel_size=kernel_size, dilation=dilation)
         check_initializers(kernel_initializer=kernel_initializer, bias_initializer=bias_initializer)
         self.filters, self.kernel_size, self.dilation, self.causal = filters, kernel_size, dilation, causal
         self.dense_options = {
@@ -57,9 +57,9 @@ class Convolution(Layer):
 
     def build(self, input_shape):
         """Creates kernel and bias for inputs [B, T, size]."""
+        self.require_size(input_shape)
         self.windows = Dense(self.filters, dtype=self.dtype_policy, name="windows", **self.dense_options)
         self.windows.build((None, self.kernel_size * input_shape[-1]))
-        self.freeze_new_parts()
 
     def call(self, inputs, mask=None):
         """[B, T, size] -> [B, T, filters]; `mask`: bool [B, T], True where a position is there, or None."""

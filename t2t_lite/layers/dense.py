@@ -1,5 +1,7 @@
 """Dense layers whose files keep LoRA (Hu et al. 2022, "LoRA: Low-Rank Adaptation of Large Language Models")."""
 
+import operator
+
 import keras
 import numpy as np
 from keras import ops
@@ -17,6 +19,9 @@ class Dense(FileCheck, keras.layers.Dense):
     Keras' own saves only the sum of all, the kernel to compute with, and loads both matrices as zeros, from which no
     training leads away. The sum is in the file, too: a layer without LoRA computes the same with it.
     """
+
+    def __init__(self, units, **kwargs):
+        super().__init__(operator.index(units), **kwargs)  # Keras' own takes no integers of NumPy's
 
     def call(self, inputs, training=None):
         """[..., n] -> [..., units].

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.checks import check_positive, check_rates, check_required_sizes
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.keras_names import Initializer, activation_function, own_initializer
@@ -38,8 +38,9 @@ class MaskedIdsHead(Layer):
     ):
         super().__init__(**kwargs)
         self.supports_masking = True
-        check_sizes(size=size)
+        check_required_sizes(size=size)
         self.size = size
+        check_positive(epsilon=epsilon)
         self.activation = activation_function(activation)
         own = {"dtype": self.dtype_policy}
         self.dense = Dense(size, kernel_initializer=own_initializer(kernel_initializer), name="dense", **own)
@@ -47,6 +48,7 @@ class MaskedIdsHead(Layer):
 
     def build(self, input_shape):
         """Creates the weights for [..., hidden]."""
+        self.require_size(input_shape)
         self.dense.build(input_shape)
         self.norm.build(self.compute_output_shape(input_shape))
 
@@ -82,9 +84,10 @@ class ClassHead(Layer):
     ):
         super().__init__(**kwargs)
         self.supports_masking = True
-        check_sizes(num_classes=num_classes)
+        check_required_sizes(num_classes=num_classes)
         self.num_classes, self.has_pooler, self.kernel_initializer = num_classes, pooler, kernel_initializer
-        self.pooler, self.pooler_activation = None, activation_function(pooler_activation)
+        self.pooler, self.pooler_activation = None, activation_function(pooler_activation, "pooler_activation")
+        check_rates(dropout=dropout)
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.dense = self._dense(num_classes, name="dense")
 
@@ -94,11 +97,11 @@ class ClassHead(Layer):
 
     def build(self, input_shape):
         """Creates the weights for [..., hidden]."""
+        self.require_size(input_shape)
         if self.has_pooler:
             self.pooler = self._dense(input_shape[-1], activation=self.pooler_activation, name="pooler")
             self.pooler.build(input_shape)
         self.dense.build(input_shape)
-        self.freeze_new_parts()
 
     def call(self, inputs, training=None):
         """[..., hidden] -> float32 logits [..., 1 + num_classes]."""
@@ -126,12 +129,14 @@ class SpanHead(Layer):
     def __init__(self, kernel_initializer: Initializer = "glorot_uniform", **kwargs):
         super().__init__(**kwargs)
         self.input_spec = keras.InputSpec(ndim=3)
+        self.supports_masking = True
         own = {"kernel_initializer": own_initializer(kernel_initializer), "dtype": self.dtype_policy}
         self.dense = Dense(2, name="dense", **own)
 
-    def build(self, input_shape):
+    def build(self, inputs_shape):
         """Creates the weights for [B, T, hidden]."""
-        self.dense.build(input_shape)
+        self.require_size(inputs_shape)
+        self.dense.build(inputs_shape)
 
     def call(self, inputs, allowed):
         """Computes the logits.
@@ -150,6 +155,9 @@ class SpanHead(Layer):
         logits = ops.transpose(ops.cast(self.dense(inputs), "float32"), (0, 2, 1))
         logits = ops.where(ops.expand_dims(allowed, 1), logits, NEVER)
         return ops.pad(logits, ((0, 0), (0, 0), (1, 0)), constant_values=NEVER)
+
+    def compute_mask(self, inputs, mask=None):
+        """Returns None: the logits have no positions that could be hidden."""
 
     def compute_output_shape(self, inputs_shape, allowed_shape=None):
         """Returns [B, 2, 1 + T]."""

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_rates, check_sizes
+from t2t_lite.layers.checks import check_rates, check_required_sizes
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.keras_names import (
@@ -50,7 +50,7 @@ class FeedForward(Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        check_sizes(filter_size=filter_size)
+        check_required_sizes(filter_size=filter_size)
         check_rates(dropout=dropout)
         self.filter_size = filter_size
         self.dropout_rate = dropout
@@ -67,6 +67,7 @@ class FeedForward(Layer):
     def build(self, input_shape):
         """Creates the two (swiglu: three) dense layers, with biases."""
         hidden_size = input_shape[-1]
+        self.require_size(input_shape)
         sizes = {"inner": (hidden_size, self.filter_size), "outer": (self.filter_size, hidden_size)}
         if self.activation == GATED:
             sizes["gate"] = (hidden_size, self.filter_size)
@@ -76,7 +77,6 @@ class FeedForward(Layer):
             dense.build((None, inputs))
             setattr(self, name, dense)
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
-        self.freeze_new_parts()
 
     def activations(self, length, compute):
         """Returns the bytes that a position leaves for the backward pass, numbers having `compute` bytes."""

@@ -1,8 +1,10 @@
 """Activations and initializers as Keras' layers take them: by name, as an object, or as the config of one."""
 
 import functools
+import inspect
 
 import keras
+import numpy as np
 from keras import ops
 
 GATED = "swiglu"  # needs a third matrix, so it is not a function of one tensor
@@ -18,7 +20,7 @@ Initializer = keras.initializers.Initializer | str | dict | None
 GLOROT = "glorot_uniform"
 
 
-def activation_function(identifier):
+def activation_function(identifier, argument="activation"):
     """Returns the function that an activation names; for "swiglu" the gate's.
 
     Raises:
@@ -30,7 +32,7 @@ def activation_function(identifier):
         return keras.activations.get(identifier)
     except (ValueError, TypeError) as error:
         raise ValueError(
-            "`activation` must be a function, swiglu, or a name of keras.activations such as relu, gelu, swish and "
+            f"`{argument}` must be a function, swiglu, or a name of keras.activations such as relu, gelu, swish and "
             f"tanh: received {identifier!r}."
         ) from error
 
@@ -68,8 +70,15 @@ def matrix_initializer(name, gain):
     return made[name]()
 
 
+def _is_initializer_class(value):
+    """Returns whether a value is a class of initializers, which Keras' layers take as well."""
+    return inspect.isclass(value) and issubclass(value, keras.initializers.Initializer)
+
+
 def own_initializer(identifier):
     """Returns an initializer for one weight: a copy of an object, which would give all weights the same values."""
+    if _is_initializer_class(identifier):
+        return identifier()
     if isinstance(identifier, keras.initializers.Initializer):
         return type(identifier).from_config(identifier.get_config())
     return identifier
@@ -93,6 +102,10 @@ def config_of(value):
     """Returns an argument as `get_config` has it: numbers, words, names of Keras' own functions, or configurations."""
     if isinstance(value, list | tuple):
         return [config_of(each) for each in value]
+    if _is_initializer_class(value):
+        value = value()
     if isinstance(value, keras.Layer | keras.initializers.Initializer):
         return keras.saving.serialize_keras_object(value)
+    if isinstance(value, np.generic):
+        return value.item()
     return keras.activations.serialize(value) if callable(value) else value

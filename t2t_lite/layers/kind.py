@@ -27,7 +27,7 @@ def make_kind(argument, value, registry):
     Raises:
         ValueError: an unknown name or option, an option that is missing or out of its range.
     """
-    name, given = name_and_options(value)
+    name, given = name_and_options(value, argument)
     if name not in registry:
         raise ValueError(f"`{argument}` must be one of {', '.join(registry.names())}: received {argument}={name!r}.")
     kind = registry.get(name)
@@ -35,11 +35,16 @@ def make_kind(argument, value, registry):
     return kind(**given)
 
 
-def name_and_options(kind):
+def name_and_options(kind, argument="self_attention"):
     """Returns the name of a kind, None if it has none, and a dict of the options that are given.
 
     A kind is a name, or a dict of it and options: {"type": "window", "neighborhood": 9}.
+
+    Raises:
+        ValueError: it is neither; the error names `argument`.
     """
+    if not isinstance(kind, str | dict):
+        raise ValueError(f"`{argument}` must be a name, or a dict of it and its options: received {kind!r}.")
     given = {"type": kind} if isinstance(kind, str) else dict(kind)
     return given.pop("type", None), given
 
@@ -63,7 +68,7 @@ def named_kinds(argument, value, own_options):
     """
     kinds, found = value if isinstance(value, list | tuple) else [value], []
     for kind in kinds:
-        name, given = name_and_options(kind)
+        name, given = name_and_options(kind, argument)
         options = own_options(name)
         check_options(argument, name, options, given)
         found.append((name, {**options, **given}))

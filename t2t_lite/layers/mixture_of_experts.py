@@ -8,7 +8,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_rates, check_sizes
+from t2t_lite.layers.checks import check_rates, check_required_sizes
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.keras_names import (
     GATED,
@@ -85,7 +85,7 @@ class MixtureOfExperts(Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        check_sizes(filter_size=filter_size, num_experts=num_experts, k=k)
+        check_required_sizes(filter_size=filter_size, num_experts=num_experts, k=k)
         check_rates(dropout=dropout)
         if num_experts < k:
             raise ValueError(
@@ -114,6 +114,7 @@ class MixtureOfExperts(Layer):
         All experts' are in one weight, of as many axes as one's: optimizers tell by these what a bias is.
         """
         hidden_size = input_shape[-1]
+        self.require_size(input_shape)
         for name in ("gate", "noise"):
             shape = (hidden_size, self.num_experts)
             weight = self.add_weight(name=f"{name}_kernel", shape=shape, initializer="zeros", autocast=False)
@@ -126,13 +127,12 @@ class MixtureOfExperts(Layer):
             kernel, bias = dense_initializers(self.initializers, name == "outer").values()
             self._add_of_all(f"{name}_kernel", shape, kernel)
             self._add_of_all(f"{name}_bias", shape[1:], bias)
-        self.freeze_new_parts()
 
     def _add_of_all(self, name, shape, initializer):
         """Makes a weight of all experts, one behind the other, whose initial values are each expert's own."""
 
         def values(_, dtype=None):
-            made = (keras.initializers.get(own_initializer(initializer)) for _ in range(self.num_experts))
+            made = (keras.initializers.get(own_initializer(initializer) or GLOROT) for _ in range(self.num_experts))
             return ops.concatenate([initial(shape, dtype=dtype) for initial in made], axis=0)
 
         weight = self.add_weight(name=name, shape=(self.num_experts * shape[0], *shape[1:]), initializer=values)
@@ -190,7 +190,7 @@ class MixtureOfExperts(Layer):
         [num_experts], how many of the k choices of each position that is not padding fell on an expert.
         """
         shape = shape_of(inputs)
-        x = ops.reshape(inputs, (-1, shape[-1]))
+        x = ops.reshape(ops.cast(inputs, self.compute_dtype), (-1, shape[-1]))
         gates, experts, load = self.gates(x, training)
         kept = None  # the inner activations of a position that dropout keeps
         if training and self.dropout_rate:

@@ -27,6 +27,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
                 f"center={self.center}, scale={self.scale}. For others take keras.layers.LayerNormalization."
             )
         super().build(input_shape)
+        self.input_spec = keras.InputSpec(axes={-1: input_shape[-1]})
 
     def call(self, inputs, training=None):
         """[..., hidden] -> [..., hidden]."""

@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_sizes, is_known
+from t2t_lite.layers.checks import check_required_sizes, is_known
 from t2t_lite.layers.keras_names import Initializer, check_initializers, own_initializer
 from t2t_lite.layers.shapes import shape_of
 
@@ -36,6 +36,7 @@ class SinusoidalPositionEmbedding(Layer):
         """Checks the hidden size; there are no weights."""
         if input_shape[-1] % 2:
             raise ValueError(f"Sinusoidal positions need an even hidden size: received {input_shape[-1]}.")
+        self.require_size(input_shape)
         self.hidden_size = input_shape[-1]
 
     def encode(self, positions):
@@ -62,6 +63,7 @@ class SinusoidalPositionEmbedding(Layer):
         Returns:
             [B, T, hidden].
         """
+        inputs = ops.cast(inputs, self.compute_dtype)  # of integers
         if position is None:
             return inputs + ops.expand_dims(self.encode(ops.arange(shape_of(inputs)[1])), 0)
         return inputs + self.encode(ops.reshape(position, (-1, 1)))
@@ -86,7 +88,7 @@ class LearnedPositionEmbedding(Layer):
 
     def __init__(self, max_length: int, embeddings_initializer: Initializer = None, **kwargs):
         super().__init__(**kwargs)
-        check_sizes(max_length=max_length)
+        check_required_sizes(max_length=max_length)
         check_initializers(embeddings_initializer=embeddings_initializer)
         self.max_length = max_length
         self.embeddings_initializer = embeddings_initializer
@@ -95,6 +97,7 @@ class LearnedPositionEmbedding(Layer):
 
     def build(self, input_shape):
         """Creates the table."""
+        self.require_size(input_shape)
         initializer = own_initializer(self.embeddings_initializer)
         if initializer is None:
             initializer = keras.initializers.RandomNormal(stddev=input_shape[-1] ** -0.5)
@@ -102,7 +105,7 @@ class LearnedPositionEmbedding(Layer):
 
     def call(self, inputs, position=None):
         """Adds the vectors; arguments as `SinusoidalPositionEmbedding.call`."""
-        table = ops.cast(self.table, self.compute_dtype)
+        inputs, table = (ops.cast(x, self.compute_dtype) for x in (inputs, self.table))
         if position is not None:
             if is_known(position):
                 self._check(int(ops.max(position)) + 1)

@@ -3,9 +3,10 @@
 import inspect
 
 import keras
+from keras import ops
 
 from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_positive, check_rates
+from t2t_lite.layers.checks import check_positive, check_rates, check_required_layers
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.masks import check_masks
 from t2t_lite.layers.normalization import LayerNormalization
@@ -37,6 +38,7 @@ class Residual(Layer):
             raise ValueError(f"`norm` must be 'post' or 'pre': received norm={norm!r}.")
         check_rates(dropout=dropout)
         check_positive(norm_epsilon=norm_epsilon)
+        check_required_layers(layer=layer)
         self.layer = layer
         value = inspect.signature(layer.call).parameters.get("value")
         self.needs_value = value is not None and value.default is value.empty
@@ -53,6 +55,7 @@ class Residual(Layer):
                 value_shape = inputs_shape
             self.layer.build(*(s for s in (inputs_shape, value_shape) if s is not None))
         self.normalization.build(inputs_shape)
+        self.require_size(inputs_shape)
 
     def call(
         self,
@@ -94,8 +97,9 @@ class Residual(Layer):
         """Makes the connection around a function of [..., hidden], such as a method of the wrapped layer."""
         output = function(self.normalization(inputs) if self.norm == "pre" else inputs)
         output, rest = (output[0], output[1:]) if isinstance(output, tuple) else (output, None)
+        output = self.dropout(output, training=training)
         # Not `ops.add`, which takes an input without positions, [1, 0, hidden], for a bias and fails.
-        output = inputs + self.dropout(output, training=training)
+        output = ops.cast(inputs, output.dtype) + output  # which may be integers
         if self.norm == "post":
             output = self.normalization(output)
         return output if rest is None else (output, *rest)

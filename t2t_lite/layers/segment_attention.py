@@ -52,7 +52,6 @@ class SegmentAttention(MultiHeadAttention):
         self.segment_table = weight("segment_table", 2, self.num_heads)
         # Of the second stream: one layer would drop the same weights of both.
         self.query_dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="query_dropout")
-        self.freeze_new_parts()
 
     def call(
         self,

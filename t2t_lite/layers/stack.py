@@ -1,10 +1,11 @@
 """Layers one after another: the encoder, or the decoder."""
 
 import keras
+from keras import ops
 
 from t2t_lite.errors import UserError
 from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_sequences
+from t2t_lite.layers.checks import check_layer_list, check_sequences
 from t2t_lite.layers.context import Results
 from t2t_lite.layers.keras_names import config_of
 from t2t_lite.layers.seeds import drawn_seeds, has_own_generator, repeated_call
@@ -31,6 +32,7 @@ class TransformerStack(Layer):
 
     def __init__(self, layers: list, recompute: bool = False, **kwargs):
         super().__init__(**kwargs)
+        check_layer_list(layers)
         self.layers = list(layers)
         self.recompute = recompute
         self.input_spec = keras.InputSpec(ndim=3)
@@ -39,6 +41,7 @@ class TransformerStack(Layer):
     def build(self, inputs_shape, memory_shape=None):
         """Builds the layers; `memory_shape`: of the encoder's output, for layers that attend to it."""
         check_sequences(memory=memory_shape)
+        self.require_size(inputs_shape)
         shapes = [shape for shape in (inputs_shape, memory_shape) if shape is not None]
         for layer in self.layers:
             if not layer.built:  # one that comes from a file is
@@ -67,6 +70,7 @@ class TransformerStack(Layer):
         x, prompts = inputs, []
         for layer in self.layers:
             x, prompt = layer.prefill(x)
+            x = ops.cast(x, self.compute_dtype)
             prompts.append(prompt)
         return x, prompts
 
@@ -75,6 +79,7 @@ class TransformerStack(Layer):
         x, new_cache = inputs, []
         for layer, past in zip(self.layers, cache, strict=True):
             x, past = layer.step(x, past, position, attention_mask, memory_mask)
+            x = ops.cast(x, self.compute_dtype)
             new_cache.append(past)
         return x, new_cache
 
@@ -116,6 +121,7 @@ class TransformerStack(Layer):
             call = self.layers[:i].count(layer)  # of a layer that stands here several times
             output = self._run(layer, call, options, own, *(tensor for tensor in (x, memory) if tensor is not None))
             x, *rest = output if isinstance(output, tuple) else (output,)
+            x = ops.cast(x, self.compute_dtype)  # of layers with a dtype policy of their own
             scores += rest
             states.append(x)
         results = (x, *([scores] if return_attention_scores else []), *([states] if return_hidden_states else []))

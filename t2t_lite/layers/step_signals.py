@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.checks import check_required_sizes
 from t2t_lite.layers.position_embedding import SinusoidalPositionEmbedding
 from t2t_lite.layers.seeds import ScopedSeed, repeated_call, uniform
 from t2t_lite.layers.shapes import shape_of
@@ -44,7 +44,7 @@ class StepSignals(Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        check_sizes(num_steps=num_steps)
+        check_required_sizes(num_steps=num_steps)
         if step_signal not in STEP_SIGNALS:
             raise ValueError(
                 f"`step_signal` must be one of {', '.join(STEP_SIGNALS)}: received step_signal={step_signal!r}."
@@ -66,6 +66,7 @@ class StepSignals(Layer):
 
     def build(self, input_shape):
         """Creates the vectors of the steps."""
+        self.require_size(input_shape)
         if self.add_position or self.step_signal == "sinusoid":
             self.sinusoids.build(input_shape)
         if self.step_signal == "learned":

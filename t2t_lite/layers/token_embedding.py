@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_sizes, is_known
+from t2t_lite.layers.checks import check_required_sizes, check_sizes, is_known
 from t2t_lite.layers.integers import integer_dtype
 from t2t_lite.layers.keras_names import Initializer, check_initializers, own_initializer
 from t2t_lite.layers.quantization import TABLE_MODES, float_rows, own_policy, quantized_rows
@@ -56,7 +56,8 @@ class TokenEmbedding(Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        check_sizes(vocab_size=vocab_size, hidden_size=hidden_size, embedding_size=embedding_size)
+        check_required_sizes(vocab_size=vocab_size, hidden_size=hidden_size)
+        check_sizes(embedding_size=embedding_size)
         check_initializers(embeddings_initializer=embeddings_initializer)
         self.vocab_size = vocab_size
         self.hidden_size = hidden_size
@@ -165,6 +166,7 @@ class TokenEmbedding(Layer):
         `matrix`: None, or what `reverse_matrix` returned before, for the logits.
         """
         if reverse:
+            self._check_hidden(inputs)
             matrix = self.reverse_matrix() if matrix is None else matrix
             # One product of two dimensions: the batched form is slower, and its gradient much slower.
             rows = ops.reshape(ops.cast(inputs, self.compute_dtype), (-1, self.hidden_size))
@@ -180,6 +182,12 @@ class TokenEmbedding(Layer):
         x = self._rows(ids)
         x = x * ops.expand_dims(ops.cast(scale, x.dtype), -1)
         return x if self.projection is None else ops.matmul(x, ops.cast(self.projection, x.dtype))
+
+    def _check_hidden(self, inputs):
+        if inputs.shape[-1] not in (None, self.hidden_size):
+            raise ValueError(
+                f"{self.name}: logits are of hidden states of size {self.hidden_size}: received {tuple(inputs.shape)}."
+            )
 
     def reverse_matrix(self):
         """Returns the matrix of `reverse`, of the compute dtype, to be made once for many calls.
@@ -207,6 +215,8 @@ class TokenEmbedding(Layer):
 
     def compute_output_spec(self, inputs, reverse=False, matrix=None):
         """Returns a symbolic tensor; the logits are float32 whatever the dtype policy."""
+        if reverse:
+            self._check_hidden(inputs)
         dtype = "float32" if reverse else self.compute_dtype
         return keras.KerasTensor(self.compute_output_shape(inputs.shape, reverse), dtype=dtype)
 

@@ -8,7 +8,7 @@ from keras import ops
 
 from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_rates, check_sequences
+from t2t_lite.layers.checks import check_layers, check_rates, check_sequences
 from t2t_lite.layers.feed_forward import FeedForward
 from t2t_lite.layers.keras_names import GLOROT, Initializer
 from t2t_lite.layers.masks import check_masks, merge_masks
@@ -50,8 +50,10 @@ class _TransformerLayer(Layer):
         self.supports_masking = True
         check_rates(dropout=dropout, attention_dropout=attention_dropout, relu_dropout=relu_dropout)
         # Made here, not in build: a bad option is refused where it is written.
-        self.self_attention = self._residual(self_attention or self._attention(), "self_attention")
-        self.feed_forward = self._residual(feed_forward or self._network(), "feed_forward")
+        check_layers(self_attention=self_attention, feed_forward=feed_forward, cross_attention=cross_attention)
+        self_attention = self._attention() if self_attention is None else self_attention
+        self.self_attention = self._residual(self_attention, "self_attention")
+        self.feed_forward = self._residual(self._network() if feed_forward is None else feed_forward, "feed_forward")
 
     def _residual(self, layer, name):
         o = self.options
@@ -117,6 +119,7 @@ class TransformerEncoderLayer(_TransformerLayer):
 
     def build(self, inputs_shape):
         """Builds the sub-layers."""
+        self.require_size(inputs_shape)
         self.self_attention.build(inputs_shape)
         self.feed_forward.build(inputs_shape)
 
@@ -161,13 +164,13 @@ class TransformerDecoderLayer(_TransformerLayer):
     def build(self, inputs_shape, memory_shape=None):
         """Builds the sub-layers; without a memory there is no cross-attention (a language model's layer)."""
         check_sequences(memory=memory_shape)
+        self.require_size(inputs_shape)
         self.self_attention.build(inputs_shape)
         self.cross_attention = None
         if memory_shape is not None:
             self.cross_attention = self._residual(self.options.cross_attention or self._attention(), "cross_attention")
             self.cross_attention.build(inputs_shape, memory_shape)
         self.feed_forward.build(inputs_shape)
-        self.freeze_new_parts()
 
     def init_cache(self, memory, batch, slots, prompt=(), lengths=()):
         """Returns the cache of this layer for `step`: the memory projected once, and no past.

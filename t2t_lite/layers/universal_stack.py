@@ -6,7 +6,7 @@ from keras import ops
 from t2t_lite.layers.adaptive_computation import Ponder
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.cache import add_to_cache
-from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.checks import check_layer_list, check_layers, check_required_sizes
 from t2t_lite.layers.keras_names import config_of
 from t2t_lite.layers.masks import causal_mask
 from t2t_lite.layers.shapes import shape_of
@@ -46,7 +46,11 @@ class UniversalStack(TransformerStack):
         recompute: bool = False,
         **kwargs,
     ):
-        check_sizes(num_steps=num_steps)
+        check_required_sizes(num_steps=num_steps)
+        check_layer_list(layers)
+        check_layers(signals=signals, halting=halting)
+        if not layers:
+            raise ValueError("`layers` must have at least one layer, which is repeated: received [].")
         super().__init__([*layers] * num_steps, recompute, **kwargs)
         self.num_steps = num_steps
         self.signals = signals
@@ -86,12 +90,14 @@ class UniversalStack(TransformerStack):
         options |= {"return_attention_scores": return_attention_scores, "training": training}
         tensors = () if memory is None else (memory,)
         contexts = context if isinstance(context, list) else [context] * len(self.layers)
+        inputs = ops.cast(inputs, self.compute_dtype)  # of integers
         scores, states = [], [inputs]
 
         def transform(step, x):
             for i, layer in enumerate(self._step_layers, step * len(self._step_layers)):
                 output = self._run(layer, step, options, contexts[i], x, *tensors)
                 x, *rest = output if isinstance(output, tuple) else (output,)
+                x = ops.cast(x, self.compute_dtype)
                 scores.extend(rest)
                 states.append(x)
             return x
@@ -205,6 +211,7 @@ class UniversalStack(TransformerStack):
             for layer, past, memory in zip(self._step_layers, cache["steps"][step], cache["memory"], strict=True):
                 past = {**past, "memory": memory} if memory else past
                 x, past = layer.step(x, past, position, attention_mask, memory_mask)
+                x = ops.cast(x, self.compute_dtype)
                 new_steps[-1].append({name: value for name, value in past.items() if name != "memory"})
             return x
 

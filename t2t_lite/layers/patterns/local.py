@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from keras import ops
 
-from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.checks import check_required_sizes
 from t2t_lite.layers.distances import Strides
 from t2t_lite.layers.patterns.part import block_part, blocks_of
 from t2t_lite.layers.patterns.pattern import Pattern
@@ -30,7 +30,7 @@ class LocalOneDimension(Pattern):
     needs_order = True
 
     def __init__(self, block_length: int):
-        check_sizes(block_length=block_length)
+        check_required_sizes(block_length=block_length)
         self.block_length = block_length
 
     def visible(self, i, j, end, causal):
@@ -93,7 +93,7 @@ class LocalTwoDimensions(Pattern):
     def __init__(
         self, block_height: int, block_width: int, image_width: int, blocks_above: int = 1, blocks_beside: int = 1
     ):
-        check_sizes(block_height=block_height, block_width=block_width, image_width=image_width)
+        check_required_sizes(block_height=block_height, block_width=block_width, image_width=image_width)
         if image_width % block_width:
             raise ValueError(
                 f"`image_width` must be a multiple of `block_width`={block_width}: received image_width={image_width}."

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from keras import ops
 
-from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.checks import check_required_sizes
 from t2t_lite.layers.distances import Strides
 from t2t_lite.layers.patterns.part import Part, block_part, blocks_of, cut, joined
 from t2t_lite.layers.patterns.pattern import Pattern
@@ -34,7 +34,7 @@ class Strided(Pattern):
     needs_order = True
 
     def __init__(self, stride: int):
-        check_sizes(stride=stride)
+        check_required_sizes(stride=stride)
         self.stride = stride
 
     def visible(self, i, j, end, causal):
@@ -76,7 +76,7 @@ class Fixed(Pattern):
     needs_order = True
 
     def __init__(self, stride: int, summary: int = 1):
-        check_sizes(stride=stride, summary=summary)
+        check_required_sizes(stride=stride, summary=summary)
         if summary > stride:
             raise ValueError(f"`summary` must be at most `stride`={stride}: received summary={summary}.")
         self.stride, self.summary = stride, summary

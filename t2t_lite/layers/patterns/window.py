@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.checks import check_required_sizes
 from t2t_lite.layers.distances import Strides
 from t2t_lite.layers.patterns.part import block_part, blocks_of
 from t2t_lite.layers.patterns.pattern import Pattern
@@ -17,7 +17,7 @@ class WindowPattern(Pattern):
     """Each position sees the r nearest ones: see `RestrictedAttention`, which is attention with this pattern."""
 
     def __init__(self, neighborhood: int):
-        check_sizes(neighborhood=neighborhood)
+        check_required_sizes(neighborhood=neighborhood)
         self.neighborhood = neighborhood
 
     def visible(self, i, j, end, causal):

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from t2t_lite.layers.checks import check_rates
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.distances import by_key
 from t2t_lite.layers.dropout import Dropout
@@ -42,6 +43,7 @@ class MemoryScore(AttentionScore):
     def __init__(self, clamp_length: int = 0, position_dropout: float = 0.0):
         if not isinstance(clamp_length, int) or clamp_length < 0:
             raise ValueError(f"`clamp_length` must be a whole number of at least 0: received {clamp_length!r}.")
+        check_rates(position_dropout=position_dropout)
         self.clamp_length = clamp_length
         self.position_dropout = position_dropout
 

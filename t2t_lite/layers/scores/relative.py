@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.checks import check_required_sizes
 from t2t_lite.layers.distances import by_key, split_by_run
 from t2t_lite.layers.scores.score import AttentionScore
 from t2t_lite.layers.shapes import shape_of
@@ -14,7 +14,7 @@ class RelativeScore(AttentionScore):
     """score(i, j) = q_i · (k_j + a_clip(j - i)): see `RelativeAttention`, which is attention with this score."""
 
     def __init__(self, max_relative_position: int, add_relative_to_values: bool = False):
-        check_sizes(max_relative_position=max_relative_position)
+        check_required_sizes(max_relative_position=max_relative_position)
         self.max_relative_position = max_relative_position
         self.add_relative_to_values = add_relative_to_values
 
