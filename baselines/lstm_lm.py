@@ -130,14 +130,14 @@ class LSTMLanguageModel(SequenceModel):
         if self.built:
             return
         size, layers = self.config["hidden_size"], self.config["num_layers"]
-        self.embedding.build()
+        self.embedding.build((None, None))
         for stack in (self.forward_stack, self.backward_stack):
             stack.build((None, None, size))
         if self.mix is not None:
             self.mix.build([(None, None, 2 * size)] * (1 + layers))
             self.class_head.build((None, (4 if HEADS[self.config["head"]] == 1 else 2) * size))
         elif self.softmax is not self.embedding:
-            self.softmax.build()
+            self.softmax.build((None, None))
         number_seeds(self)
         self.built = True
 

@@ -40,9 +40,12 @@ class Layer(keras.layers.Layer):
         names = {name for base in cls.__mro__ for name in getattr(vars(base).get("__init__"), "recorded", ())}
         return super().from_config({n: _made(value, n) if n in names else value for n, value in config.items()})
 
-    def compute_output_shape(self, input_shape, *others):
-        """Returns the shape of the first input. Override it where that of the output is another."""
-        return input_shape
+    def compute_output_shape(self, input_shape=None, *others, **named):
+        """Returns the shape of the first input. Override it where that of the output is another.
+
+        Keras gives the shapes by the names that `build` has for them, such as `query_shape`, where it sums a model up.
+        """
+        return next(iter(named.values())) if input_shape is None else input_shape
 
     def compute_output_spec(self, *args, **kwargs):
         """Returns what `call` would, symbolic: found by tracing it where more than the output is asked for.

@@ -129,9 +129,9 @@ class SpanHead(Layer):
         own = {"kernel_initializer": own_initializer(kernel_initializer), "dtype": self.dtype_policy}
         self.dense = Dense(2, name="dense", **own)
 
-    def build(self, input_shape):
+    def build(self, inputs_shape):
         """Creates the weights for [B, T, hidden]."""
-        self.dense.build(input_shape)
+        self.dense.build(inputs_shape)
 
     def call(self, inputs, allowed):
         """Computes the logits.

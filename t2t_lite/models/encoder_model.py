@@ -65,12 +65,14 @@ class EncoderModel(TransformerModel):
 
     def build_heads(self, hidden):
         """Builds the heads; `hidden`: the shape of hidden states."""
-        for layer in (self.span_head, self.sentence_head):
-            if layer is not None:
-                layer.build(hidden)
+        if self.span_head is not None:
+            self.span_head.build(hidden)
+        if self.sentence_head is not None:
+            self.sentence_head.build((None, hidden[-1]))
         if self.class_head is not None:
-            pooled = HEADS[self.config["head"]] == 1 and self.config.get("pooling") == "mean_max"
-            self.class_head.build((None, (2 if pooled else 1) * self.config["hidden_size"]))
+            rank = HEADS[self.config["head"]]
+            pooled = rank == 1 and self.config.get("pooling") == "mean_max"
+            self.class_head.build((*[None] * rank, (2 if pooled else 1) * hidden[-1]))
 
     def stacks(self):
         """Returns the encoder."""

@@ -179,11 +179,10 @@ class TransformerEncoder(EncoderModel):
         if self.built:
             return
         embedded, hidden = (None, None, self.width), (None, None, self.config["hidden_size"])
-        self.embedding.build()
-        for layer in (
-            self.segment_embedding, self.match_embedding, self.task_embedding, self.position, self.embedding_norm,
-            self.projection,
-        ):  # fmt: skip
+        for layer in (self.embedding, self.segment_embedding, self.match_embedding, self.task_embedding):
+            if layer is not None:
+                layer.build((None, None))
+        for layer in (self.position, self.embedding_norm, self.projection):
             if layer is not None:
                 layer.build(embedded)
         self.encoder.build(hidden)

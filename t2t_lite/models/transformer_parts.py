@@ -228,7 +228,7 @@ def build_embeddings(*layers):
     """Builds look-ups and softmax, of which several may be one layer."""
     for layer in layers:
         if not layer.built:
-            layer.build()
+            layer.build((None, None))
 
 
 def is_token(ids):

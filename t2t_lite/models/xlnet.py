@@ -107,7 +107,7 @@ class XLNet(EncoderModel):
         if self.built:
             return
         hidden = (None, None, self.config["hidden_size"])
-        self.embedding.build()
+        self.embedding.build((None, None))
         self.encoder.build(hidden)
         if self.encoder_norm is not None:
             self.encoder_norm.build(hidden)
