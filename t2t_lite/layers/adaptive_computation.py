@@ -65,6 +65,13 @@ class Ponder(NamedTuple):
         return self.steps + self.remainder
 
 
+class _Gate(Dense):
+    """A dense layer that stays in floats where the model around it is quantized: sums near 1 - ε are fine numbers."""
+
+    def quantize(self, mode=None, type_check=True, config=None):
+        """Changes nothing."""
+
+
 @keras.saving.register_keras_serializable("t2t_lite")
 class AdaptiveComputation(Layer):
     """Halting probabilities σ(w·s + b) of the states [B, T, hidden] before a step, and the output that they weight.
@@ -107,7 +114,7 @@ class AdaptiveComputation(Layer):
             "kernel_initializer": own_initializer(kernel_initializer),
             "bias_initializer": keras.initializers.Constant(bias_init),
         }
-        self.gate = Dense(1, **initializers, dtype=self.variable_dtype, name="gate")
+        self.gate = _Gate(1, **initializers, dtype=self.variable_dtype, name="gate")
         self.input_spec = keras.InputSpec(ndim=3)
         self.supports_masking = True
 
