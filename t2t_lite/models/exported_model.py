@@ -3,8 +3,10 @@
 import warnings
 
 import keras
+from keras import ops
 
 from t2t_lite.layers.base import Layer
+from t2t_lite.layers.checks import is_known
 from t2t_lite.models.litert import select_operations
 from t2t_lite.reserved_names import RESERVED
 
@@ -35,6 +37,20 @@ class ExportedModel(Layer, keras.Model):
                 stacklevel=2,
             )
 
+    def whole_ids(self, inputs):
+        """Returns inputs, of which float32 ids are int32 in the graph of a model around this one.
+
+        Of that model Keras takes the inputs for float32, in which ids are exact, where it is exported or saved by
+        TensorFlow. Ids of floats that are known, or are given to this model itself, are a mistake and stay one.
+        """
+        of_floats = {f for f, ids in inputs.items() if _is_float32(ids)} if isinstance(inputs, dict) else ()
+        if not of_floats:
+            return inputs
+        if self._get_call_context().entry_layer is self:
+            self._maybe_reset_call_context()  # of which the line before has made one
+            return inputs
+        return {f: ops.cast(ids, "int32") if f in of_floats else ids for f, ids in inputs.items()}
+
     def _specs(self, make):
         """Returns {feature: spec} of what a call needs, of any batch and lengths."""
         return {f: make(shape=(None,) * rank, dtype="int32", name=f) for f, rank in self.needed_features.items()}
@@ -62,6 +78,12 @@ class ExportedModel(Layer, keras.Model):
             return _logits(self(inputs))
 
         return serving_default
+
+
+def _is_float32(ids):
+    """Returns whether ids are float32 and their values are not known."""
+    dtype = getattr(ids, "dtype", "")
+    return "float32" in str(dtype) and not is_known(ids)
 
 
 def _logits(outputs):

@@ -128,6 +128,7 @@ class SequenceModel(ExportedModel):
 
     def __call__(self, inputs, **kwargs):
         """Calls the model. Raises `ValueError` unless `inputs` is such a dict."""
+        inputs = self.whole_ids(inputs)
         self.check_inputs(inputs)
         return super().__call__(inputs, **kwargs)
 
