@@ -17,8 +17,8 @@ def summed_up(model, **options):
     """Returns the lines of a summary."""
     lines = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COLUMNS", "160")  # of a terminal that breaks no line
-        model.summary(print_fn=lines.append, line_length=160, **options)
+        patch.setenv("COLUMNS", "250")  # of a terminal that breaks no line
+        model.summary(print_fn=lines.append, line_length=250, **options)
     return "\n".join(lines)
 
 
@@ -36,7 +36,7 @@ def check_summary(model):
         assert f"Trainable params: {of_trainable:,} " in text
 
 
-@method("summary")
+@method("summary", "build", of_kinds=True, is_quick=True)
 def summary(case):
     model = case.compiled(model=case.fresh())
     check_summary(model)
@@ -51,7 +51,7 @@ def summary(case):
     check_summary(model)
 
 
-@method("summary")
+@method()
 def summary_with_lora(case):
     model = case.fresh()
     if not isinstance(model, TransformerModel):
@@ -60,7 +60,7 @@ def summary_with_lora(case):
     check_summary(model)
 
 
-@method("summary")
+@method()
 def summary_of_a_model_around_it(case):
     symbols = {f: keras.Input(ids.shape[1:], dtype="int32", name=f) for f, ids in case.x.items()}
     check_summary(keras.Model(symbols, case.model(symbols)))
@@ -81,7 +81,9 @@ def summary_of_a_model_around_it(case):
     check_summary(unbuilt)
 
 
-@method("count_params", "weights", "variables", "trainable_weights", "trainable_variables")
+@method(
+    "count_params", "weights", "variables", "trainable_weights", "trainable_variables", of_kinds=True, is_quick=True
+)
 def count_params(case):
     model = case.model
     assert model.count_params() == sum(array(weight).size for weight in model.weights)
@@ -89,7 +91,7 @@ def count_params(case):
     assert model.trainable_variables == model.trainable_weights
 
 
-@method("get_config", "from_config", "to_json")
+@method("get_config", "from_config", "to_json", of_kinds=True, is_quick=True)
 def get_config(case):
     config = case.model.get_config()
     assert json.loads(json.dumps(config)) is not None
@@ -126,7 +128,7 @@ def copies(case):
     same(made.get_weights(), fitted.get_weights(), 0)
 
 
-@method("get_layer", "layers")
+@method("get_layer", "layers", is_quick=True)
 def get_layer(case):
     for index, layer in enumerate(case.model.layers):
         assert case.model.get_layer(layer.name) is case.model.get_layer(index=index) is layer
@@ -134,7 +136,9 @@ def get_layer(case):
         case.model.get_layer("nobody")
 
 
-@method("path", "dtype", "dtype_policy", "compute_dtype", "variable_dtype", "input_dtype", "supports_masking")
+@method(
+    "path", "dtype", "dtype_policy", "compute_dtype", "variable_dtype", "input_dtype", "supports_masking", is_quick=True
+)
 def representation(case):
     model = case.model
     assert repr(model) == f"<{type(model).__name__} name={model.name}, built=True>" == str(model)

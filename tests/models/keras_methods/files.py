@@ -4,10 +4,10 @@ import keras
 import numpy as np
 
 from tests.layers.equations import array
-from tests.models.keras_methods.table import TRACED, method, same, split
+from tests.models.keras_methods.table import SMALLEST, method, same
 
 
-@method("save", "compile_from_config", "get_compile_config", "get_build_config", "build_from_config")
+@method("save", "compile_from_config", "get_compile_config", "get_build_config", "build_from_config", of_kinds=True)
 def save(case):
     model = case.compiled(keras.optimizers.Adam(0.01), case.fresh(), weighted_metrics=case.metrics())
     model.fit(case.x, case.y, epochs=2, verbose=0)
@@ -72,7 +72,7 @@ def check_served(case, model, serve):
 OF_INTS = "Keras takes its inputs for floats, of the lengths of a call"
 
 
-@method("export", models=TRACED, beyond=OF_INTS)
+@method("export", models=SMALLEST, beyond=OF_INTS)
 def export(case):
     import tensorflow as tf
 
@@ -83,27 +83,27 @@ def export(case):
     check_served(case, model, loaded.serve)
 
 
-@method(models=TRACED, beyond=OF_INTS)
+@method(models=SMALLEST, of_kinds=True, beyond=OF_INTS)
 def saved_model_after_a_call(case):
     model = case.fresh()
     model(case.needed)
     check_saved_model(case, model)
 
 
-@method(models=TRACED, beyond=OF_INTS)
+@method(models=SMALLEST, beyond=OF_INTS)
 def saved_model_after_fit(case):
     model = case.compiled(keras.optimizers.Adam(0.01), case.fresh(), run_eagerly=False)
     model.fit(case.needed, case.y, verbose=0)
     check_saved_model(case, model)
 
 
-@method(models=TRACED, beyond=OF_INTS)
+@method(models=SMALLEST, beyond=OF_INTS)
 def saved_model_of_a_loaded_model(case):
     case.model.save(case.folder / "model.keras")
     check_saved_model(case, keras.saving.load_model(case.folder / "model.keras"))
 
 
-@method(models=TRACED, beyond=OF_INTS)
+@method(models=SMALLEST, beyond=OF_INTS)
 def saved_model_without_a_call(case):
     model = case.row.unbuilt()
     check_saved_model(case, model)
@@ -118,7 +118,7 @@ def check_saved_model(case, model):
     check_served(case, model, lambda x: serve(**x))
 
 
-@method("call", "symbolic_call", "compute_mask")
+@method("call", "symbolic_call", "compute_mask", of_kinds=True)
 def functional(case):
     symbols = {f: keras.Input((None,) * (ids.ndim - 1), dtype="int32", name=f) for f, ids in case.x.items()}
     outer = keras.Model(symbols, case.model(symbols))
@@ -132,7 +132,10 @@ def functional(case):
     same(case.predictions(outer.predict(case.x, verbose=0)), case.logits(case.model))
 
 
-@method("compute_output_shape", "compute_output_spec", beyond="it has no `compute_output_shape`")
+@method(
+    "compute_output_shape", "compute_output_spec", of_kinds=True, is_quick=True,
+    beyond="it has no `compute_output_shape`",
+)  # fmt: skip
 def compute_output_shape(case):
     outputs = case.model(case.x, training=False)
     symbols = {f: keras.KerasTensor(ids.shape, dtype="int32") for f, ids in case.x.items()}
@@ -158,7 +161,7 @@ def stateless_call(case):
     ))  # fmt: skip
 
 
-@method("quantize", "quantization_mode", beyond="its configuration does not say what is quantized")
+@method("quantize", "quantization_mode", of_kinds=True, beyond="its configuration does not say what is quantized")
 def quantize(case):
     model, exact = case.fresh(), case.logits(case.model)
     model.quantize("int8")
@@ -168,4 +171,3 @@ def quantize(case):
         assert 0 < np.abs(one - other)[real].max() < 2 * max(other[real].std(), 0.1)
     model.save(case.folder / "int8.keras")
     same(case.logits(keras.saving.load_model(case.folder / "int8.keras")), found, 0)
-    assert split(found, slice(2))

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from tests.layers.equations import array
-from tests.models.keras_methods.table import TRACED, method, same, split
+from tests.models.keras_methods.table import SMALLEST, method, same, split
 
 BY_ONE = {"batch_size": 3, "shuffle": False, "verbose": 0}  # three rows are one step
 WEIGHTS = np.array([1, 0.5, 2], "float32")
@@ -43,14 +43,14 @@ def fit(case):
     check_is_by_hand(case, losses, model)
 
 
-@method("run_eagerly", models=TRACED)
+@method("run_eagerly", models=SMALLEST)
 def fit_in_a_graph(case):
     model = case.compiled(run_eagerly=False)
     losses = model.fit(case.x, case.y, epochs=2, **BY_ONE).history["loss"]
     check_is_by_hand(case, losses, model)
 
 
-@method("jit_compile", models=TRACED)
+@method("jit_compile", models=SMALLEST)
 def fit_with_jit_compile(case):
     if not case.model.supports_jit:
         pytest.skip("the number of its logits depends on the values of the targets")
@@ -59,7 +59,7 @@ def fit_with_jit_compile(case):
     check_is_by_hand(case, losses, model, 1e-4)
 
 
-@method(models=TRACED)
+@method(models=SMALLEST)
 def fit_with_several_steps_per_execution(case):
     model = case.compiled(run_eagerly=False, steps_per_execution=2)
     data = tf.data.Dataset.from_tensors((case.x, case.y)).repeat(4)

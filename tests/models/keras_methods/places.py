@@ -10,7 +10,7 @@ from t2t_lite.models.arguments import model_hparams
 from tests.layers.equations import array
 from tests.models.every_model import VOCAB
 from tests.models.keras_methods.fitting import BY_ONE, check_is_by_hand
-from tests.models.keras_methods.table import TRACED, method, same, without_dropout
+from tests.models.keras_methods.table import SMALLEST, method, same, without_dropout
 
 
 def under(policy, make):
@@ -63,7 +63,7 @@ def from_hparams_under_a_global_policy(case):
     assert policies(hparams, dtype="float32") == ("float32", {"float32"})
 
 
-@method("distribute_strategy", "distribute_reduction_method", models=TRACED[:1])
+@method("distribute_strategy", "distribute_reduction_method", models=SMALLEST)
 def mirrored_strategy(case):
     # TensorFlow mixes up collectives of several strategies of one process.
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
@@ -111,22 +111,24 @@ def subclass(case):
     same(case.logits(loaded), case.logits(model), 0)
 
 
+class Outer(keras.Model):
+    """A user's model around one: its predictions, times a weight."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def build(self, shape=None):
+        self.factor = self.add_weight(shape=(), initializer="ones", name="factor")
+
+    def call(self, inputs, training=None):
+        outputs = self.inner(inputs, training=training)
+        outputs = outputs if isinstance(outputs, dict) else {"targets": outputs}
+        return {name: self.factor * output for name, output in outputs.items() if not isinstance(output, dict)}
+
+
 @method("add_weight", "add_variable")
 def model_around_it(case):
-    class Outer(keras.Model):
-        def __init__(self, inner):
-            super().__init__()
-            self.inner = inner
-
-        def build(self, shape=None):
-            self.factor = self.add_weight(shape=(), initializer="ones", name="factor")
-
-        def call(self, inputs, training=None):
-            outputs = self.inner(inputs, training=training)
-            outputs = outputs if isinstance(outputs, dict) else {"targets": outputs}
-            predictions = {name: output for name, output in outputs.items() if not isinstance(output, dict)}
-            return {name: self.factor * output for name, output in predictions.items()}
-
     outer = Outer(case.fresh())
     y = case.y if isinstance(case.y, dict) else {"targets": case.y}
     loss = case.loss() if isinstance(case.loss(), dict) else {"targets": case.loss()}
@@ -135,3 +137,18 @@ def model_around_it(case):
     outer.fit(case.x, y, epochs=2, **BY_ONE)
     assert outer.evaluate(case.x, y, verbose=0, return_dict=True)["loss"] < before
     assert float(array(outer.factor)) != 1.0
+
+
+@method(models=SMALLEST)
+def saved_model_of_a_model_around_it(case):
+    outer = Outer(case.fresh())
+    expected = case.logits(outer, case.needed)
+    outer.export(case.folder / "export", verbose=False)
+    tf.saved_model.save(outer, case.folder / "saved_model")
+    floats = {f: tf.cast(ids, "float32") for f, ids in case.needed.items()}  # as Keras asks
+    loaded = [tf.saved_model.load(case.folder / name) for name in ("export", "saved_model")]
+    same(case.predictions(loaded[0].serve(floats)), expected, 3e-6)
+    serve = loaded[1].signatures["serving_default"]
+    names = [*serve.structured_input_signature[1]]  # TensorFlow numbers them, in the order of the features' names
+    found = serve(**{name: floats[f] for name, f in zip(sorted(names), sorted(floats), strict=True)})
+    same(case.predictions(found), expected, 3e-6)

@@ -12,7 +12,7 @@ from tests.layers.equations import array
 from tests.models.every_model import CORE
 
 METHODS = {}  # {name: Method}, in the order in which they are written
-TRACED = ("transformer_lm", "transformer_encoder", "lstm_lm")  # models of which `make test` compiles graphs
+SMALLEST = ("transformer_lm", "transformer_encoder", "lstm_lm")  # whose graphs are traced within a second
 
 
 class Method(NamedTuple):
@@ -21,21 +21,26 @@ class Method(NamedTuple):
     Attributes:
         check: function of a `Case`, which asserts what the method promises.
         covers: names of Keras' public attributes of a model, or of its callbacks.
-        models: names of the models that `make test` tries; `make test-all` tries every row of `every_model.ROWS`.
+        models: names of the models that `make test` tries.
+        of_kinds: bool, whether `make test-all` tries all kinds of each model, or, as where a model's options hardly
+            matter, one kind of each.
         beyond: str, why a plain model is not tried, of which more is asked here than Keras does by itself; or "".
     """
 
     check: object
     covers: tuple
     models: tuple
+    of_kinds: bool
     beyond: str
 
 
-def method(*covers, models=CORE, beyond=""):
-    """Adds a function of a case to the table, by its name: see `Method`."""
+def method(*covers, models=CORE, of_kinds=False, is_quick=False, beyond=""):
+    """Adds a function of a case to the table, by its name: see `Method`. One that is not quick, `make test` tries with
+    one of the models, the next method with the next."""
 
     def added(check):
-        METHODS[check.__name__] = Method(check, covers, tuple(models), beyond)
+        chosen = models if is_quick else [models[len(METHODS) % len(models)]]
+        METHODS[check.__name__] = Method(check, covers, tuple(chosen), of_kinds, beyond)
         return check
 
     return added
