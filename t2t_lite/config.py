@@ -23,6 +23,7 @@ class HParams:
 
     Values keep the type of their declaration, and stay in its range (`t2t_lite.ranges`); an int accepts `1e3`, a float
     `1`. What models, runs, exporters and docs do with a setting follows from its `Setting`; a model has own `HPARAMS`.
+    `said` has the names that were assigned, be it the default: a model's `dtype_policy` is Keras' global one otherwise.
     """
 
     # Sizes (paper, table 3).
@@ -251,12 +252,13 @@ class HParams:
     )
 
     def __post_init__(self):
-        # `_declared`: {name: Setting} of `_own`; `model_class`: whose settings these are, see `of_model`.
-        vars(self).update(_own={}, _declared={}, model_class=None)
+        # `_declared`: {name: Setting} of `_own`; `model_class`: the one whose settings are declared, see `of_model`
+        vars(self).update(_own={}, _declared={}, model_class=None, said=set())
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _SETTINGS:
             object.__setattr__(self, name, _SETTINGS[name].typed(value))
+            vars(self).get("said", set()).add(name)
             if name == "lora_rank" and not self.lora_rank:
                 object.__setattr__(self, "lora_alpha", 0.0)  # what a set, or a run, had for its LoRA
             if name in KINDS and self.__dict__.get("model_class"):
@@ -339,7 +341,7 @@ class HParams:
         """Returns an independent copy."""
         made = HParams.from_dict(self.values())
         made._declared.update(self._declared)
-        object.__setattr__(made, "model_class", self.model_class)
+        vars(made).update(model_class=self.model_class, said={*self.said})
         return made
 
     __copy__ = copy  # copy.copy() would share the user's own values

@@ -41,6 +41,8 @@ def constructor_arguments(hparams, model_class):
         if setting.argument.partition(".")[0] not in accepted:
             continue
         value = _to_argument(setting, hparams)
+        if name == "dtype_policy" and name not in hparams.said and value == setting.default:
+            value = None  # Keras' global policy, since nobody chose one
         if found.setdefault(setting.argument, value) != value:
             other = said_by[setting.argument]
             raise UserError(

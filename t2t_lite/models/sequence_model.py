@@ -1,9 +1,8 @@
-"""What Keras asks of a model from a dict of ids to logits: its masks, shapes, checks and export."""
+"""What Keras asks of a model from a dict of ids to logits: its masks, shapes and checks."""
 
 import inspect
 import os
 import types
-import warnings
 from typing import Self
 
 import keras
@@ -13,7 +12,6 @@ import t2t_lite
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
-from t2t_lite.layers.base import Layer
 from t2t_lite.layers.quantization import check_plain_weights
 from t2t_lite.models.arguments import (
     constructor_arguments,
@@ -22,13 +20,13 @@ from t2t_lite.models.arguments import (
     settings_without_effect,
 )
 from t2t_lite.models.cost import counted_flops
+from t2t_lite.models.exported_model import ExportedModel
 from t2t_lite.models.fine_tuning import enable_lora, fine_tune, merge_lora
-from t2t_lite.models.litert import select_operations
 from t2t_lite.models.settings_in_files import SettingsInFiles
 from t2t_lite.reserved_names import COSTS, RESERVED
 
 
-class SequenceModel(SettingsInFiles, Layer, keras.Model):
+class SequenceModel(SettingsInFiles, ExportedModel):
     """Base of models that map a dict of int ids, "inputs" [B, S] and "targets" [B, T], to logits of the targets.
 
     The logits [B, T, target_vocab_size], float32, carry the mask of the targets: losses and metrics of Keras leave
@@ -131,6 +129,7 @@ class SequenceModel(SettingsInFiles, Layer, keras.Model):
 
     def __call__(self, inputs, **kwargs):
         """Calls the model. Raises `ValueError` unless `inputs` is such a dict."""
+        inputs = self.whole_ids(inputs)
         self.check_inputs(inputs)
         return super().__call__(inputs, **kwargs)
 
@@ -195,9 +194,9 @@ class SequenceModel(SettingsInFiles, Layer, keras.Model):
         """Returns bool [B, T]: True where the target is not padding."""
         return ops.not_equal(inputs["targets"], 0)
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, input_shape):
         """Returns the shapes of what `call` returns, of a dict of shapes."""
-        inputs = {name: keras.KerasTensor(shape, dtype="int32") for name, shape in inputs_shape.items()}
+        inputs = {name: keras.KerasTensor(shape, dtype="int32") for name, shape in input_shape.items()}
         return keras.tree.map_structure(lambda output: output.shape, self.compute_output_spec(inputs))
 
     def compute_output_spec(self, inputs, training=None):
@@ -231,39 +230,6 @@ class SequenceModel(SettingsInFiles, Layer, keras.Model):
             return values.get(features[0]) if isinstance(values, dict) else {features[0]: values}
 
         return chosen(y), chosen(y_pred), chosen(sample_weight)
-
-    def export(self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs):
-        """Exports the call, as Keras does. (An export that takes text and searches is t2t-exporter's.)
-
-        Args:
-            filepath, format, verbose, kwargs: see `keras.Model.export`.
-            input_signature: None: a dict of int32 features of any batch and lengths, those that a call needs.
-        """
-        if input_signature is None:
-            shapes = {feature: (None,) * rank for feature, rank in self.needed_features.items()}
-            input_signature = [{f: keras.InputSpec(shape=s, dtype="int32", name=f) for f, s in shapes.items()}]
-        self.build()  # again: of the shapes of a call, Keras would make a default signature of floats
-        options = {"format": format, "verbose": verbose, "input_signature": input_signature}
-        of_logits = self._of_logits(input_signature[0])
-        (super() if of_logits is None else of_logits).export(filepath, **options, **kwargs)
-        if format == "litert" and (names := select_operations(filepath)):
-            warnings.warn(
-                f"{filepath}: needs TensorFlow's operations {', '.join(names)}, which LiteRT's interpreter runs only "
-                "with its Flex delegate. Where the model computes in low precision, export one with dtype='float32'.",
-                stacklevel=2,
-            )
-
-    def _of_logits(self, specs):
-        """Returns a model of the logits alone, of inputs {feature: spec}; None if there is nothing else.
-
-        Costs are for training, and a dict inside a dict, which Keras exports to no format.
-        """
-        symbols = {f: keras.Input(spec.shape[1:], dtype=spec.dtype, name=f) for f, spec in specs.items()}
-        names = self.compute_output_spec(symbols)
-        if not isinstance(names, dict) or names.keys().isdisjoint(RESERVED):
-            return None
-        outputs = self(symbols)
-        return keras.Model(symbols, {name: outputs[name] for name in names if name not in RESERVED}, name=self.name)
 
     def quantize(self, mode: str | None = None, config=None, filters=None, **kwargs) -> None:
         """Quantizes matrices of dense layers and embeddings for inference: see `keras.Model.quantize`.

@@ -111,6 +111,8 @@ def _hparams(model, hparams):
             f"hparams: {option}={value}, but the model was made with {actual}. Expected the hyperparameters that it "
             "was made from; left out, they follow from it."
         )
+    if "dtype_policy" not in hparams.said:
+        return hparams.override_from_dict({"dtype_policy": model.dtype_policy.name})
     return hparams
 
 

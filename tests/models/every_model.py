@@ -50,10 +50,15 @@ class Row(NamedTuple):
         """A label smoothing that its loss can have: places in a text are not smoothed."""
         return 0.0 if self.reads == "span" else 0.1
 
+    def unbuilt(self, kind=None, **options):
+        """Returns a model that has no weights yet, of the row's class if no other is given."""
+        options = {"vocab_size": VOCAB, "hidden_size": 16, **self.options, **options}
+        return (kind or registry.model(self.name))(**options)
+
     def make(self, **options):
         """Returns a model whose weights are drawn from a wide distribution, biases, gains and gates included."""
         keras.utils.set_random_seed(3)
-        model = registry.model(self.name)(**{"vocab_size": VOCAB, "hidden_size": 16, **self.options, **options})
+        model = self.unbuilt(**options)
         model.build()
         draw = np.random.default_rng(2)
         for weight in model.trainable_weights:
