@@ -14,7 +14,7 @@ from t2t_lite.config import HParams
 from t2t_lite.data import insertion
 from t2t_lite.data.corruption import corrupted
 from t2t_lite.data.problem import Problem
-from t2t_lite.decoding.jobs.decoding_job import check_task
+from t2t_lite.decoding.jobs.task_checks import check_task
 from t2t_lite.decoding.scoring import token_log_probs
 from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.search.searcher import Searcher
