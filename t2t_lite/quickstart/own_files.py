@@ -77,7 +77,7 @@ def _has_gpu():
 def _train(plan, data, output_dir, steps, *flags):
     hparams = plans.hparams_for(plan, steps)
     run(
-        "t2t-trainer", f"--problem={_PROBLEM}", f"--data_dir={data}", f"--output_dir={output_dir}", "--model=transformer",
+        "t2t-trainer", f"--problem={_PROBLEM}", f"--data_dir={data}", f"--output_dir={output_dir}",
         f"--hparams_set={plan.hparams_set}", *([f"--hparams={hparams}"] if hparams else []), f"--train_steps={steps}",
         *flags,
     )  # fmt: skip
@@ -107,8 +107,8 @@ def _measure_steps(plan, data, probe, start):
     if passes < _FEW_PASSES:
         minutes = plan.request["minutes"] + (_FEW_PASSES / passes_per_step - steps) * seconds_per_step / 60
         _LOGGER.warning(
-            f"{_FEW_PASSES} passes teach much more than {passes:.1f}: they would take --minutes={round(minutes, -1):.0f} "
-            "in all (into another --output_dir)."
+            f"{_FEW_PASSES} passes teach much more than {passes:.1f}: with --minutes={round(minutes, -1):.0f} and another "
+            "--output_dir there is time for them."
         )
     return steps
 

@@ -1,4 +1,4 @@
-"""The quickstart on the embedded phrasebook: data, training, averaging, translations, BLEU, a SavedModel that answers."""
+"""The quickstart on the embedded phrasebook, from data to a SavedModel that answers."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ _NEXT = """\
 your own corpus   t2t-quickstart --train_files=a.en,a.de --minutes=30
 try it yourself   t2t-decoder --output_dir={average} --decode_interactive
 curves            tensorboard --logdir={train}
-the paper's data  t2t-datagen --problem=translate_ende_wmt37k --data_dir=data --tmp_dir=downloads   # 4.5 million pairs, downloaded
+the paper's data  t2t-datagen --problem=translate_ende_wmt37k --data_dir=data --tmp_dir=downloads   # 4.5 million pairs
 (the commands are in {scripts})
 """
 
@@ -52,7 +52,8 @@ def run_phrasebook(output_dir, train_steps, steps_between):
     step("2. A small Transformer, trained")
     run(
         "t2t-trainer", f"--problem={_PROBLEM}", f"--data_dir={data}", f"--output_dir={train}", "--model=transformer",
-        "--hparams_set=transformer_quickstart", f"--train_steps={train_steps}", f"--local_eval_frequency={steps_between}",
+        "--hparams_set=transformer_quickstart", f"--train_steps={train_steps}",
+        f"--local_eval_frequency={steps_between}",
     )  # fmt: skip
 
     step("3. The average of the last five checkpoints (paper, section 6.1)")

@@ -52,8 +52,8 @@ def test_a_short_training_warms_up_for_a_fifth_of_it():
 
 def test_the_folder_keeps_the_plan(tmp_path):
     assert plans.read_plan(str(tmp_path / "new"), REQUEST) is None
-    plan = Plan(REQUEST, None, plans.CPU_SET, "layer_prepostprocess_dropout=0.3")
-    for plan in (plan, plan._replace(train_steps=700, vocab_size=8_000)):  # before and after the measurement
+    begun = Plan(REQUEST, None, plans.CPU_SET, "layer_prepostprocess_dropout=0.3")
+    for plan in (begun, begun._replace(train_steps=700, vocab_size=8_000)):  # before and after the measurement
         plans.write_plan(str(tmp_path / "new"), plan)
         assert plans.read_plan(str(tmp_path / "new"), REQUEST) == plan
     with pytest.raises(UserError, match=r"quickstart.json: begun with --train_files=a.en,a.de, but you .*=b.en,b.de"):
@@ -63,5 +63,5 @@ def test_the_folder_keeps_the_plan(tmp_path):
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"request": 1, "hparams_set": "a", "hparams": ""}', "\0"])
 def test_a_damaged_plan(tmp_path, text):
     (tmp_path / "quickstart.json").write_text(text)
-    with pytest.raises(UserError, match="quickstart.json"):
+    with pytest.raises(UserError, match=r"quickstart\.json"):
         plans.read_plan(str(tmp_path), REQUEST)
