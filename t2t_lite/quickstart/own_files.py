@@ -107,8 +107,8 @@ def _measure_steps(plan, data, probe, start):
     if passes < _FEW_PASSES:
         minutes = plan.request["minutes"] + (_FEW_PASSES / passes_per_step - steps) * seconds_per_step / 60
         _LOGGER.warning(
-            f"{_FEW_PASSES} passes teach much more than {passes:.1f}: with --minutes={round(minutes, -1):.0f} and another "
-            "--output_dir there is time for them."
+            f"{_FEW_PASSES} passes teach much more than {passes:.1f}: with --minutes={round(minutes, -1):.0f} and "
+            "another --output_dir there is time for them."
         )
     return steps
 
