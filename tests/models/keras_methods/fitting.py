@@ -36,7 +36,7 @@ def check_is_by_hand(case, losses, model, tolerance=1e-5):
 
 @method("fit", "compile", "train_step", "compute_loss", "make_train_function")
 def fit(case):
-    value = case.value(case.model)
+    value = case.value(case.model, training=True)
     model = case.compiled()
     losses = model.fit(case.x, case.y, epochs=2, **BY_ONE).history["loss"]
     assert losses[0] == pytest.approx(value, rel=1e-5)
@@ -116,7 +116,7 @@ def validation(case):
     history = model.fit(case.x, case.y, validation_split=0.34, batch_size=2, shuffle=False, verbose=0).history
     first, last = split((case.x, case.y), slice(0, 1)), split((case.x, case.y), slice(1, 3))
     assert history["val_loss"][0] == pytest.approx(case.value(model, *last), rel=1e-5)
-    assert history["loss"][0] == pytest.approx(case.value(case.fresh(), *first), rel=1e-5)
+    assert history["loss"][0] == pytest.approx(case.value(case.fresh(), *first, training=True), rel=1e-5)
     model = case.compiled()
     history = model.fit(case.x, case.y, validation_data=(case.x, case.y), **BY_ONE).history
     assert history["val_loss"][0] == pytest.approx(case.value(model), rel=1e-5)
@@ -126,15 +126,15 @@ def validation(case):
 def sample_weight(case):
     model = case.compiled(keras.optimizers.SGD(0.0))
     weights = WEIGHTS if not isinstance(case.y, dict) else dict.fromkeys(case.y, WEIGHTS)
-    expected = case.value(model, weights=WEIGHTS)
-    assert abs(expected - case.value(model)) > 1e-3
+    evaluated, trained = (case.value(model, weights=WEIGHTS, training=training) for training in (False, True))
+    assert abs(evaluated - case.value(model)) > 1e-3
     found = [
         model.fit(case.x, case.y, sample_weight=weights, **BY_ONE).history["loss"][0],
-        model.evaluate(case.x, case.y, sample_weight=weights, verbose=0),
         model.train_on_batch(case.x, case.y, sample_weight=weights),
         model.fit(tf.data.Dataset.from_tensors((case.x, case.y, weights)), verbose=0).history["loss"][0],
+        model.evaluate(case.x, case.y, sample_weight=weights, verbose=0),
     ]
-    np.testing.assert_allclose([np.ravel(each)[0] for each in found], expected, rtol=1e-5)
+    np.testing.assert_allclose([np.ravel(each)[0] for each in found], [*[trained] * 3, evaluated], rtol=1e-5)
 
 
 @method("predict", "predict_step", "make_predict_function")
@@ -213,17 +213,19 @@ def loss_scale(case):
     model = case.compiled(optimizer)
     loss = model.train_on_batch(case.x, case.y)
     check_is_by_hand(case, [np.ravel(loss)[0]], model)
-    automatic = case.compiled(auto_scale_loss=True, model=case.fresh(dtype="mixed_float16"))
-    assert isinstance(automatic.optimizer, keras.optimizers.LossScaleOptimizer)
-    before = automatic.get_weights()
-    assert np.isfinite(np.ravel(automatic.train_on_batch(case.x, case.y))).all()
-    assert any(not np.array_equal(one, other) for one, other in zip(automatic.get_weights(), before, strict=True))
+    of_halves = case.fresh(dtype="mixed_float16")
+    case.compiled(auto_scale_loss=True, model=of_halves)
+    assert isinstance(of_halves.optimizer, keras.optimizers.LossScaleOptimizer)
+    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1), initial_scale=64.0)
+    case.compiled(optimizer, of_halves)
+    assert np.ravel(of_halves.train_on_batch(case.x, case.y))[0] == pytest.approx(np.ravel(loss)[0], rel=0.05)
+    assert any(not np.array_equal(one, other) for one, other in zip(of_halves.get_weights(), case.start, strict=True))
 
 
 @method()
 def custom_loop(case):
     losses, weights = by_hand(case, 2)
-    assert losses[0] == pytest.approx(case.value(case.model), rel=1e-5)
+    assert losses[0] == pytest.approx(case.value(case.model, training=True), rel=1e-5)
     model, optimizer = case.fresh(), keras.optimizers.SGD(0.1)
     model.compile(loss=case.loss())
     for _ in range(2):

@@ -109,10 +109,10 @@ class Case:
             return [array(outputs)]
         return [array(outputs[name]) for name in sorted(outputs) if not isinstance(outputs[name], dict)]
 
-    def value(self, model, x=None, y=None, weights=None):
+    def value(self, model, x=None, y=None, weights=None, training=False):
         """Returns the loss of a batch as its definition says, in NumPy: a mean over labels, and the model's costs."""
         x, y = self.x if x is None else x, self.y if y is None else y
-        outputs = model(x, training=False)
+        outputs = model(x, training=training)
         outputs = outputs if isinstance(outputs, dict) else {"targets": outputs}
         y = y if isinstance(y, dict) else {"targets": y}
         total = sum(self._mean(y[f], array(outputs[f]).astype("float64"), weights) for f in y)
