@@ -83,15 +83,8 @@ def shout(signature, inputs):
 @pytest.fixture
 def registrations(folder):
     """Takes what a page registers, and the modules it imports from its folder, out again."""
-    registers = [
-        register.__self__
-        for register in (
-            registry.register_problem,
-            registry.register_model,
-            registry.register_hparams,
-            registry.register_ranged_hparams,
-        )
-    ]
+    kinds = registry.Registries
+    registers = [kinds.problems, kinds.models, kinds.hparams, kinds.ranged_hparams]
     before = [set(register.names()) for register in registers]
     yield
     for register, names in zip(registers, before, strict=True):

@@ -25,7 +25,7 @@ from t2t_lite.search_options import SearchOptions
 from t2t_lite.tasks.task import unit_of
 
 _LOGGER = logging.getLogger("t2t_lite")
-_WRITTEN = ("settings.json", "flags.txt", "scores.png")  # beside the translations, the last without --plot
+_WRITTEN = ("settings.json", "flags.txt")  # beside the translations and the plot
 
 
 @dataclasses.dataclass
