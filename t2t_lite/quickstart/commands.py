@@ -10,7 +10,8 @@ import sysconfig
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.stop_signal import stop_on_signal
 
-_FOLDERS = (os.path.dirname(sys.executable), sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath))
+SCRIPTS = os.path.dirname(sys.executable)
+_FOLDERS = (SCRIPTS, sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath))
 _AGAIN = "Run it again: it continues where it was."
 
 

@@ -7,7 +7,7 @@ import sys
 
 from t2t_lite import registry
 from t2t_lite.errors import Failure
-from t2t_lite.quickstart.commands import is_newer, run, step
+from t2t_lite.quickstart.commands import SCRIPTS, is_newer, run, step
 from t2t_lite.quickstart.record_texts import write_texts
 from t2t_lite.quickstart.report import print_score, print_translations
 
@@ -79,7 +79,7 @@ def run_phrasebook(output_dir, train_steps, steps_between):
         run("t2t-exporter", f"--output_dir={average}", f"--export_dir={export}")
     print_translations({"English": source, "German": translation, "reference": reference})
     _ask(output_dir, export, source)
-    print(_NEXT.format(average=average, train=train, scripts=os.path.dirname(shutil.which("t2t-trainer") or "")))
+    print(_NEXT.format(average=average, train=train, scripts=SCRIPTS))
     print_score("test", score)
 
 

@@ -72,6 +72,7 @@ def test_commands_in_order_and_the_score_last(quickstart):
     echoed = [line.split()[1] for line in lines if line.startswith("$ ")]
     assert echoed == [*calls, "python"]
     assert "Das Haus ist alt." in lines
+    assert f"(the commands are in {os.path.dirname(sys.executable)})" in lines
 
 
 @pytest.mark.parametrize(
