@@ -13,8 +13,8 @@ A command is a module like this one (its docstring heads `--help`):
     def check(flags):                       # optional: before the user's folder is imported
         require(flags, "output_dir")
 
-    def run(flags):                         # the command; returns None or an exit status. What names and files
-                                            # tell is checked first: Keras, and whatever imports it, come after it
+    def run(flags):                         # the command; returns None or an exit status. Check names and
+                                            # files first, before importing Keras or whatever imports it
         print(flags.export_dir)
 
     main = _app.command("t2t-exporter", define_flags, run, check)

@@ -29,8 +29,8 @@ def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("output_dir", None, "Folder to write to. Default: quickstart; with --train_files: translator.")
     flags.DEFINE_paths("train_files", [], "Your own pairs to learn from, as t2t-datagen takes them: a.en,a.de.")
-    flags.DEFINE_paths("dev_files", [], "Pairs to evaluate on; default: 1,000 of the others, at most a tenth.")
-    flags.DEFINE_integer("minutes", 30, "With --train_files: about how long all of it may take.", limits=_MINUTES)
+    flags.DEFINE_paths("dev_files", [], "Pairs to evaluate on; default: 1,000 of the training pairs, at most a tenth.")
+    flags.DEFINE_integer("minutes", 30, "With --train_files: about how long the whole job may take.", limits=_MINUTES)
     flags.DEFINE_integer("train_steps", 1500, "Steps of training on the phrasebook.", limits=_STEPS)
     flags.DEFINE_integer(
         "local_eval_frequency", 150, "Steps between checkpoints, the last five of which are averaged.", limits=_STEPS
@@ -43,14 +43,14 @@ def check(flags):
     export, train = (os.path.join(_output_dir(flags), name) for name in ("export", "train"))
     if os.path.exists(export) and not os.path.exists(train):
         raise UserError(
-            f"--output_dir={_output_dir(flags)}: has an export/ without the train/ that it comes from. Expected a new "
+            f"--output_dir={_output_dir(flags)}: has an export/, but not the train/ that it comes from. Name a new "
             "folder, or one that t2t-quickstart has made."
         )
 
 
 def _output_dir(flags):
     if flags.output_dir == "":
-        raise UserError("--output_dir: no folder. Expected the folder to write to, such as quickstart.")
+        raise UserError("--output_dir is empty. Name the folder to write to, such as quickstart.")
     return flags.output_dir or ("translator" if flags.train_files else "quickstart")
 
 

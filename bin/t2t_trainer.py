@@ -77,7 +77,7 @@ def _describe(flags):
 
 def _train(flags, mode):
     """Trains a run, or one for each of --random_seeds, or those of a search."""
-    recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # it has a say in what follows
+    recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # the recalled flags affect what follows
     check_run(flags)
     from t2t_lite.training.distribution import set_threads
     from t2t_lite.training.repeated_seeds import as_text, train_seeds

@@ -233,7 +233,7 @@ def transformer_quickstart():
 def transformer_cpu():
     """For thousands of sentence pairs and a CPU: 4 layers of 128, and a rate that falls to zero at the last step.
 
-    The dropout is for about 30,000 pairs; fewer need 0.3. docs/recipes.md has what it reaches, and in which time.
+    The dropout is for about 30,000 pairs; fewer need 0.3. docs/recipes.md shows what it reaches and in what time.
     """
     return _changed(
         transformer_tiny(),

@@ -52,7 +52,7 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
             _LOGGER.warning(
                 f"--{FLAGS[DatasetSplit.TRAIN]}: {self.paths_of(DatasetSplit.TRAIN)}: {num_labels:,} different labels "
                 f"in {num_lines:,} lines, such as {shown(min(counts[DatasetSplit.TRAIN]))}: they look like ids or "
-                "texts. Expected a label to be that of many lines; --columns chooses its column."
+                "texts. Expected labels that many lines share; choose their column by --columns."
             )
         for split, labels in labels_by_split.items():
             if missing := labels_by_split[DatasetSplit.TRAIN] - labels:

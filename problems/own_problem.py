@@ -194,7 +194,7 @@ class OwnProblem(Problem):
         if config.get(key) is None:
             where = self._config_from and os.path.join(self._config_from, self.config_filename)
             raise UserError(
-                f"{where or self.name}: no {key} yet, which t2t-datagen finds in the training files. Generate the data."
+                f"{where or self.name}: no {key} yet; t2t-datagen finds it in the training files. Generate the data."
             )
         return config[key]
 

@@ -73,5 +73,5 @@ def hidden_pairs(pairs, protection, is_training, log):
         yield {**pair, "inputs": inputs, "targets": targets}
     log(
         f"{replaced:,} protected texts have symbols on both sides; {left:,} were left as they are: the other side "
-        "lacks them or has them another number of times"
+        "lacks them or has a different number of them"
     )

@@ -1,4 +1,4 @@
-"""What a command shows of its work on stderr: a line that moves on a terminal, now and then a plain line elsewhere."""
+"""Shows progress on stderr: a line rewritten in place on a terminal, an occasional plain line elsewhere."""
 
 import contextlib
 import logging
@@ -41,7 +41,7 @@ def move(text=""):
 
 @contextlib.contextmanager
 def waiting(text):
-    """Context manager that says what may take long: on a terminal at once, in the moving line; elsewhere if it does."""
+    """Context manager that announces slow work: on a terminal at once, in the moving line; elsewhere after a while."""
     moves, timer = streams.has_moving_line(), threading.Timer(SECONDS, _LOGGER.info, [text])
     timer.daemon = True
     if moves:

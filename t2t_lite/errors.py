@@ -23,7 +23,7 @@ class MissingFile(UserError):
 
 
 class NotWritten(UserError, NotImplementedError):
-    """A class of the user's lacks something that it has to define."""
+    """A user's class lacks something that it has to define."""
 
 
 class UnknownName(UserError, KeyError):

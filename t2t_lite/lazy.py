@@ -79,7 +79,7 @@ def _postpone(execute, module):
 
 
 class _PostponedModule(types.ModuleType):
-    """A module that is executed when an attribute is asked for which it does not have yet.
+    """A module that is executed on the first access to an attribute that it does not have yet.
 
     Python's `LazyLoader` has one that is also executed when it is imported for the second time, and that another thread
     sees half-executed.

@@ -314,7 +314,7 @@ def hparams(name: str | HParams) -> HParams:
 
     Raises:
         UnknownName: the name is not registered; the message names the nearest ones.
-        UserError: neither of both is given, or the set's function returns something else.
+        UserError: the argument is neither, or the set's function returns something else.
     """
     if isinstance(name, HParams):
         return name

@@ -92,7 +92,7 @@ def _explain(error, folder, frames):
     if isinstance(error, SystemExit):
         return (
             f"{where}: ends the program, with exit status {error.code}, while it is imported. Expected a module that "
-            "only defines and registers: put what is a program under if __name__ == '__main__'."
+            "only defines and registers: put program code under if __name__ == '__main__'."
         )
     text = str(error).splitlines()[0] if str(error) else "no reason given"
     advice = ""

@@ -34,7 +34,7 @@ class BadLines:
     """
 
     def __init__(self, removed):
-        self._removed, self._warn = removed, FewWarnings("further lines that are left out are counted alone")
+        self._removed, self._warn = removed, FewWarnings("further lines that are left out are only counted")
 
     def __call__(self, message):
         """Counts a line; `message` says which one it is and what is wrong with it."""

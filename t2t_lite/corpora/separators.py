@@ -26,7 +26,7 @@ def read_rows(lines, separator):
 def find_separator(path, lines, is_cut, layout):
     """Returns the one separator by which all of a file's first lines have the expected columns.
 
-    If no separator does this, it is the one by which most of them have. If there is none of these either, it is the
+    If there is none, returns the one that gives most lines the expected columns. Failing that, returns the
     only one that occurs in the lines, or a comma, so that messages name the line that is wrong.
 
     Args:

@@ -65,7 +65,7 @@ class Layout(NamedTuple):
         return self.fields or named or self.languages or self.names
 
     def share_of_fitting(self, rows):
-        """Returns the share of some first rows, lists of str, that have as many columns as expected: 0 to 1."""
+        """Returns the share, 0 to 1, of the first rows (lists of str) that have the expected number of columns."""
         counts = collections.Counter(map(len, rows))
         if not self.columns:
             return counts[len(self.names)] / max(1, len(rows))

@@ -120,7 +120,7 @@ def naming(dataset, paths, features=SIDES):
 
 
 def _errors_of_reading():
-    """Returns what TensorFlow raises for damaged files, and for those that it cannot read."""
+    """Returns the exceptions that TensorFlow raises for files that are damaged or unreadable."""
     errors = tf.errors
     return (
         errors.DataLossError, errors.InvalidArgumentError, errors.NotFoundError, errors.PermissionDeniedError,

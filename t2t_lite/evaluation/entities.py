@@ -16,7 +16,7 @@ def are_of_entities(tags):
 
 
 def odd_tags(tags):
-    """Returns the tags, sorted, but for which all would be those of entities; [] if the tags mean something else.
+    """Returns the sorted tags that do not fit the entity scheme of the others; [] if tags are not about entities.
 
     Args:
         tags: set of str.

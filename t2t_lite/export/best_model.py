@@ -22,7 +22,7 @@ def export_best(output_dir):
     """
     if os.environ.get("TF_CONFIG"):
         _LOGGER.warning(
-            "--export_saved_model: not by several machines. Type "
+            "--export_saved_model does not work on several machines. Run "
             f"t2t-exporter --output_dir={shlex.quote(f'{output_dir}/best')}"
         )
         return None

@@ -1,4 +1,4 @@
-"""SentencePiece's compiled rules of normalization, which its models hold: reads and writes them.
+"""Reads and writes the compiled normalization rules in SentencePiece models.
 
 A rule replaces a text, the longest that matches, by another one. The compiled form is the size of a trie in bytes, the
 trie (a double array of 32-bit units, as darts-clone has it), and the replacements, each with a NUL at its end.

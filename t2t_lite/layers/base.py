@@ -41,7 +41,7 @@ class Layer(keras.layers.Layer):
         return super().from_config({n: _made(value, n) if n in names else value for n, value in config.items()})
 
     def compute_output_shape(self, input_shape=None, *others, **named):
-        """Returns the shape of the first input. Override it where that of the output is another.
+        """Returns the shape of the first input. Override it if the output has another shape.
 
         Keras gives the shapes by the names that `build` has for them, such as `query_shape`, where it sums a model up.
         """
@@ -71,12 +71,12 @@ class Layer(keras.layers.Layer):
                 part.quantize(mode, config=config)
 
     def require_size(self, input_shape):
-        """Has Keras refuse inputs whose last axis is of another size than now in `build`, symbolic ones as well."""
+        """Makes Keras refuse inputs, also symbolic ones, whose last axis differs in size from that in `build`."""
         ndim = None if self.input_spec is None else self.input_spec.ndim
         self.input_spec = keras.InputSpec(ndim=ndim, axes={-1: input_shape[-1]})
 
     def _post_build(self):
-        """Freezes all parts, where `trainable=False` came before them: Keras freezes only the parts there are then."""
+        """Freezes all parts if `trainable=False` was set before they existed: Keras freezes only existing parts."""
         super()._post_build()
         if not self.trainable:
             self.trainable = True  # with TensorFlow, an attribute that is set to what it is stays untouched

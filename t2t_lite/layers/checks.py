@@ -33,7 +33,7 @@ def check_positive(**values):
 
 
 def check_layers(**layers):
-    """Raises `ValueError` for a value that is given (not None) but is no Keras layer."""
+    """Raises `ValueError` unless a value is None or a Keras layer."""
     check_required_layers(**{name: layer for name, layer in layers.items() if layer is not None})
 
 

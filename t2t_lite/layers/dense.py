@@ -79,7 +79,7 @@ class Dense(FileCheck, keras.layers.Dense):
                 weight.assign(store[_PREFIX + name])
 
     def refusal_of(self, store):
-        """Returns a `ValueError` if a file's LoRA is not as the layer's, otherwise None."""
+        """Returns a `ValueError` if a file's LoRA does not match the layer's, otherwise None."""
         if not self.lora_enabled or _SCALE not in list(store.keys()):
             return None
         rank, scale = store[f"{_PREFIX}lora_kernel_a"].shape[1], float(store[_SCALE][0])

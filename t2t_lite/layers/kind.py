@@ -44,7 +44,7 @@ def name_and_options(kind, argument="self_attention"):
         ValueError: it is neither; the error names `argument`.
     """
     if not isinstance(kind, str | dict):
-        raise ValueError(f"`{argument}` must be a name, or a dict of it and its options: received {kind!r}.")
+        raise ValueError(f"`{argument}` must be a name, or a dict of 'type' and options: received {kind!r}.")
     given = {"type": kind} if isinstance(kind, str) else dict(kind)
     return given.pop("type", None), given
 

@@ -50,7 +50,7 @@ class UniversalStack(TransformerStack):
         check_layer_list(layers)
         check_layers(signals=signals, halting=halting)
         if not layers:
-            raise ValueError("`layers` must have at least one layer, which is repeated: received [].")
+            raise ValueError("`layers` must contain at least one layer to repeat: received [].")
         super().__init__([*layers] * num_steps, recompute, **kwargs)
         self.num_steps = num_steps
         self.signals = signals

@@ -36,7 +36,7 @@ class NoteEvent(NamedTuple):
 
 
 class MidiEvents(NamedTuple):
-    """What is played of a MIDI file.
+    """The notes of a MIDI file, and when they sound.
 
     Attributes:
         tracks: list of lists of `NoteEvent`.

@@ -17,7 +17,7 @@ class PerformanceEncoder(EventEncoder):
 
     Notes are of a piano's 88 pitches; instruments are played together. Times are rounded to 10 ms, velocities to 4.
     The sustain pedal is not read. Of notes of one pitch, the first one ends first; if another one does, its `off` comes
-    after repeated velocities, one for each note that goes on sounding although it began earlier.
+    after repeated velocities, one for each note that began earlier and still sounds.
     """
 
     def __init__(self):

@@ -33,7 +33,7 @@ class ExportedModel(Layer, keras.Model):
         if format == "litert" and (names := select_operations(filepath)):
             warnings.warn(
                 f"{filepath}: needs TensorFlow's operations {', '.join(names)}, which LiteRT's interpreter runs only "
-                "with its Flex delegate. Where the model computes in low precision, export one with dtype='float32'.",
+                "with its Flex delegate. If the model computes in low precision, export one with dtype='float32'.",
                 stacklevel=2,
             )
 

@@ -179,7 +179,7 @@ def _add_lora(model, rank, alpha, frozen=()):
     if not layers:
         raise UserError(
             f"lora_rank={rank}: every layer of the model {type(model).__name__} that could have LoRA is frozen, and "
-            "what is frozen has none. Freeze fewer parts, or leave out LoRA."
+            "frozen layers get no LoRA. Freeze fewer parts, or leave out LoRA."
         )
     for layer in layers:
         if not layer.lora_enabled:

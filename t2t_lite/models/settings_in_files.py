@@ -1,4 +1,4 @@
-"""Keras' files of weights alone say with which settings they were trained, of which shapes tell little."""
+"""Stores in `.weights.h5` files the settings of the model, since the shapes reveal little of them."""
 
 import json
 import logging

@@ -84,7 +84,7 @@ def _train(plan, data, output_dir, steps, *flags):
 
 
 def _measure_steps(plan, data, probe, start):
-    """Returns the number of steps that fit in what is left of the time, as a few steps tell."""
+    """Returns the number of steps that fit in the remaining time, estimated from a few steps."""
     before = time.monotonic()
     _train(plan, data, probe, _PROBE_STEPS, "--schedule=train", "--log_step_count_steps=10")
     now = time.monotonic()

@@ -12,10 +12,10 @@ _CPU_VOCABULARY = 8_000
 CPU_SET, _WARMUP = "transformer_cpu", 400  # the set's own
 _GPU_PAIRS = 200_000  # from here on, the paper's base model has enough to learn on a GPU
 _DROPOUTS = ((10_000, 0.3), (100_000, 0.2))  # pairs below which a model needs so much; above, 0.1
-_MOST_PASSES = 40  # over the corpus: what more would teach is the corpus by heart
+_MOST_PASSES = 40  # over the corpus; more would only memorize it
 _FEWEST_STEPS = 100
 EVALUATIONS = 8
-_SHARE_OF_STEPS = 0.9  # of the time for training, what remains beside evaluations and checkpoints
+_SHARE_OF_STEPS = 0.9  # of the training time; evaluations and checkpoints take the rest
 _SCHEMA = {"request": dict, "vocab_size?": int, "hparams_set": str, "hparams": str, "train_steps?": int}
 
 

@@ -62,7 +62,7 @@ def read_config(folder):
     config = read_run_config(folder)
     if config is None:
         raise UserError(
-            f"{os.path.join(folder, FILE_NAME)}: no such file. It says which model the checkpoint is of; expected in "
+            f"{os.path.join(folder, FILE_NAME)}: no such file. It names the checkpoint's model and is expected in "
             "every folder that t2t-trainer or t2t-avg-all wrote, and in exports."
         )
     return config

@@ -118,7 +118,7 @@ class Evaluator:
         return Evaluation(metrics | scores, texts, facts | more_facts)
 
     def shown(self, names):
-        """Returns those of the names of its metrics that people look at first: see `shown_metrics`."""
+        """Returns the names of the metrics that people look at first: see `shown_metrics`."""
         return shown_metrics(self.problem, self._hparams, names)
 
     def _teacher_forced(self):

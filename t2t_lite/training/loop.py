@@ -31,7 +31,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 _UNKNOWN_STEPS = 100
 _UNKNOWN_STEPS_OF_MACHINES = 10
 _BYTES_HELD = 2**26
-TRACING = "the first step is being traced, which takes longer than the steps after it"
+TRACING = "tracing the first step, which takes longer than later steps"
 
 
 @dataclasses.dataclass

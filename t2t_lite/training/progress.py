@@ -1,4 +1,4 @@
-"""What a run says: at its start what it trains on, then how its steps are, at regular intervals of them."""
+"""Progress messages of a run: a summary at the start, then the metrics of its steps at regular intervals."""
 
 import collections
 import contextlib

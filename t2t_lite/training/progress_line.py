@@ -1,4 +1,4 @@
-"""How far a run is, in one line: with a bar on a terminal, where it moves; elsewhere again and again, plain."""
+"""Shows a run's progress: on a terminal in one moving line with a bar, elsewhere in repeated plain lines."""
 
 import logging
 import time
@@ -37,7 +37,7 @@ class ProgressLine:
         self._fields, self._left_at = [], None
 
     def begin(self, seconds, loss):
-        """Says what the first step was, which is traced, and so takes longer than the others."""
+        """Logs the time and loss of the first step, which is traced and so takes longer."""
         _LOGGER.info(f"first step: {seconds:.1f} s including its tracing, loss {loss:{_digits(loss)}} {self._unit}")
         self._due = time.monotonic() + (_SECONDS_MOVING if self.moves else SECONDS)
 

@@ -107,6 +107,6 @@ class LogSettings(_Checked):
     log_step_count_steps: int = setting(
         100,
         limits=ranges.STEPS_BETWEEN,
-        meaning="Log the progress, and show it unless stderr is a terminal, every so many steps.",
+        meaning="Steps between progress reports in the log, and on stderr unless it is a terminal.",
     )
     profile: bool = setting(False, meaning="Write a trace of steps 11 to 15, for TensorBoard's profiler.")

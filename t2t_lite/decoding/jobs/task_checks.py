@@ -1,4 +1,4 @@
-"""Whether a model can do what t2t-decoder is asked for: told by its problem, as far as possible without Keras."""
+"""Checks whether a model can do what t2t-decoder is asked for, by its problem and without Keras if possible."""
 
 from t2t_lite import registry
 from t2t_lite.assignments import parse_assignments
@@ -82,7 +82,7 @@ def _check_model(runs, flags):
 
 
 def settings_of(task):
-    """Returns the names of the settings of --decode_hparams that say something about a task's predictions."""
+    """Returns the names of the --decode_hparams settings that affect a task's predictions."""
     return (*_SETTINGS, "n_best") if task.has_hypotheses else _SETTINGS
 
 
