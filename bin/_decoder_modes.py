@@ -54,9 +54,10 @@ def check(flags):
     _check_shards(flags, mode)
     if flags.decode_shards == 1 and "shards" not in flags.decode_hparams:
         _app.require_files(flags, *(name for name in INPUTS if flags[name].value != "-"))
-    _app.require_folders(flags, "decode_to_file", "alignments_file", "ponder_file", "features_file")
-    # The outputs of records get names that end in .decodes.
-    _app.refuse_packed(flags, *(["decode_to_file"] if mode != "records" else []), "alignments_file", "ponder_file")
+    # The outputs of records get names that end in .decodes, in a folder that is made for them.
+    output = ["decode_to_file"] if mode != "records" else []
+    _app.require_folders(flags, *output, "alignments_file", "ponder_file", "features_file")
+    _app.refuse_packed(flags, *output, "alignments_file", "ponder_file")
     if flags.tokenization and not (mode in ("records", "tune") or flags.decode_reference or flags.mbr == "bleu"):
         raise UserError("--tokenization: of BLEU, which needs --decode_reference, --tune or --mbr=bleu. Leave it out.")
 

@@ -50,7 +50,7 @@ def run(flags):
     check_places(flags.output_dir, [_AVERAGES])
     window, num_seen, num_written = collections.deque(maxlen=flags.n), 0, 0
     for checkpoint in step_files.follow(flags.model_dir, step_files.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
-        if window and checkpoint.seconds < window[-1].seconds:
+        if window and checkpoint.seconds < window[-1].seconds - 1:  # copies are made within one second
             _LOGGER.warning(
                 f"model.ckpt-{checkpoint.step} is older than model.ckpt-{window[-1].step}. If two runs were mixed in "
                 f"{flags.model_dir}, set --min_steps so that the average is of one."

@@ -23,7 +23,8 @@ class HParams:
 
     Values keep the type of their declaration, and stay in its range (`t2t_lite.ranges`); an int accepts `1e3`, a float
     `1`. What models, runs, exporters and docs do with a setting follows from its `Setting`; a model has own `HPARAMS`.
-    `said` has the names that were assigned, be it the default: a model's `dtype_policy` is Keras' global one otherwise.
+    `said` has the names that were given or assigned, even if to the default: unless `dtype_policy` is among them, a
+    model has Keras' global one.
     """
 
     # Sizes (paper, table 3).
@@ -251,9 +252,15 @@ class HParams:
         meaning="BLEU's tokenization, such as zh or char; empty: that of the target language, 13a where it has spaces.",
     )
 
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Notes which settings are given, for `said`."""
+        made = super().__new__(cls)
+        vars(made)["_given"] = {*given}
+        return made
+
     def __post_init__(self):
         # `_declared`: {name: Setting} of `_own`; `model_class`: the one whose settings are declared, see `of_model`
-        vars(self).update(_own={}, _declared={}, model_class=None, said=set())
+        vars(self).update(_own={}, _declared={}, model_class=None, said=vars(self).pop("_given"))
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _SETTINGS:

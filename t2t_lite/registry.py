@@ -87,7 +87,8 @@ class Registry:
         """Returns the registered object. Raises `UnknownName` with the nearest names."""
         self.check(name)
         if name in self._modules:
-            importlib.import_module(self._modules.pop(name))
+            importlib.import_module(self._modules[name])
+            self._modules.pop(name, None)  # now that it is registered
         return self._entries[name]
 
     def check(self, name):
@@ -109,6 +110,7 @@ class Registry:
     def remove(self, name):
         """Takes a name out again; for tests and notebooks."""
         self._entries.pop(name, None)
+        self._modules.pop(name, None)
 
     def __contains__(self, name):
         self._load()

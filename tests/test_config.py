@@ -169,3 +169,14 @@ def test_reading():
     assert hparams.override_from_dict({"hidden_size": 32}).hidden_size == 32
     hparams.set_hparam("hidden_size", 64)
     assert hparams.hidden_size == 64
+
+
+def test_what_was_said_be_it_the_default():
+    """A model has Keras' global dtype policy unless somebody said one."""
+    assert "dtype_policy" not in HParams().said | HParams(num_heads=4).said
+    for hparams in (HParams(dtype_policy="float32"), HParams().parse("dtype_policy=float32")):
+        for copied in (hparams, hparams.copy(), copy.copy(hparams), hparams.parse("num_heads=4")):
+            assert "dtype_policy" in copied.said
+    assigned = HParams()
+    assigned.dtype_policy = "float32"
+    assert assigned.said == {"dtype_policy"}

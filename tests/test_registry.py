@@ -305,3 +305,12 @@ def test_models_are_known_before_they_are_imported():
     assert done.stdout == f"{' '.join(own)}\nFalse\n"
     with pytest.raises(UnknownName, match=r"'transformer' is already registered in .*transformer\.py"):
         registry.register_model("transformer")(dict)
+
+
+def test_a_name_that_was_removed_is_free_be_it_built_in_or_not_imported_yet(monkeypatch):
+    names = Registry("models")
+    monkeypatch.setattr(names, "_loaded", True)
+    names._modules["built_in"] = "t2t_lite.models.transformer"  # as before the first look-up
+    names.remove("built_in")
+    assert "built_in" not in names and names.names() == []
+    assert names.register("built_in")(Registry) is Registry is names.get("built_in")

@@ -4,6 +4,7 @@ import dataclasses
 
 from t2t_lite.bin._score_flags import hparams_changes
 from t2t_lite.bin.trainer.training_flags import also_asked, recall, trainer_settings
+from t2t_lite.errors import UserError
 
 
 def train_run(flags, inexact, output_dir, random_seed, **trial):
@@ -89,6 +90,8 @@ def check_run(flags):
 
     earlier = directory.check_place(flags.output_dir)
     settings, name = _begins_as(flags, earlier)
+    if not name:
+        raise UserError("missing --problem: there is no earlier run in --output_dir to take it from.")
     problem, model = registry.problem(name), flags.model or settings.get("model")
     of_run = {"problem": name}
     if model:  # otherwise the set or the task chooses it, which needs Keras

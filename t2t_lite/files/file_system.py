@@ -79,24 +79,22 @@ def walk(folder):
 def find_files(folder, endings):
     """Returns the sorted paths of the files in a folder, at any depth, whose names end in one of some endings.
 
-    Names that begin with a dot are hidden and left out. Links to folders are followed, except back to a folder that
-    contains them.
+    Names that begin with a dot are hidden and left out. Links to folders are followed, except back to a folder on the
+    way to them.
     """
-    found = []
+    found, above = [], {folder: [_real(folder)]}  # the real paths of a folder and of those on the way to it
     with translated(folder):
         for where, folders, names in walk(folder):
-            folders[:] = [name for name in folders if not (name.startswith(".") or _leads_back(where, name))]
+            way = above.get(where, [])
+            inside = {name: _real(os.path.join(where, name)) for name in folders if not name.startswith(".")}
+            folders[:] = [name for name in folders if name in inside and inside[name] not in way]
+            above |= {os.path.join(where, name): [*way, inside[name]] for name in folders}
             found += [os.path.join(where, name) for name in names if not name.startswith(".")]
     return sorted(path for path in found if path.lower().endswith(tuple(endings)))
 
 
-def _leads_back(where, name):
-    """Returns whether a folder's entry is a link to that folder or to one above it."""
-    path = os.path.join(where, name)
-    if is_remote(path) or not os.path.islink(path):
-        return False
-    target = os.path.realpath(path)
-    return os.path.commonpath([target, os.path.realpath(where)]) == target
+def _real(path):
+    return path if is_remote(path) else os.path.realpath(path)
 
 
 def create(path, mode="wb"):

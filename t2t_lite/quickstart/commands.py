@@ -24,7 +24,7 @@ def run(*words, is_captured=False):
     """Prints a command and runs it; returns what it prints, if that is captured, which is then printed, too.
 
     Commands are those of this Python's environment. The first signal to stop is passed on, and the command ends in its
-    own time: the trainer saves a checkpoint first. A second one stops this process at once.
+    own time: the trainer saves a checkpoint first. A second one stops both at once.
 
     Raises:
         UserError: the command refused its input; it has said why.
@@ -34,7 +34,8 @@ def run(*words, is_captured=False):
     env = {**os.environ, "PATH": os.pathsep.join(_FOLDERS)}
     output = subprocess.PIPE if is_captured else None
     child = None
-    with stop_on_signal(then=lambda: child and child.send_signal(signal.SIGTERM)) as stopped:
+    ask = lambda: child and child.send_signal(signal.SIGTERM)  # noqa: E731
+    with stop_on_signal(then=ask, at_second=ask) as stopped:
         # In a process group of its own: else a terminal would send it Ctrl-C, too, and two signals stop it at once.
         child = subprocess.Popen(words, env=env, stdout=output, text=True, process_group=0)
         printed, _ = child.communicate()

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shlex
 import shutil
 import time
 
@@ -132,5 +133,6 @@ def _translate_and_export(output_dir, data, best, export):
         shutil.rmtree(export, ignore_errors=True)
         run("t2t-exporter", f"--output_dir={best}", f"--export_dir={export}")
     print_translations({"source": source, "translation": translation, "reference": reference})
-    print(_NEXT.format(export=export, best=best, train=os.path.dirname(best)))
+    folders = {"export": export, "best": best, "train": os.path.dirname(best)}
+    print(_NEXT.format(**{name: shlex.quote(path) for name, path in folders.items()}))
     print_score("dev", score)

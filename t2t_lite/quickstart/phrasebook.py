@@ -1,6 +1,7 @@
 """The quickstart on the embedded phrasebook, from data to a SavedModel that answers."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,8 +18,8 @@ _ASK = """\
 import tensorflow as tf
 import tensorflow_text  # the export holds its SentencePiece op, as TensorFlow Serving does
 
-translate = tf.saved_model.load("{export}/1").signatures["serving_default"]
-answer = translate(inputs=tf.constant(["{text}"]))
+translate = tf.saved_model.load({export!r}).signatures["serving_default"]
+answer = translate(inputs=tf.constant([{text!r}]))
 print(answer["outputs"].numpy()[0].decode(), answer["scores"].numpy()[0])
 """
 _NEXT = """\
@@ -79,7 +80,7 @@ def run_phrasebook(output_dir, train_steps, steps_between):
         run("t2t-exporter", f"--output_dir={average}", f"--export_dir={export}")
     print_translations({"English": source, "German": translation, "reference": reference})
     _ask(output_dir, export, source)
-    print(_NEXT.format(average=average, train=train, scripts=SCRIPTS))
+    print(_NEXT.format(average=shlex.quote(average), train=shlex.quote(train), scripts=SCRIPTS))
     print_score("test", score)
 
 
@@ -87,11 +88,11 @@ def _ask(output_dir, export, source):
     """Asks the SavedModel in a process of its own, by a file that is printed."""
     step("The SavedModel's answer, in a process without t2t_lite")
     with open(source, encoding="utf-8") as file:
-        code = _ASK.format(export=export, text=file.readline().rstrip("\n"))
+        code = _ASK.format(export=os.path.join(export, "1"), text=file.readline().rstrip("\n"))
     path = os.path.join(output_dir, "ask.py")
     with open(path, "w", encoding="utf-8") as file:
         file.write(code)
-    print(f"{code}$ python {path}", flush=True)
+    print(f"{code}$ python {shlex.quote(path)}", flush=True)
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
     if done.returncode:
         raise Failure(f"{path} failed: {done.stderr.strip().splitlines()[-1:]}")

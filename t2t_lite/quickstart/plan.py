@@ -81,7 +81,8 @@ def read_plan(output_dir, request):
     path = _path(output_dir)
     if not files.exists(path):
         return None
-    plan = Plan(**{"vocab_size": None, **files.read_json(path, _SCHEMA)})
+    stored = files.read_json(path, _SCHEMA)
+    plan = Plan(*map(stored.get, Plan._fields))
     for name, value in request.items():
         if plan.request.get(name) != value:
             raise UserError(

@@ -146,10 +146,11 @@ def check_known(earlier, hparams_set=None, changes="", output_dir="", allow_chan
     if not hparams_set and not earlier:
         raise UserError("missing --hparams_set: there is no earlier run in --output_dir to take it from.")
     before = HParams.from_dict(earlier["hparams"]) if earlier else None
-    hparams = before if _is_of_run(earlier, hparams_set) else registry.hparams(hparams_set)
+    of_run = _is_of_run(earlier, hparams_set)
+    hparams = before if of_run else registry.hparams(hparams_set)
     if "keras" in sys.modules:  # a user's folder may have a model with names of its own
         return
-    hparams = hparams.parse(changes, skips=may_be_declared)
+    hparams = (parse_changes if of_run else HParams.parse)(hparams, changes, may_be_declared)
     if before and output_dir:
         differing = _differing(before.values(), {**before.values(), **hparams.values()})
         differing.pop("gradient_accumulation_steps", None)  # it depends on the replicas whether that is a change
@@ -177,13 +178,13 @@ def check_meaning(names, model_class, where, hparams=None):
             model_class.check_has(names, hparams)
 
 
-def parse_changes(hparams, changes):
-    """Returns `hparams.parse(changes)` of a run's HParams; repeating a change has no effect."""
+def parse_changes(hparams, changes, skips=None):
+    """Returns `hparams.parse(changes, skips)` of a run's HParams; repeating a change has no effect."""
     again = "optimizer_multistep_accumulate_steps" in parse_assignments(changes, "--hparams")
     if again and hparams.optimizer == "adam" and not hparams.optimizer_multistep_accumulate_steps:
         # Undo `without_multistep`, so that the change finds the value that it changes.
         hparams = hparams.override_from_dict({"optimizer": "multistep_adam", "gradient_accumulation_steps": 1})
-    return without_multistep(hparams.parse(changes))
+    return without_multistep(hparams.parse(changes, skips))
 
 
 def model_name(model=None, problem=None, hparams_set=None):

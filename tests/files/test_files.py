@@ -37,6 +37,16 @@ def test_files_at_any_depth_without_hidden_ones_and_each_once(tmp_path):
     assert found == [str(tmp_path / "in" / name) for name in ("a.x", "b/2.x", "b/again/5.x", "b/c/1.X", "out/5.x")]
 
 
+def test_folders_that_link_to_each_other_are_read_once_on_each_way(tmp_path):
+    for name in "ab":
+        (tmp_path / "in" / name).mkdir(parents=True)
+        (tmp_path / "in" / name / "1.x").write_text("")
+    (tmp_path / "in/a/to_b").symlink_to(tmp_path / "in/b")
+    (tmp_path / "in/b/to_a").symlink_to(tmp_path / "in/a")
+    found = find_files(str(tmp_path / "in"), (".x",))
+    assert found == [str(tmp_path / "in" / name) for name in ("a/1.x", "a/to_b/1.x", "b/1.x", "b/to_a/1.x")]
+
+
 @pytest.mark.parametrize("name", ["run [v1]", "run[1]", "run*", "run?", "run\\d"])
 def test_tensorflow_reads_and_deletes_checkpoints_in_any_folder(tmp_path, name, monkeypatch):
     import tensorflow as tf

@@ -56,6 +56,9 @@ def test_the_folder_keeps_the_plan(tmp_path):
     for plan in (begun, begun._replace(train_steps=700, vocab_size=8_000)):  # before and after the measurement
         plans.write_plan(str(tmp_path / "new"), plan)
         assert plans.read_plan(str(tmp_path / "new"), REQUEST) == plan
+    path = tmp_path / "new/quickstart.json"
+    path.write_text(path.read_text().replace("{", '{"note": "by a later version",', 1))
+    assert plans.read_plan(str(tmp_path / "new"), REQUEST) == plan
     with pytest.raises(UserError, match=r"quickstart.json: begun with --train_files=a.en,a.de, but you .*=b.en,b.de"):
         plans.read_plan(str(tmp_path / "new"), {**REQUEST, "train_files": ["b.en", "b.de"]})
 

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import sys
 
 import pytest
 
@@ -12,6 +13,7 @@ from t2t_lite.runs.directory import (
     STREAM,
     accumulation_for,
     changed_hparams,
+    check_known,
     check_set,
     fill_in_settings,
     locked,
@@ -212,12 +214,15 @@ def test_another_set_is_a_change_even_of_equal_values(tmp_path):
         ("transformer_base_multistep8", "gradient_accumulation_steps=8"),
     ],
 )
-def test_multistep_adam_given_again_is_no_change(of_set, changes):
+def test_multistep_adam_given_again_is_no_change(of_set, changes, monkeypatch):
     """A run remembers it as Adam with accumulation."""
     made = without_multistep(run_hparams({}, of_set, changes))
     before = config(1, 1) | {"hparams_set": of_set, "hparams": made.values()}
     for again in ("", changes, f"gradient_accumulation_steps={made.gradient_accumulation_steps}"):
         assert run_hparams(before, of_set, again) == made
+        with monkeypatch.context() as in_a_new_process:
+            in_a_new_process.delitem(sys.modules, "keras")
+            check_known(before, of_set, again, output_dir="run")
     other = run_hparams(before, of_set, "optimizer_multistep_accumulate_steps=16")
     assert other == made.parse("gradient_accumulation_steps=16")
 
