@@ -1,5 +1,6 @@
 """The quickstart on the embedded phrasebook, from data to a SavedModel that answers."""
 
+import json
 import os
 import shlex
 import shutil
@@ -18,8 +19,8 @@ _ASK = """\
 import tensorflow as tf
 import tensorflow_text  # the export holds its SentencePiece op, as TensorFlow Serving does
 
-translate = tf.saved_model.load({export!r}).signatures["serving_default"]
-answer = translate(inputs=tf.constant([{text!r}]))
+translate = tf.saved_model.load("{export}").signatures["serving_default"]
+answer = translate(inputs=tf.constant(["{text}"]))
 print(answer["outputs"].numpy()[0].decode(), answer["scores"].numpy()[0])
 """
 _NEXT = """\
@@ -88,7 +89,8 @@ def _ask(output_dir, export, source):
     """Asks the SavedModel in a process of its own, by a file that is printed."""
     step("The SavedModel's answer, in a process without t2t_lite")
     with open(source, encoding="utf-8") as file:
-        code = _ASK.format(export=os.path.join(export, "1"), text=file.readline().rstrip("\n"))
+        values = {"export": os.path.join(export, "1"), "text": file.readline().rstrip("\n")}
+    code = _ASK.format(**{name: json.dumps(value, ensure_ascii=False)[1:-1] for name, value in values.items()})
     path = os.path.join(output_dir, "ask.py")
     with open(path, "w", encoding="utf-8") as file:
         file.write(code)
