@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -57,3 +58,10 @@ def is_newer(path, source):
     if made:
         print(f"{path} is there.", flush=True)
     return made
+
+
+def export(model, export_dir, checkpoint):
+    """Exports the model of a folder as `<export_dir>/1`, unless the export there is newer than a file of the model."""
+    if not is_newer(os.path.join(export_dir, "1", "saved_model.pb"), checkpoint):
+        shutil.rmtree(export_dir, ignore_errors=True)
+        run("t2t-exporter", f"--output_dir={model}", f"--export_dir={export_dir}")

@@ -9,7 +9,7 @@ import time
 from t2t_lite import registry
 from t2t_lite.data.manifests import find_manifest
 from t2t_lite.quickstart import plan as plans
-from t2t_lite.quickstart.commands import is_newer, run, step
+from t2t_lite.quickstart.commands import export, is_newer, run, step
 from t2t_lite.quickstart.record_texts import write_texts
 from t2t_lite.quickstart.report import print_score, print_translations
 from t2t_lite.runs.log import read_lines
@@ -48,7 +48,7 @@ def run_own_files(output_dir, train_files, dev_files, minutes):
         problem = registry.problem(_PROBLEM)
         problem.configure(train_files=train_files, dev_files=dev_files)
         plan = plans.choose(request, problem.generate_samples("", "", "train"), _has_gpu())
-    data, train, probe, export = (os.path.join(output_dir, name) for name in ("data", "train", "probe", "export"))
+    data, train, probe, export_dir = (os.path.join(output_dir, name) for name in ("data", "train", "probe", "export"))
 
     step("1. A vocabulary learned from the pairs, and records")
     corpora = [f"--train_files={','.join(train_files)}", *([f"--dev_files={','.join(dev_files)}"] if dev_files else [])]
@@ -66,7 +66,7 @@ def run_own_files(output_dir, train_files, dev_files, minutes):
     steps_between = -(-plan.train_steps // plans.EVALUATIONS)
     _train(plan, data, train, plan.train_steps, f"--local_eval_frequency={steps_between}")
 
-    _translate_and_export(output_dir, data, os.path.join(train, "best"), export)
+    _translate_and_export(output_dir, data, os.path.join(train, "best"), export_dir)
 
 
 def _has_gpu():
@@ -114,7 +114,7 @@ def _measure_steps(plan, data, probe, start):
     return steps
 
 
-def _translate_and_export(output_dir, data, best, export):
+def _translate_and_export(output_dir, data, best, export_dir):
     problem = registry.problem(_PROBLEM)
     problem.read_config(data)
     source, reference = (os.path.join(output_dir, f"dev.{language}") for language in problem.language_pair)
@@ -129,10 +129,8 @@ def _translate_and_export(output_dir, data, best, export):
     score = run("t2t-bleu", f"--translation={translation}", f"--reference={reference}", is_captured=True)
 
     step("5. A SavedModel: text in, text out")
-    if not is_newer(os.path.join(export, "1", "saved_model.pb"), checkpoint):
-        shutil.rmtree(export, ignore_errors=True)
-        run("t2t-exporter", f"--output_dir={best}", f"--export_dir={export}")
+    export(best, export_dir, checkpoint)
     print_translations({"source": source, "translation": translation, "reference": reference})
-    folders = {"export": export, "best": best, "train": os.path.dirname(best)}
+    folders = {"export": export_dir, "best": best, "train": os.path.dirname(best)}
     print(_NEXT.format(**{name: shlex.quote(path) for name, path in folders.items()}))
     print_score("dev", score)

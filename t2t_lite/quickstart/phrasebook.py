@@ -3,13 +3,12 @@
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 
 from t2t_lite import registry
 from t2t_lite.errors import Failure
-from t2t_lite.quickstart.commands import SCRIPTS, is_newer, run, step
+from t2t_lite.quickstart.commands import SCRIPTS, export, is_newer, run, step
 from t2t_lite.quickstart.record_texts import write_texts
 from t2t_lite.quickstart.report import print_score, print_translations
 
@@ -44,7 +43,7 @@ def run_phrasebook(output_dir, train_steps, steps_between):
     Raises:
         UserError, Failure: a command stopped; see `commands.run`.
     """
-    data, train, export, source, reference, translation = (
+    data, train, export_dir, source, reference, translation = (
         os.path.join(output_dir, name) for name in ("data", "train", "export", "test.en", "test.de", "translation.de")
     )
     average = os.path.join(train, "avg")
@@ -76,20 +75,18 @@ def run_phrasebook(output_dir, train_steps, steps_between):
     score = run("t2t-bleu", f"--translation={translation}", f"--reference={reference}", is_captured=True)
 
     step("5. A SavedModel for TensorFlow Serving: text in, text out")
-    if not is_newer(os.path.join(export, "1", "saved_model.pb"), averaged):
-        shutil.rmtree(export, ignore_errors=True)
-        run("t2t-exporter", f"--output_dir={average}", f"--export_dir={export}")
+    export(average, export_dir, averaged)
     print_translations({"English": source, "German": translation, "reference": reference})
-    _ask(output_dir, export, source)
+    _ask(output_dir, export_dir, source)
     print(_NEXT.format(average=shlex.quote(average), train=shlex.quote(train), scripts=SCRIPTS))
     print_score("test", score)
 
 
-def _ask(output_dir, export, source):
+def _ask(output_dir, export_dir, source):
     """Asks the SavedModel in a process of its own, by a file that is printed."""
     step("The SavedModel's answer, in a process without t2t_lite")
     with open(source, encoding="utf-8") as file:
-        values = {"export": os.path.join(export, "1"), "text": file.readline().rstrip("\n")}
+        values = {"export": os.path.join(export_dir, "1"), "text": file.readline().rstrip("\n")}
     code = _ASK.format(**{name: json.dumps(value, ensure_ascii=False)[1:-1] for name, value in values.items()})
     path = os.path.join(output_dir, "ask.py")
     with open(path, "w", encoding="utf-8") as file:
