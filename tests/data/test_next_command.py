@@ -21,7 +21,7 @@ def test_the_command_is_one_that_datagen_takes(name):
 
 
 def test_the_users_folder_is_named_where_it_registers_the_problem(tmp_path, monkeypatch):
-    folder = tmp_path / "their things"
+    folder = tmp_path / "things of theirs"
     folder.mkdir()
     (folder / "__init__.py").write_text("class Mine: pass\n")
     monkeypatch.setattr(usr_dirs, "_IMPORTED", {})
@@ -31,8 +31,8 @@ def test_the_users_folder_is_named_where_it_registers_the_problem(tmp_path, monk
         name = "mine"
 
     assert datagen_command(Problem(), "d") == "t2t-datagen --problem=mine --data_dir=d"
-    for module in ("their things", "their things.corpus"):
+    for module in ("things of theirs", "things of theirs.corpus"):
         Problem.__module__ = module
         assert shlex.split(datagen_command(Problem(), "d"))[-1] == f"--t2t_usr_dir={folder}"
-    Problem.__module__ = "their things of others"
+    Problem.__module__ = "things of theirs of others"
     assert "--t2t_usr_dir" not in datagen_command(Problem(), "d")
