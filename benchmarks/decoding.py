@@ -77,7 +77,7 @@ def make(folder, run, text, size, lines, sides):
 
 def make_ctranslate2(folder, model):
     """Writes the model for CTranslate2, ids as its words."""
-    from t2t_lite.interchange.ctranslate2 import model_spec
+    from t2t_lite.extras.ctranslate2.ctranslate2 import model_spec
 
     tokens = [f"<{i}>" for i in range(model.vocab_size)]
     tokens[:3] = "<pad>", "</s>", "<unk>"
@@ -119,7 +119,7 @@ def our_search(folder, side):
     import t2t_lite.models  # noqa: F401  (registers the class for Keras)
     from t2t_lite.decoding.search.searcher import Searcher
     from t2t_lite.decoding.search.threads import use_a_thread_per_search
-    from t2t_lite.search_options import SearchOptions
+    from t2t_lite.settings.search_options import SearchOptions
 
     if side.endswith("_async"):
         use_a_thread_per_search()

@@ -72,7 +72,7 @@ def side(name, model, width, length):
     from t2t_lite import registry
     from t2t_lite.decoding.search.adapters import FullPass
     from t2t_lite.decoding.search.searcher import Searcher
-    from t2t_lite.search_options import SearchOptions
+    from t2t_lite.settings.search_options import SearchOptions
 
     keras.utils.set_random_seed(1)
     hparams = registry.hparams(SETS[model])

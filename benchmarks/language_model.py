@@ -32,7 +32,7 @@ def our_generation(flags):
 
     from t2t_lite.decoding.search.searcher import Searcher
     from t2t_lite.models.transformer_lm import TransformerLM
-    from t2t_lite.search_options import SearchOptions
+    from t2t_lite.settings.search_options import SearchOptions
 
     model = TransformerLM(
         flags.vocab_size, hidden_size=HIDDEN, filter_size=4 * HIDDEN, num_heads=HEADS, num_layers=LAYERS, norm="pre",

@@ -10,8 +10,8 @@ import collections
 import random
 import sys
 
-from t2t_lite.parsing import trees
-from t2t_lite.parsing.evalb import Result, score_tree
+from t2t_lite.extras.parsing import trees
+from t2t_lite.extras.parsing.evalb import Result, score_tree
 
 _LENGTHS = (10, 20, 30, 40, 10**6)
 

@@ -64,7 +64,7 @@ def ours(paths, encoders=None, **settings):
 
 
 def _hparams(**settings):
-    from t2t_lite.config import HParams
+    from t2t_lite.settings.config import HParams
 
     return HParams(batch_size=BATCH_SIZE, max_length=MAX_LENGTH, random_seed=SEED, **settings)
 

@@ -45,7 +45,13 @@ def measure(result, flags):
     count, clients = (8, 2) if flags.quick else (flags.count, flags.clients)
     folder = serving_load.prepare(flags, count)
     export = pathlib.Path(folder, "version").resolve().parent
-    words = ["-m", "t2t_lite.bin.t2t_server", f"--export_dir={export}", "--port=0", "--split_sentences=never"]
+    words = [
+        "-m",
+        "t2t_lite.extras.serving.t2t_server",
+        f"--export_dir={export}",
+        "--port=0",
+        "--split_sentences=never",
+    ]
     with subprocess.Popen([sys.executable, *words], stderr=subprocess.PIPE, text=True) as server:
         try:
             matches = (re.search(r"http://([^/]+)/v1", line) for line in server.stderr)

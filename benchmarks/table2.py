@@ -129,7 +129,7 @@ def _bleu(run, split, alpha, flags):
 def _figures(run):
     """Returns {figure: number} of a run's log, with the number of weights and of operations in training."""
     import t2t_lite.baselines  # noqa: F401  (registers its models)
-    from t2t_lite.models.describe import describe
+    from t2t_lite.extras.describe.describe import describe
     from t2t_lite.runs import open_run
 
     evaluation, opened = logged(run, "evaluation")[-1], open_run(str(run))

@@ -49,9 +49,9 @@ VOCAB_SIZE, DROPOUT, SMOOTHING = 37_000, 0.1, 0.1
 
 def stream(pattern, batch_size, max_length=256):
     """Returns the trainer's stream over records."""
-    from t2t_lite.config import HParams
     from t2t_lite.data import batching
     from t2t_lite.data.problem import Problem
+    from t2t_lite.settings.config import HParams
 
     hparams = HParams(batch_size=batch_size, max_length=max_length, random_seed=1)
     return batching.training_batches(Problem(), hparams, sorted(glob.glob(pattern)))

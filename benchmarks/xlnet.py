@@ -89,7 +89,7 @@ def side(name, steps, **sizes):
     import numpy as np
     import tensorflow as tf
 
-    from t2t_lite.data.permutation import Permutation
+    from t2t_lite.extras.xlnet.permutation import Permutation
 
     flags, rng = argparse.Namespace(**sizes), np.random.default_rng(0)
     ids = rng.integers(CLS + 1, VOCAB, (flags.batch, flags.length - 1)).astype("int32")

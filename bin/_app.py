@@ -3,7 +3,7 @@
 A command is a module like this one (its docstring heads `--help`):
 
     from t2t_lite.bin import _app
-    from t2t_lite.modes import require
+    from t2t_lite.cli.modes import require
 
     def define_flags(flags):
         _app.define_common_flags(flags)
@@ -28,13 +28,14 @@ import os
 import sys
 import textwrap
 
-from t2t_lite import streams, tensor2tensor_names
-from t2t_lite.backend import choose_tensorflow
 from t2t_lite.bin import _unknown_flags
+from t2t_lite.cli import streams
+from t2t_lite.cli.flags import Flags
 from t2t_lite.errors import Failure, UserError, printable
 from t2t_lite.files import PACKERS, file_errors, is_remote
-from t2t_lite.flags import Flags
-from t2t_lite.quiet_import import import_when_used
+from t2t_lite.process.backend import choose_tensorflow
+from t2t_lite.process.quiet_import import import_when_used
+from t2t_lite.settings import tensor2tensor_names
 
 _LOGGER = logging.getLogger("t2t_lite")
 

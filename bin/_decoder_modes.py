@@ -1,11 +1,11 @@
 """The modes of t2t-decoder, and the flags of each."""
 
-from t2t_lite import streams
-from t2t_lite.assignments import parse_assignments
 from t2t_lite.bin import _app, _trained
+from t2t_lite.cli import streams
+from t2t_lite.cli.modes import Mode, check_mode
 from t2t_lite.decoding.jobs.decode_hparams import DEFAULT_GRID
 from t2t_lite.errors import UserError
-from t2t_lite.modes import Mode, check_mode
+from t2t_lite.settings.assignments import parse_assignments
 
 INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
 _LONG = ("long_input", "split_sentences")

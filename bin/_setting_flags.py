@@ -4,7 +4,7 @@ import typing
 
 from t2t_lite.bin._score_flags import define_tokenization
 from t2t_lite.decoding.jobs.decode_hparams import EVALUATION_SETTINGS
-from t2t_lite.ranges import MINUTES, Choices, Range, settings_of
+from t2t_lite.settings.ranges import MINUTES, Choices, Range, settings_of
 
 
 def define_settings(flags, settings, prefix="", names=None):

@@ -5,9 +5,9 @@ import re
 
 from t2t_lite import files
 from t2t_lite.bin import _app
+from t2t_lite.cli.modes import require
 from t2t_lite.errors import UserError
-from t2t_lite.modes import require
-from t2t_lite.ranges import JOINS, POOLINGS
+from t2t_lite.settings.ranges import JOINS, POOLINGS
 
 FEATURES_FLAGS = ("features_layers", "features_join", "features_pooling")
 

@@ -1,7 +1,8 @@
 """Advice for flags that a command does not have: where the same thing is set instead."""
 
-from t2t_lite import commands, tensor2tensor_names
+from t2t_lite.cli import commands
 from t2t_lite.errors import nearest
+from t2t_lite.settings import tensor2tensor_names
 
 
 def answer(name, flags):
@@ -36,6 +37,6 @@ def answer(name, flags):
 
 
 def _hparams():
-    from t2t_lite.config import HParams
+    from t2t_lite.settings.config import HParams
 
     return HParams()

@@ -13,11 +13,12 @@ it all, and the same from Python.
 import os
 import sys
 
-from t2t_lite import files, pictures
+from t2t_lite import files
 from t2t_lite.bin import _app, _trained
+from t2t_lite.cli.modes import Mode, check_mode
 from t2t_lite.errors import UserError
-from t2t_lite.modes import Mode, check_mode
-from t2t_lite.ranges import PATTERN_LENGTH, Range
+from t2t_lite.settings.ranges import PATTERN_LENGTH, Range
+from t2t_lite.visualization import pictures
 
 _NUMBER = Range(1, 10_000)
 
@@ -93,8 +94,8 @@ def _sentence(flags, answerer):
 
 
 def _roles(flags, answerer):
-    from t2t_lite.visualization.head_role_pictures import draw_head_roles, role_table
-    from t2t_lite.visualization.head_roles import roles_in_files
+    from t2t_lite.extras.pictures.head_role_pictures import draw_head_roles, role_table
+    from t2t_lite.extras.pictures.head_roles import roles_in_files
 
     roles = roles_in_files(answerer, flags.roles, flags.roles_target)
     print("\n".join(role_table(roles)))
@@ -102,7 +103,7 @@ def _roles(flags, answerer):
 
 
 def _patterns(flags, answerer):
-    from t2t_lite.visualization.pattern_pictures import draw_patterns, usual_length
+    from t2t_lite.extras.pictures.pattern_pictures import draw_patterns, usual_length
 
     return draw_patterns(answerer.model, flags.length or usual_length(answerer.run))
 

@@ -13,9 +13,9 @@ import os
 import sys
 
 from t2t_lite.bin import _app
+from t2t_lite.cli.modes import require
 from t2t_lite.errors import UserError, counted
-from t2t_lite.modes import require
-from t2t_lite.ranges import COUNT, MINUTES
+from t2t_lite.settings.ranges import COUNT, MINUTES
 
 _LOGGER = logging.getLogger("t2t_lite")
 _AVERAGES = "averages.json"  # in --output_dir: the number of checkpoints per average

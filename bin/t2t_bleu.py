@@ -15,9 +15,9 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.bin._score_flags import check_score_flags, define_score_flags, ter_options
+from t2t_lite.cli.modes import Mode, check_mode
 from t2t_lite.errors import UserError
-from t2t_lite.modes import Mode, check_mode
-from t2t_lite.ranges import COUNT, MINUTES, Range
+from t2t_lite.settings.ranges import COUNT, MINUTES, Range
 
 _LOGGER = logging.getLogger("t2t_lite")
 _OF_A_FOLDER = ("event_dir", "tag_suffix", "min_steps", "wait_minutes", "report_zero")

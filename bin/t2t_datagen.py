@@ -13,9 +13,9 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.bin._setting_flags import define_settings, read_settings
+from t2t_lite.cli.modes import Mode, check_mode, require
 from t2t_lite.data.generation_settings import GenerationSettings
 from t2t_lite.errors import UserError
-from t2t_lite.modes import Mode, check_mode, require
 from t2t_lite.problems.own_settings import OWN_FLAGS
 
 _MODES = {
@@ -61,8 +61,8 @@ def check(flags):
 
 def run(flags):
     """Generates the selected problems, one after the other, or shows their data."""
-    from t2t_lite.data.beam_pipeline import parse_options
     from t2t_lite.data.named_problems import generate_problems, select_problems
+    from t2t_lite.extras.beam.beam_pipeline import parse_options
 
     beam = parse_options(flags.runner, flags.beam_pipeline_options) if flags.runner else None
     names = select_problems(flags.problem, flags.exclude_problems, keeps_suffix=flags.inspect)
@@ -88,7 +88,7 @@ def _inspect(names, data_dir, flags):
     hparams = registry.hparams(flags.hparams_set).parse(flags.hparams)
     for name in names:
         registry.problem(name).open_encoders(data_dir)  # raises if there are none
-    from t2t_lite.data.inspection import inspect_data
+    from t2t_lite.extras.inspection.inspection import inspect_data
 
     set_name = flags.hparams_set + (f" with {flags.hparams}" if flags.hparams else "")
     for name in names:

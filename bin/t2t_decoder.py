@@ -21,7 +21,7 @@ import sys
 from t2t_lite.bin import _app, _decoder_modes, _trained
 from t2t_lite.bin._score_flags import check_tokenization, define_tokenization
 from t2t_lite.decoding.jobs.decode_hparams import HELP, DecodeHParams
-from t2t_lite.ranges import COMPUTE_DTYPES, GPUS, LOGICAL_CPUS, SHARDS, SPLIT_SENTENCES
+from t2t_lite.settings.ranges import COMPUTE_DTYPES, GPUS, LOGICAL_CPUS, SHARDS, SPLIT_SENTENCES
 
 _LOGGER = logging.getLogger("t2t_lite")
 

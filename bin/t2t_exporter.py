@@ -16,9 +16,9 @@ import shlex
 import sys
 
 from t2t_lite.bin import _app, _trained
+from t2t_lite.cli.modes import Mode, check_mode
 from t2t_lite.errors import UserError
-from t2t_lite.modes import Mode, check_mode
-from t2t_lite.ranges import COMPUTE_DTYPES, FORMATS, QUANTIZATIONS
+from t2t_lite.settings.ranges import COMPUTE_DTYPES, FORMATS, QUANTIZATIONS
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SETTINGS = {("hugging_face", "Translator"): ("beam_size", "alpha")}  # those of a SavedModel depend on its task
@@ -65,7 +65,7 @@ def check(flags):
 
 def _check_settings(flags, settings, fixed, effective):
     """Refuses decoding settings that no export keeps; warns of those that this format does not keep."""
-    from t2t_lite.assignments import parse_assignments
+    from t2t_lite.settings.assignments import parse_assignments
 
     assigned = parse_assignments(flags.decode_hparams, "--decode_hparams")
     if others := [name for name in settings.changed(assigned) if name not in fixed]:
@@ -133,7 +133,7 @@ def _hugging_face(flags, answerer, folder, settings, longest, card):
 
 
 def _ctranslate2(flags, answerer, folder, settings, longest, card):
-    from t2t_lite.interchange.ctranslate2 import export_ctranslate2
+    from t2t_lite.extras.ctranslate2.ctranslate2 import export_ctranslate2
 
     return export_ctranslate2(answerer, folder, flags.quantization or "float32", **card)
 

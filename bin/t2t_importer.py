@@ -12,8 +12,8 @@ The new checkpoint's path is printed. docs/importing.md says what can be importe
 import sys
 
 from t2t_lite.bin import _app
+from t2t_lite.cli.modes import Mode, check_mode, require
 from t2t_lite.errors import UserError, counted
-from t2t_lite.modes import Mode, check_mode, require
 
 _PATH = (
     "The model: of tensor2tensor a checkpoint, …/model.ckpt-N, or the folder of a run; of hugging_face the folder of a "
@@ -64,7 +64,7 @@ def _tensor2tensor(flags):
     from t2t_lite.interchange.sources import check_tensor2tensor
 
     check_tensor2tensor(flags.path, flags.vocab, flags.output_dir, flags.hparams_set)
-    from t2t_lite.interchange.tensor2tensor import import_tensor2tensor
+    from t2t_lite.extras.tensor2tensor.tensor2tensor_run import import_tensor2tensor
 
     options = {name: flags[name].value for name in ("languages", "hparams_set", "hparams")}
     return import_tensor2tensor(flags.path, flags.vocab, flags.output_dir, **options)

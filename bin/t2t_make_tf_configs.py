@@ -10,8 +10,8 @@ The first worker writes checkpoints and logs. Start the same command on all: TF_
 import sys
 
 from t2t_lite.bin import _app
+from t2t_lite.cli.modes import require
 from t2t_lite.errors import UserError
-from t2t_lite.modes import require
 
 
 def define_flags(flags):

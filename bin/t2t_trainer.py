@@ -25,10 +25,10 @@ import sys
 from t2t_lite.bin import _app
 from t2t_lite.bin._score_flags import hparams_changes
 from t2t_lite.bin.t2t_eval import evaluate
-from t2t_lite.bin.trainer.autotune import search_hparams
 from t2t_lite.bin.trainer.training_flags import define_flags, recall
 from t2t_lite.bin.trainer.training_modes import check, chosen_mode
 from t2t_lite.bin.trainer.training_run import check_run, earlier_run, hparams_of_flags, train_run
+from t2t_lite.extras.autotune.search_command import search_hparams
 
 _DESCRIBED = (
     "problem", "model", "hparams_set", "output_dir", "data_dir", "vocab_size", "target_vocab_size", "train_steps",
@@ -39,7 +39,7 @@ def run(flags):
     """Trains, or evaluates and prints the metrics, or describes the model, or draws curves; returns the exit status."""
     match chosen_mode(flags):
         case "summary":
-            from t2t_lite.visualization.run_bars import draw_summary
+            from t2t_lite.extras.pictures.run_bars import draw_summary
 
             print("\n".join(draw_summary(flags.summary)))
         case "describe":
@@ -61,7 +61,7 @@ def _describe(flags):
     problem = flags.problem or earlier.get("problem")
     model = model_name(flags.model or earlier.get("model"), problem, flags.hparams_set)
     hparams = hparams_of_flags(flags, earlier, model, flags.random_seed)
-    from t2t_lite.interchange.description import describe_run
+    from t2t_lite.extras.describe.description import describe_run
     from t2t_lite.training.distribution import hide_gpus, planned_replicas
 
     hide_gpus()  # another run may fill them
@@ -69,7 +69,7 @@ def _describe(flags):
     settings = {name: flags[name].value for name in _DESCRIBED} | {"model": model}
     print(describe_run(hparams, earlier, replicas=replicas, gpu_memory=flags.gpu_memory, **settings))
     if flags.plot:
-        from t2t_lite.visualization.hparams_picture import draw_hparams
+        from t2t_lite.extras.pictures.hparams_picture import draw_hparams
 
         draw_hparams(hparams, flags.train_steps, flags.plot, flags.hparams_set or earlier.get("hparams_set") or "")
         print(f"plot: {flags.plot}")

@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 from t2t_lite import __version__
-from t2t_lite.quiet_import import import_tensorflow
+from t2t_lite.process.quiet_import import import_tensorflow
 
 FOLDER = pathlib.Path(__file__).parent
 sys.path.insert(0, str(FOLDER))  # for the extensions

@@ -2,8 +2,8 @@
 
 import pathlib
 
-from t2t_lite.pictures import COLORS, INK
 from t2t_lite.visualization.drawing import Drawing
+from t2t_lite.visualization.pictures import COLORS, INK
 
 PICTURE = pathlib.Path(__file__).parent / "images" / "architecture.svg"
 WIDTH, LEFT, BOX, FILE, GAP = 800, 16, 172, 150, 26

@@ -58,7 +58,7 @@ DATA, RUN = f"{FOLDER}/data", f"{FOLDER}/train"
 # %%
 import logging
 
-from t2t_lite.quiet_import import import_tensorflow
+from t2t_lite.process.quiet_import import import_tensorflow
 
 import_tensorflow()  # without its messages about processors
 

@@ -5,8 +5,8 @@ later sets, with its values. docs/hparams_sets.md lists all of them with their s
 docs/coming_from_tensor2tensor.md lists tensor2tensor's hyperparameters that have no meaning here.
 """
 
-from t2t_lite.config import HParams
 from t2t_lite.registry import register_hparams
+from t2t_lite.settings.config import HParams
 
 
 def _changed(hparams, **changes):

@@ -4,8 +4,8 @@ Sizes and pretraining are those of the papers: Devlin et al. 2019, appendix A.2,
 2020, table 1 and section 4.1, Sun et al. 2019.
 """
 
-from t2t_lite.config import HParams
 from t2t_lite.registry import register_hparams
+from t2t_lite.settings.config import HParams
 
 _LINEAR = "constant*linear_warmup*linear_decay"
 

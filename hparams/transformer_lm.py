@@ -6,9 +6,9 @@ products are added to the residual stream as N(0, 0.02/√(2N)). tensor2tensor's
 models/research/attention_lm.py and models/transformer.py.
 """
 
-from t2t_lite.config import HParams
 from t2t_lite.hparams.transformer import transformer_base
 from t2t_lite.registry import register_hparams
+from t2t_lite.settings.config import HParams
 
 
 def _changed(hparams, **changes):
@@ -177,36 +177,3 @@ def transformer_lm_tiny():
         layer_prepostprocess_dropout=0.0,
         learning_rate_warmup_steps=500,
     )
-
-
-# Sparse Transformer (Child et al. 2019).
-
-
-@register_hparams(model="transformer_lm")
-def sparse_transformer_enwik8():
-    """Sparse Transformer's of bytes (section 7.1): 30 layers of 512, fixed attention of stride 128 and summary 32."""
-    hparams = _changed(
-        transformer_lm_base(),
-        num_hidden_layers=30,
-        filter_size=2048,
-        num_heads=8,
-        self_attention_type="fixed",
-        pos="emb",
-        max_position=12_288,
-        max_length=12_288,
-        batch_size=12_288,
-        layer_prepostprocess_dropout=0.4,
-        optimizer="adam_w",
-        weight_decay=0.01,
-    )
-    hparams.add_hparam("attention_stride", 128)
-    hparams.add_hparam("attention_summary", 32)
-    return hparams
-
-
-@register_hparams(model="transformer_lm")
-def sparse_transformer_tiny():
-    """4 layers of 128 that are strided and fixed by turns, for CPUs and tests."""
-    hparams = _changed(transformer_lm_tiny(), self_attention_type="strided/fixed")
-    hparams.add_hparam("attention_stride", 32)
-    return hparams

@@ -10,7 +10,7 @@ import os
 import types
 
 from t2t_lite import files
-from t2t_lite.console import Progress
+from t2t_lite.cli.console import Progress
 from t2t_lite.data.next_command import datagen_command
 from t2t_lite.data.own_files import FLAGS, describe_files, with_content
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, Problem

@@ -7,10 +7,10 @@ JSON file in the data folder, under its name or `key`. A problem lists the keys 
 import dataclasses
 from collections.abc import Callable
 
-from t2t_lite import ranges
 from t2t_lite.data.splits import FILE_TAGS, VocabType
-from t2t_lite.ranges import Choices, Range, Setting, typed_value
-from t2t_lite.text.protected_texts import KINDS
+from t2t_lite.extras.protect.protected_texts import KINDS
+from t2t_lite.settings import ranges
+from t2t_lite.settings.ranges import Choices, Range, Setting, typed_value
 from t2t_lite.text.subwords import NORMALIZATIONS
 
 VOCAB_TYPES = (VocabType.SUBWORD.value, VocabType.BYTE_LEVEL_BPE.value)  # that can be learned

@@ -19,11 +19,12 @@ from t2t_lite.corpora.held_out import find_bound, is_held_out
 from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
 from t2t_lite.errors import UserError
-from t2t_lite.problems import parallel_files, protection
+from t2t_lite.extras.protect import protection
+from t2t_lite.problems import parallel_files
 from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_settings import SENTENCEPIECE, WEIGHT, own_settings
 from t2t_lite.problems.vocabulary_sources import count_pieces
-from t2t_lite.ranges import typed_value
+from t2t_lite.settings.ranges import typed_value
 
 _LOGGER = logging.getLogger("t2t_lite")
 _DEFAULT_HELD_OUT = 1000

@@ -5,8 +5,8 @@ Importing this package is cheap: sub-packages are imported when first used.
 
 import os
 
-from t2t_lite import keras_files
-from t2t_lite.lazy import lazy_names
+from t2t_lite.process import keras_files, moved_modules
+from t2t_lite.process.lazy import lazy_names
 
 # oneDNN is off by default on AMD CPUs, where it makes training 1.3x faster. TensorFlow reads this when it is
 # imported, and never again; a user's own setting wins.
@@ -15,5 +15,6 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 __version__ = "0.1.0"
 
 keras_files.register()
+moved_modules.find_moved_modules()
 
 __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -1,4 +1,3 @@
-from t2t_lite import config as config
 from t2t_lite import data as data
 from t2t_lite import decoding as decoding
 from t2t_lite import errors as errors
@@ -12,10 +11,11 @@ from t2t_lite import registry as registry
 from t2t_lite import runs as runs
 from t2t_lite import tasks as tasks
 from t2t_lite import training as training
-from t2t_lite.config import HParams as HParams
 from t2t_lite.decoding.generator import Generator as Generator
 from t2t_lite.decoding.loading import load as load
 from t2t_lite.decoding.predictor import Predictor as Predictor
 from t2t_lite.decoding.translator import Translator as Translator
+from t2t_lite.settings import config as config
+from t2t_lite.settings.config import HParams as HParams
 
 __version__: str

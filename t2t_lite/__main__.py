@@ -8,7 +8,7 @@ import ast
 import sys
 
 import t2t_lite
-from t2t_lite import commands
+from t2t_lite.cli import commands
 from t2t_lite.errors import nearest, printable, shown
 
 _PREFIX = "t2t-"

@@ -16,12 +16,14 @@ from collections.abc import Callable
 from typing import TypeVar, overload
 
 import t2t_lite
-from t2t_lite.config import HParams
+from t2t_lite.cli.usr_dirs import explain_import_error
+from t2t_lite.cli.usr_dirs import import_usr_dir as import_usr_dir
+from t2t_lite.cli.usr_dirs import is_package_name as is_package_name
+from t2t_lite.cli.usr_dirs import usr_dir_of as usr_dir_of
 from t2t_lite.errors import UnknownName, UserError, nearest, shown
-from t2t_lite.registering_modules import hint_of_baselines, modules_of
-from t2t_lite.usr_dirs import import_usr_dir as import_usr_dir
-from t2t_lite.usr_dirs import is_package_name as is_package_name
-from t2t_lite.usr_dirs import usr_dir_of as usr_dir_of
+from t2t_lite.process.extras import extra_of, extras
+from t2t_lite.process.registering_modules import modules_of
+from t2t_lite.settings.config import HParams
 
 _Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which decorators return as it is
 
@@ -47,12 +49,15 @@ class Registry:
         self._check = check
         self._entries = {}
         self._one_per_module = self._loaded = one_per_module
+        self._broken = {}  # {module of an extra that cannot be imported: why}
 
     @functools.cached_property
     def _modules(self):
         """{name: the module} of what `get` is to import."""
-        modules = modules_of(self.kind) if self._one_per_module else []
-        return {module.rpartition(".")[2]: module for module in modules}
+        modules = {}
+        for module in modules_of(self.kind) if self._one_per_module else []:
+            modules.setdefault(module.rpartition(".")[2], module)
+        return modules
 
     @overload
     def register(self, name_or_obj: _Registered) -> _Registered: ...
@@ -81,13 +86,31 @@ class Registry:
         if not self._loaded:
             self._loaded = True  # before the imports: they register here
             for module in modules_of(self.kind):
-                importlib.import_module(module)
+                self._import(module)
+
+    def _import(self, module):
+        """Imports a module that registers something. One of an extra that is broken is left out, with a warning."""
+        try:
+            importlib.import_module(module)
+        except Exception as error:
+            if not (extra := extra_of(module)):
+                raise
+            why = explain_import_error(error, extras()[extra])
+            self._broken[module] = f"the extra {extra!r} cannot be used: {why}"
+            logging.getLogger("t2t_lite").warning(f"{self.kind}: {self._broken[module]}")
 
     def get(self, name):
-        """Returns the registered object. Raises `UnknownName` with the nearest names."""
+        """Returns the registered object.
+
+        Raises:
+            UnknownName: there is none; the message has the nearest names.
+            UserError: the module of an extra that registers it cannot be imported.
+        """
         self.check(name)
         if name in self._modules:
-            importlib.import_module(self._modules[name])
+            self._import(module := self._modules[name])
+            if module in self._broken:
+                raise UserError(f"{self.kind}: {name}: {self._broken[module]}")
             self._modules.pop(name, None)  # now that it is registered
         return self._entries[name]
 
@@ -95,7 +118,7 @@ class Registry:
         """Raises `UnknownName` with the nearest names unless the name is registered."""
         if name not in self:
             names = self.names()
-            near = hint_of_baselines(name) or nearest(name, names)
+            near = " ".join([f"{why[0].upper()}{why[1:]}" for why in self._broken.values()]) or nearest(name, names)
             raise UnknownName(
                 f"{self.kind}: {shown(name)} is not registered. {f'{near} ' if near else ''}"
                 f"All {len(names)} are listed by: t2t-trainer --registry_help. Those of "

@@ -1,8 +1,8 @@
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite import random_numbers
-from t2t_lite.random_numbers import threefry, uniform_numbers
+from t2t_lite.data import random_numbers
+from t2t_lite.data.random_numbers import threefry, uniform_numbers
 
 
 def test_threefry_gives_the_published_numbers():

@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from t2t_lite import models, registry
-from t2t_lite.config import HParams
 from t2t_lite.errors import UnknownName, UserError
 from t2t_lite.registry import Registry
+from t2t_lite.settings.config import HParams
 
 
 class Fake:
@@ -175,7 +175,7 @@ def test_help_string_lists_every_name_under_its_first_word():
 
 GOOD = """
 from t2t_lite import models, registry
-from t2t_lite.config import HParams
+from t2t_lite.settings.config import HParams
 
 @registry.register_hparams
 def {name}():

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from t2t_lite import streams
+from t2t_lite.cli import streams
 from t2t_lite.errors import UserError
 from tests.processes import owned
 

@@ -88,7 +88,7 @@ class TrainingWork:
     def __init__(self, case, xla_compile=True):
         from t2t_lite.data import batching
         from t2t_lite.data.problem import Problem
-        from t2t_lite.models.cost import forward_flops
+        from t2t_lite.extras.describe.cost import forward_flops
         from t2t_lite.training.feed import Feed
 
         class Rows(Problem):
@@ -115,7 +115,7 @@ class TrainingWork:
 
     def needs(self):
         """Returns the memory of a step, as --describe estimates it, and the part that does not grow with rows."""
-        from t2t_lite.models.cost import training_memory
+        from t2t_lite.extras.describe.cost import training_memory
 
         lengths = dict.fromkeys(features_of(self.case), self.case.length)
         parts = training_memory(self.step.model, self.step.hparams, lengths)
@@ -159,7 +159,7 @@ class SearchWork:
 
     def __init__(self, case, xla_compile=True):
         from t2t_lite.decoding.search.searcher import Searcher
-        from t2t_lite.search_options import SearchOptions
+        from t2t_lite.settings.search_options import SearchOptions
 
         self.case, translates = case, case.work == "translate"
         self.model = new_model(case)

@@ -1,7 +1,7 @@
 """The picture of a result, in the one style of all pictures."""
 
 from benchmarks.harness import record
-from t2t_lite import pictures
+from t2t_lite.visualization import pictures
 
 
 def draws(result):

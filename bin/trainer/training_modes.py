@@ -3,10 +3,12 @@
 import os
 import shlex
 
-from t2t_lite.bin.trainer import describing_flags, schedules, search_flags
+from t2t_lite.bin.trainer import schedules
+from t2t_lite.cli.modes import Mode, check_mode, require
 from t2t_lite.errors import UserError
-from t2t_lite.modes import Mode, check_mode, require
-from t2t_lite.pictures import check_picture
+from t2t_lite.extras.autotune import search_flags
+from t2t_lite.extras.describe import describing_flags
+from t2t_lite.visualization.pictures import check_picture
 
 _TRAINING = ("export_saved_model", "allow_hparams_change")
 _NOT_OF_SEARCHES = {

@@ -37,8 +37,8 @@ def make_trainer(flags, inexact, output_dir, random_seed, *, changes=None, metri
         metric: str, the metric by which the best model is kept; None: that of the flags.
         stop_when: see `Trainer`.
     """
-    from t2t_lite.assignments import parse_assignments
     from t2t_lite.runs.directory import model_name
+    from t2t_lite.settings.assignments import parse_assignments
     from t2t_lite.training.trainer import Trainer
 
     earlier = earlier_run(flags, output_dir)

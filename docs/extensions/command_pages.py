@@ -6,7 +6,7 @@ They are written into docs/commands/ when the build begins.
 import pathlib
 import re
 
-from t2t_lite import commands
+from t2t_lite.cli import commands
 
 FOLDER = pathlib.Path(__file__).parents[1] / "commands"
 INDEX = """Commands

@@ -6,7 +6,7 @@ import itertools
 from t2t_lite.corpora import plain_text
 from t2t_lite.corpora.separators import FIRST_LINES, declared, find_separator, read_rows
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import SEPARATORS
+from t2t_lite.settings.ranges import SEPARATORS
 
 ENDING = ".csv"
 _FIRST_CHARACTERS = 2**20  # of the lines that are looked at together

@@ -14,7 +14,7 @@ import urllib.parse
 import urllib.request
 
 from t2t_lite import files
-from t2t_lite.console import Progress
+from t2t_lite.cli.console import Progress
 from t2t_lite.corpora import plain_text, source_files
 from t2t_lite.errors import UserError, first_line
 from t2t_lite.files.file_system import rename, status, walk

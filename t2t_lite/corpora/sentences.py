@@ -4,7 +4,7 @@ import re
 
 from t2t_lite.corpora.scripts import WITHOUT_SPACES, scripts_without_spaces
 from t2t_lite.errors import UserError, shown
-from t2t_lite.ranges import SPLIT_SENTENCES
+from t2t_lite.settings.ranges import SPLIT_SENTENCES
 
 # A pattern matches only at the start of a run of full stops, possessively, so that each character is read once.
 # End punctuation, then quotes or brackets, then spaces; in scripts without spaces the full stop is enough.

@@ -4,7 +4,7 @@ import csv
 import re
 
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import SEPARATORS
+from t2t_lite.settings.ranges import SEPARATORS
 
 FIRST_LINES = 100  # that are looked at
 _DECLARATION = re.compile(r'"?sep=(\t|[^\w\s"])"?', re.IGNORECASE)

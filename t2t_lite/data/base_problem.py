@@ -20,7 +20,7 @@ from t2t_lite.text import vocabulary_files
 if TYPE_CHECKING:
     import tensorflow as tf
 
-    from t2t_lite.config import HParams
+    from t2t_lite.settings.config import HParams
 
 
 class Problem:

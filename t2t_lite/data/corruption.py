@@ -4,8 +4,8 @@ import functools
 
 import tensorflow as tf
 
+from t2t_lite.data.random_numbers import check_stateless, threefry
 from t2t_lite.errors import UserError
-from t2t_lite.random_numbers import check_stateless, threefry
 
 
 def corrupted(problem, batches, hparams, is_stream=False, whole=False):

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from t2t_lite.data import record_format
-from t2t_lite.random_numbers import check_stateless
+from t2t_lite.data.random_numbers import check_stateless
 
 
 class ExampleReader:

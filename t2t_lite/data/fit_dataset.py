@@ -3,10 +3,10 @@
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.data.records import Records
 from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.errors import UserError
+from t2t_lite.settings.config import HParams
 
 
 def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):

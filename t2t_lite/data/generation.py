@@ -13,13 +13,13 @@ import os
 import re
 
 from t2t_lite import __version__, files
-from t2t_lite.console import Progress
+from t2t_lite.cli.console import Progress
 from t2t_lite.data import sharding, split_facts
 from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.data.manifests import find_manifest, manifest_path, read_begun
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
-from t2t_lite.data.vocabulary_coverage import report_coverage
 from t2t_lite.errors import UserError
+from t2t_lite.extras.inspection.vocabulary_coverage import report_coverage
 from t2t_lite.files.lock import held_lock
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -237,7 +237,7 @@ def _write(problem, data_dir, tmp_dir, shards):
     }
     source = Source(problem, data_dir, tmp_dir, split)
     if problem.beam_options:
-        from t2t_lite.data import beam_pipeline
+        from t2t_lite.extras.beam import beam_pipeline
 
         facts_of_splits, noted = beam_pipeline.write_shards(source, paths, options=problem.beam_options, **layout)
     else:

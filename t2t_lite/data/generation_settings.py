@@ -3,7 +3,7 @@
 import dataclasses
 import os
 
-from t2t_lite.ranges import COUNT, SEED, Range, setting
+from t2t_lite.settings.ranges import COUNT, SEED, Range, setting
 
 # Each process takes some 600 MB.
 _WORKERS = Range(1, max(16, 2 * (os.cpu_count() or 1)))

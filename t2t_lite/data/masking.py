@@ -11,9 +11,9 @@ import unicodedata
 import numpy as np
 import tensorflow as tf
 
+from t2t_lite.data.random_numbers import uniform_numbers
 from t2t_lite.errors import UserError, shown
-from t2t_lite.random_numbers import uniform_numbers
-from t2t_lite.ranges import MASK_RATE, MASK_UNITS
+from t2t_lite.settings.ranges import MASK_RATE, MASK_UNITS
 from t2t_lite.text.mask_piece import mask_in
 from t2t_lite.text.published import character_classes
 from t2t_lite.text.vocabulary import EOS_ID

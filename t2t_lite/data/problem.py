@@ -13,11 +13,8 @@ Your own problem subclasses `Text2TextProblem` and defines `generate_samples`:
 """
 
 from t2t_lite.data.base_problem import Problem
-from t2t_lite.data.media_problems.image_problem import ImageProblem
-from t2t_lite.data.media_problems.music_problem import MusicProblem
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit, VocabType
 from t2t_lite.data.text_problems.chopped_text_problem import ChoppedTextProblem
-from t2t_lite.data.text_problems.span_problem import SpanProblem
 from t2t_lite.data.text_problems.text_class_problem import Text2ClassProblem, TextConcat2ClassProblem
 from t2t_lite.data.text_problems.text_iterators import (
     text2class_txt_iterator,
@@ -30,12 +27,14 @@ from t2t_lite.data.text_problems.text_iterators import (
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 from t2t_lite.data.text_problems.text_real_problem import Text2RealProblem
 from t2t_lite.data.text_problems.text_self_problem import Text2SelfProblem
-from t2t_lite.data.text_problems.text_tag_problem import Text2TagProblem
 from t2t_lite.data.text_problems.translate import TranslateProblem
+from t2t_lite.process.registering_modules import names_in_extras
 
 __all__ = [
-    "FILE_TAGS", "ChoppedTextProblem", "DatasetSplit", "ImageProblem", "MusicProblem", "Problem", "SpanProblem",
-    "Text2ClassProblem", "Text2RealProblem", "Text2SelfProblem", "Text2TagProblem", "Text2TextProblem",
+    "FILE_TAGS", "ChoppedTextProblem", "DatasetSplit", "Problem",
+    "Text2ClassProblem", "Text2RealProblem", "Text2SelfProblem", "Text2TextProblem",
     "TextConcat2ClassProblem", "TranslateProblem", "VocabType", "text2class_txt_iterator", "text2real_txt_iterator",
     "text2self_txt_iterator", "text2text_txt_iterator", "text2text_txt_tab_iterator", "txt_line_iterator",
 ]  # fmt: skip
+
+__getattr__ = names_in_extras(__name__, r"\w*Problem")  # of extras: ImageProblem, for example

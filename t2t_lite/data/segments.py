@@ -9,7 +9,7 @@ from t2t_lite.data.corruption import batch_features
 from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.split_facts import longest_row
 from t2t_lite.errors import UserError
-from t2t_lite.reserved_names import BEFORE
+from t2t_lite.settings.reserved_names import BEFORE
 
 
 class ExampleBatches:

@@ -30,7 +30,7 @@ from t2t_lite.data.manifests import check_facts
 from t2t_lite.data.record_format import SIDES, serialize
 from t2t_lite.data.split_facts import Facts, check_examples
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.quiet_import import start_worker
+from t2t_lite.process.quiet_import import start_worker
 
 CHUNK_FORMAT = 2  # increase it when chunks of an earlier version can no longer be used
 _FRAME = 16  # bytes that a TFRecord adds: the length, its checksum, the data's checksum

@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
 
-from t2t_lite.backend import check_tensorflow
 from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.errors import UserError
+from t2t_lite.process.backend import check_tensorflow
 from t2t_lite.tasks.task import Task, check_answered_by
 from t2t_lite.text.stray_characters import reading_plain
 

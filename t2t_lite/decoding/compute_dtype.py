@@ -6,7 +6,7 @@ import os
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import COMPUTE_DTYPES
+from t2t_lite.settings.ranges import COMPUTE_DTYPES
 
 _LOGGER = logging.getLogger("t2t_lite")
 _CPU_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86's two kinds of instructions, and ARM's

@@ -15,8 +15,8 @@ from t2t_lite.decoding.scoring import GivenTargets, TargetScore, log_probs_of_ta
 from t2t_lite.decoding.text_model import TextModel
 from t2t_lite.decoding.texts import check_list, check_text, valid_unicode
 from t2t_lite.errors import UserError, located
-from t2t_lite.ranges import NEW_TOKENS, Range, typed_value
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.settings.ranges import NEW_TOKENS, Range, typed_value
+from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.tasks.language_model import LanguageModelTask
 
 
@@ -86,7 +86,7 @@ class Generator(TextModel):
                 no room for a continuation is an error.
             return_token_scores: bool, whether hypotheses get their `token_scores`; this costs one more pass.
             on_progress: None, or a function called with the number of prompts in each finished batch.
-            **options: of `t2t_lite.search_options.SearchOptions`, without extra_length: beam_size (1: greedy), alpha,
+            **options: of `SearchOptions`, without extra_length: beam_size (1: greedy), alpha,
                 n_best, no_repeat_ngram_size, stop and so on, or sampling=True with temperature, top_k, top_p and seed.
 
         Returns:

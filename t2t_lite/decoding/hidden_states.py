@@ -5,7 +5,7 @@ import inspect
 import tensorflow as tf
 
 from t2t_lite.errors import UserError, counted
-from t2t_lite.ranges import JOINS, POOLINGS
+from t2t_lite.settings.ranges import JOINS, POOLINGS
 
 # Which of the states, the embeddings' and then each layer's, a word means.
 LAYERS = {

@@ -25,7 +25,7 @@ class Hypothesis:
             decoder step attends to each source position (see `t2t_lite.decoding.alignment`). Rows sum up to 1. None
             unless requested.
         ponder_steps: (list of int of the source's pieces, list of int of the output's), in how many steps the model
-            thought about each: see `t2t_lite.decoding.pondering`. None unless requested.
+            thought about each: see `t2t_lite.extras.universal.pondering`. None unless requested.
         lost: list of str, protected texts that the model did not write; they stand at the end of `text`.
         spans: list of (start, end), the characters of `text` that each id stands for, an end being that of a slice.
             None unless attention is requested.

@@ -15,7 +15,7 @@ from t2t_lite.decoding.texts import check_list, check_text
 from t2t_lite.decoding.translator import MAX_INPUT_LENGTH
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.models.outputs import named_outputs
-from t2t_lite.ranges import DECODE_BATCH, Range, typed_value
+from t2t_lite.settings.ranges import DECODE_BATCH, Range, typed_value
 from t2t_lite.tasks.encoder_task import EncoderTask, Reading
 from t2t_lite.tasks.masked_language_model import Candidate
 from t2t_lite.tasks.task import check_answered_by

@@ -9,7 +9,7 @@ import tensorflow as tf
 from t2t_lite.decoding.search.own_search import refuse, searches
 from t2t_lite.decoding.search.searcher import plan_batches
 from t2t_lite.models.outputs import named_outputs
-from t2t_lite.ranges import DECODE_BATCH, typed_value
+from t2t_lite.settings.ranges import DECODE_BATCH, typed_value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 import dataclasses
 
+from t2t_lite.extras.protect.protected_texts import Hidden, blocks
 from t2t_lite.text.offsets import moved_spans, piece_spans, spans_in_blocks
-from t2t_lite.text.protected_texts import Hidden, blocks
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,14 +14,14 @@ from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.search.stop_strings import before_stop
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.errors import UserError
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import EOS_ID
 
 if TYPE_CHECKING:
     import keras
 
-    from t2t_lite.config import HParams
     from t2t_lite.data.base_problem import Problem
+    from t2t_lite.settings.config import HParams
 
 _OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))
 _OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")

@@ -11,7 +11,6 @@ from t2t_lite.decoding.alignment import memory_attention, replace_unknown
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation
 from t2t_lite.decoding.ids import check_ids, prefix_ids
 from t2t_lite.decoding.parts import splits_sentences, translate_parts, whole_sentences
-from t2t_lite.decoding.pondering import PonderSteps
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.stop_strings import before_stop
 from t2t_lite.decoding.source_text import SourceText
@@ -19,7 +18,8 @@ from t2t_lite.decoding.text_model import TextModel
 from t2t_lite.decoding.texts import check_list, check_text, check_texts, one_for_each, valid_unicode
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
-from t2t_lite.ranges import Range, typed_value
+from t2t_lite.extras.universal.pondering import PonderSteps
+from t2t_lite.settings.ranges import Range, typed_value
 from t2t_lite.tasks.sequence_to_sequence import SequenceToSequenceTask
 from t2t_lite.text.beginnings import encode_beginning
 from t2t_lite.text.offsets import decode_with_offsets, moved_spans
@@ -85,7 +85,7 @@ class Translator(TextModel):
             return_attention, return_token_scores, return_ponder_steps: bool, whether hypotheses get their `attention`
                 and `spans`, their `token_scores` or their `ponder_steps`; each costs one more pass over the hypotheses.
             on_progress: None, or a function called with the number of sentences in each finished batch.
-            **options: of `t2t_lite.search_options.SearchOptions`: beam_size, alpha, extra_length, n_best and so on, or
+            **options: of `SearchOptions`: beam_size, alpha, extra_length, n_best and so on, or
                 sampling=True with temperature, top_k, top_p and seed; a problem may have other defaults
                 (`decode_defaults`).
 

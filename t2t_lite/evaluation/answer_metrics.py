@@ -7,8 +7,8 @@ import numpy as np
 
 from t2t_lite.corpora.scripts import lacks_spaces
 from t2t_lite.errors import UserError, shown
-from t2t_lite.evaluation.entities import EXPECTED, are_of_entities, entity_counts
-from t2t_lite.evaluation.squad import characters_as_words, is_match, word_f1
+from t2t_lite.extras.question_answering.squad import characters_as_words, is_match, word_f1
+from t2t_lite.extras.tagging.entities import EXPECTED, are_of_entities, entity_counts
 
 
 @dataclasses.dataclass(frozen=True)

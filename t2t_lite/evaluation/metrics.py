@@ -8,8 +8,8 @@ from t2t_lite.evaluation.loss_units import check_loss_metrics
 from t2t_lite.evaluation.scores import METRICS as OF_TEXTS
 from t2t_lite.evaluation.scores import corpus_scores
 from t2t_lite.evaluation.tokenizations import DEFAULT, ter_options_of, tokenization_of_problem
-from t2t_lite.parsing.evalb import score_trees
-from t2t_lite.parsing.trees import parse_tree
+from t2t_lite.extras.parsing.evalb import score_trees
+from t2t_lite.extras.parsing.trees import parse_tree
 
 _OF_BATCHES, _OF_OUTPUTS = ("logits", "answers"), ("texts", "ids")  # kinds of metrics: teacher-forced, and others
 

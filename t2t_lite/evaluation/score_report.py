@@ -1,6 +1,6 @@
 """A report on the scores of one translation, as a dict and as text."""
 
-from t2t_lite.console import table
+from t2t_lite.cli.console import table
 from t2t_lite.corpora import plain_text
 from t2t_lite.evaluation import breakdown, scores, significance
 from t2t_lite.evaluation.score_files import tensor2tensor_scores

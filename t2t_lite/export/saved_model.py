@@ -9,9 +9,9 @@ from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export.by_task import signatures_of
-from t2t_lite.export.model_card import model_card
 from t2t_lite.export.package import write_package
 from t2t_lite.export.warmup import write_warmup
+from t2t_lite.extras.model_card.model_card import model_card
 from t2t_lite.files import is_pattern, list_files, write_bytes
 from t2t_lite.files.folders import new_folder
 from t2t_lite.layers.quantization import check_plain_weights

@@ -19,9 +19,9 @@ from t2t_lite.decoding.search.own_search import refuse, searches
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
 from t2t_lite.export.warmup import sample_texts
-from t2t_lite.ranges import ALPHA
-from t2t_lite.search_options import SearchOptions, kept_settings
-from t2t_lite.text.protected_graph import hide, hide_as, restore
+from t2t_lite.extras.protect.protected_graph import hide, hide_as, restore
+from t2t_lite.settings.ranges import ALPHA
+from t2t_lite.settings.search_options import SearchOptions, kept_settings
 from t2t_lite.text.reading_graph import as_many, blanked, longest_input, reader, texts_spec, valid
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 

@@ -5,9 +5,10 @@ import logging
 import numpy as np
 
 from t2t_lite import registry
-from t2t_lite.data.text_problems.span_problem import SpanProblem
 from t2t_lite.errors import UserError
-from t2t_lite.interchange import named_weights, unigram_vocabulary
+from t2t_lite.extras.families import unigram_vocabulary
+from t2t_lite.extras.question_answering.span_problem import SpanProblem
+from t2t_lite.interchange import named_weights
 from t2t_lite.interchange.family import check, hparams_of, only
 from t2t_lite.interchange.hugging_face_folder import Folder
 from t2t_lite.interchange.hugging_face_weights import read_weights

@@ -7,10 +7,10 @@ ours, and which options of a model prevent an export.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from t2t_lite.config import HParams
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.models.arguments import model_settings, to_hparam
+from t2t_lite.settings.config import HParams
 
 NEEDED, OPTIONAL = object(), object()  # instead of a default
 # Far beyond any Transformer. The exact numbers are checked by the shapes of the weights.

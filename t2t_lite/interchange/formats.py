@@ -3,16 +3,16 @@
 import inspect
 import logging
 
-from t2t_lite.config import HParams
 from t2t_lite.decoding.search.own_search import searches
 from t2t_lite.errors import UserError
-from t2t_lite.export.model_card import own_texts
+from t2t_lite.extras.model_card.model_card import own_texts
 from t2t_lite.interchange.families import FAMILIES, family_of
 from t2t_lite.layers.quantization import check_plain_weights
 from t2t_lite.layers.self_attention import kinds_of
 from t2t_lite.models.arguments import hparam_of
 from t2t_lite.models.transformer import Transformer
-from t2t_lite.ranges import FORMATS, settings_of
+from t2t_lite.settings.config import HParams
+from t2t_lite.settings.ranges import FORMATS, settings_of
 
 _LOGGER = logging.getLogger("t2t_lite")
 _ACTIVATIONS = ("relu", "gelu", "swish")

@@ -14,7 +14,7 @@ from t2t_lite.interchange.sources import read_hugging_face_config
 from t2t_lite.models.encoder_model import EncoderModel
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.models.transformer_lm import TransformerLM
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.settings.search_options import SearchOptions
 
 
 def export_hugging_face(

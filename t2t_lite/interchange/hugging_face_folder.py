@@ -4,7 +4,7 @@ import json
 import os
 from typing import NamedTuple
 
-from t2t_lite.export.model_card import toolkit_card
+from t2t_lite.extras.model_card.model_card import toolkit_card
 from t2t_lite.files import folders
 from t2t_lite.interchange.safetensors_file import write_tensors
 

@@ -1,6 +1,7 @@
 """Language models from and to folders of Hugging Face: GPT and GPT-2."""
 
 from t2t_lite.errors import UserError, shown
+from t2t_lite.extras.families.word_bpe import WordBPEEncoder
 from t2t_lite.interchange import named_weights
 from t2t_lite.interchange.family import check, hparams_of
 from t2t_lite.interchange.hugging_face_folder import Folder
@@ -9,7 +10,6 @@ from t2t_lite.interchange.imported_run import write_imported_run
 from t2t_lite.interchange.published_vocabulary import published, vocabulary_of
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.text.published.bpe_encoder import BPEEncoder
-from t2t_lite.text.published.word_bpe import WordBPEEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 from t2t_lite.text.vocabulary_files import open_encoder
 

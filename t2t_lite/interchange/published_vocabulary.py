@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
+from t2t_lite.extras.families import unigram_vocabulary
 from t2t_lite.files.safe_json import check_schema
-from t2t_lite.interchange import unigram_vocabulary
 from t2t_lite.interchange.family import check
 from t2t_lite.interchange.tokenizer_json import settings_of
 from t2t_lite.text.published import added_tokens

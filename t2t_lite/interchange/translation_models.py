@@ -12,9 +12,9 @@ from keras import ops
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
+from t2t_lite.extras.families.blenderbot import SINUSOIDS
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.interchange import marian_vocabulary, named_weights
-from t2t_lite.interchange.families.blenderbot import SINUSOIDS
 from t2t_lite.interchange.families.marian import shares_embeddings
 from t2t_lite.interchange.family import hparams_of
 from t2t_lite.interchange.hugging_face_folder import Folder

@@ -1,6 +1,5 @@
-"""Keras layers of the Transformer; all maths in `keras.ops`."""
+"""Keras layers of the Transformer; all maths in `keras.ops`. Those of extras are imported when they are used."""
 
-from t2t_lite.layers.adaptive_computation import AdaptiveComputation
 from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.context import Context, Results
 from t2t_lite.layers.convolution import Convolution
@@ -10,7 +9,6 @@ from t2t_lite.layers.encoder_heads import ClassHead, MaskedIdsHead, SpanHead
 from t2t_lite.layers.feed_forward import FeedForward
 from t2t_lite.layers.feed_forward_kinds import make_feed_forward
 from t2t_lite.layers.masks import causal_mask, masked_softmax
-from t2t_lite.layers.mixture_of_experts import MixtureOfExperts
 from t2t_lite.layers.named_attention import LeftRelativeAttention, RelativeAttention, RestrictedAttention
 from t2t_lite.layers.normalization import LayerNormalization
 from t2t_lite.layers.patterns.pattern import Pattern
@@ -18,17 +16,14 @@ from t2t_lite.layers.position_embedding import LearnedPositionEmbedding, Sinusoi
 from t2t_lite.layers.residual import Residual
 from t2t_lite.layers.scores.score import AttentionScore
 from t2t_lite.layers.seeds import ScopedSeed, dropout_seed, normal, number_seeds, uniform
-from t2t_lite.layers.segment_attention import SegmentAttention
 from t2t_lite.layers.self_attention import SELF_ATTENTION, make_self_attention
 from t2t_lite.layers.stack import TransformerStack
-from t2t_lite.layers.step_signals import StepSignals
 from t2t_lite.layers.token_embedding import TokenEmbedding
 from t2t_lite.layers.transformer_layers import TransformerDecoderLayer, TransformerEncoderLayer
-from t2t_lite.layers.universal_stack import UniversalStack
+from t2t_lite.process.registering_modules import names_in_extras
 
 __all__ = [
     "SELF_ATTENTION",
-    "AdaptiveComputation",
     "AttentionScore",
     "ClassHead",
     "Context",
@@ -39,7 +34,6 @@ __all__ = [
     "LearnedPositionEmbedding",
     "LeftRelativeAttention",
     "MaskedIdsHead",
-    "MixtureOfExperts",
     "MultiHeadAttention",
     "Pattern",
     "RelativeAttention",
@@ -47,15 +41,12 @@ __all__ = [
     "RestrictedAttention",
     "Results",
     "ScopedSeed",
-    "SegmentAttention",
     "SinusoidalPositionEmbedding",
     "SpanHead",
-    "StepSignals",
     "TokenEmbedding",
     "TransformerDecoderLayer",
     "TransformerEncoderLayer",
     "TransformerStack",
-    "UniversalStack",
     "by_key",
     "causal_mask",
     "dropout_seed",
@@ -66,3 +57,5 @@ __all__ = [
     "number_seeds",
     "uniform",
 ]
+
+__getattr__ = names_in_extras(__name__, "register_keras_serializable")

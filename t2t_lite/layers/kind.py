@@ -8,7 +8,7 @@ class Kind:
     """A kind of score or pattern. Its options are the arguments of its constructor, which has them as attributes.
 
     Attributes:
-        HPARAMS: {name: `t2t_lite.ranges.setting(…, argument="self_attention.<option>")`}, hyperparameters that set
+        HPARAMS: {name: `ranges.setting(…, argument="self_attention.<option>")`}, hyperparameters that set
             options; a set has them where `self_attention_type` names the kind.
     """
 

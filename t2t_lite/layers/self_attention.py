@@ -3,11 +3,11 @@
 import inspect
 import re
 
+from t2t_lite.extras.xlnet.segment_attention import SegmentAttention
 from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.kind import check_options, kinds_config, name_and_options
 from t2t_lite.layers.kind_spelling import Word, read_kinds
 from t2t_lite.layers.named_attention import LeftRelativeAttention, RelativeAttention, RestrictedAttention
-from t2t_lite.layers.segment_attention import SegmentAttention
 from t2t_lite.registry import Registries
 
 # Another kind is another entry: a class that takes the arguments of `MultiHeadAttention`, and options of its own.

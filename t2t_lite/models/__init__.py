@@ -1,25 +1,12 @@
-"""Models; each is registered under the name that `--model` takes."""
+"""Models; each is registered under the name that `--model` takes. Those of extras are imported when they are used."""
 
 from t2t_lite.models.encoder_decoder import EncoderDecoder
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.models.transformer_lm import TransformerLM
-from t2t_lite.models.transformer_memory import TransformerMemory
-from t2t_lite.models.xlnet import XLNet
+from t2t_lite.process.registering_modules import names_in_extras
 
-__all__ = ["EncoderDecoder", "SequenceModel", "Transformer", "TransformerEncoder", "TransformerLM", "TransformerMemory"]
-__all__ = ["SequenceModel", "Transformer", "TransformerEncoder", "TransformerLM", "TransformerMemory", "XLNet"]
-from t2t_lite.models.transformer_moe import TransformerMoe
+__all__ = ["EncoderDecoder", "SequenceModel", "Transformer", "TransformerEncoder", "TransformerLM"]
 
-__all__ = ["SequenceModel", "Transformer", "TransformerEncoder", "TransformerLM", "TransformerMemory", "TransformerMoe"]
-from t2t_lite.models.universal_transformer import UniversalTransformer
-
-__all__ = [
-    "SequenceModel",
-    "Transformer",
-    "TransformerEncoder",
-    "TransformerLM",
-    "TransformerMemory",
-    "UniversalTransformer",
-]
+__getattr__ = names_in_extras(__name__, "register_model")

@@ -10,7 +10,7 @@ from t2t_lite.layers import ClassHead, Context, Results, SpanHead
 from t2t_lite.layers.encoder_heads import mean_and_maximum
 from t2t_lite.layers.shapes import shape_of
 from t2t_lite.models.transformer_parts import TransformerModel, normalized
-from t2t_lite.ranges import setting
+from t2t_lite.settings.ranges import setting
 from t2t_lite.text.vocabulary import EOS_ID
 
 HEADS = {  # rank of the targets

@@ -8,7 +8,7 @@ from keras import ops
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import is_known
 from t2t_lite.models.litert import select_operations
-from t2t_lite.reserved_names import RESERVED
+from t2t_lite.settings.reserved_names import RESERVED
 
 
 class ExportedModel(Layer, keras.Model):

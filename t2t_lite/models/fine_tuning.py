@@ -5,8 +5,8 @@ import math
 import re
 
 from t2t_lite.errors import UserError, counted, nearest
+from t2t_lite.extras.experts.mixture_of_experts import MixtureOfExperts
 from t2t_lite.layers.dense import Dense
-from t2t_lite.layers.mixture_of_experts import MixtureOfExperts
 
 _LOGGER = logging.getLogger("t2t_lite")
 

@@ -10,10 +10,10 @@ import textwrap
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from t2t_lite.config import HParams
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.keras_names import Initializer
-from t2t_lite.ranges import Range, settings_of
+from t2t_lite.settings.config import HParams
+from t2t_lite.settings.ranges import Range, settings_of
 
 _MEANINGS = {  # of arguments that mean something else than their settings
     "num_layers": "N, the layers of the stack.",

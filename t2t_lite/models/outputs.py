@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
-from t2t_lite.reserved_names import BEFORE, COSTS, SHARES, STATE
+from t2t_lite.settings.reserved_names import BEFORE, COSTS, SHARES, STATE
 
 
 def named_outputs(outputs):

@@ -9,9 +9,8 @@ import keras
 from keras import ops
 
 import t2t_lite
-from t2t_lite.backend import check_tensorflow
-from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
+from t2t_lite.extras.describe.cost import counted_flops
 from t2t_lite.layers.quantization import check_plain_weights
 from t2t_lite.models.arguments import (
     constructor_arguments,
@@ -19,11 +18,12 @@ from t2t_lite.models.arguments import (
     in_hparams_words,
     settings_without_effect,
 )
-from t2t_lite.models.cost import counted_flops
 from t2t_lite.models.exported_model import ExportedModel
 from t2t_lite.models.fine_tuning import enable_lora, fine_tune, merge_lora
 from t2t_lite.models.settings_in_files import SettingsInFiles
-from t2t_lite.reserved_names import COSTS, RESERVED
+from t2t_lite.process.backend import check_tensorflow
+from t2t_lite.settings.config import HParams
+from t2t_lite.settings.reserved_names import COSTS, RESERVED
 
 
 class SequenceModel(SettingsInFiles, ExportedModel):
@@ -37,7 +37,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
     and `config`. All four may be left out: then `--describe` estimates no memory, `save_run` needs the hyperparameters,
     and `--warm_start_from` the same vocabulary.
 
-    Two further methods are optional, and no model of the package has them: `baselines/kermit.py` shows both.
+    Two further methods are optional, and no model of the package has them: `extras/baselines/kermit.py` shows both.
 
         corrupt(batch, seeds, hparams)            a class method: draws from a batch of {"inputs", "targets"}, int32
                                                   [B, length], what the model reads and predicts, all of `features`;
@@ -46,7 +46,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
                                                   [B, 1, T], scores [B, 1], ended [B, 1]) and more: see `beam_search`
 
     Attributes:
-        HPARAMS: dict of the settings that only this model has, {name: `t2t_lite.ranges.setting(…)`}; its sets add them
+        HPARAMS: dict of the settings that only this model has, {name: `ranges.setting(…)`}; its sets add them
             by `HParams.of_model`.
         IDLE: names of hyperparameters that mean something to a base and nothing to this model: refused where a user
             sets them.
@@ -102,7 +102,7 @@ class SequenceModel(SettingsInFiles, ExportedModel):
     def flops(self, lengths, rows=1):
         """Returns {feature: operations per token} of a forward pass, for `--describe`.
 
-        Override it where the default is wrong, which asks the layers: see `t2t_lite.models.cost.counted_flops`.
+        Override it where the default is wrong, which asks the layers: see `counted_flops`.
 
         Args:
             lengths: {feature: int}, tokens of a row.

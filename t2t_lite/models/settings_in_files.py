@@ -8,7 +8,7 @@ import numpy as np
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.layers.file_check import FileCheck
 from t2t_lite.models.arguments import fixed_arguments
-from t2t_lite.ranges import typed_text
+from t2t_lite.settings.ranges import typed_text
 
 _LOGGER = logging.getLogger("t2t_lite")
 _NAME = "settings"  # beside the model's own weights; files of version 0.1.0 have none

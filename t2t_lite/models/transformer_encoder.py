@@ -22,8 +22,8 @@ from t2t_lite.layers.keras_names import matrix_initializer, own_initializer
 from t2t_lite.models.encoder_model import EncoderModel, ends_before
 from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_parts import normalized, positioned
-from t2t_lite.ranges import setting
 from t2t_lite.registry import register_model
+from t2t_lite.settings.ranges import setting
 from t2t_lite.text.vocabulary import UNK_ID
 
 POOLINGS = ("first", "mean_max")

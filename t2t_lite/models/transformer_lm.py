@@ -15,9 +15,9 @@ from t2t_lite.layers.quantization import is_quantized
 from t2t_lite.layers.shapes import shape_of
 from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_parts import TransformerModel, build_embeddings, is_token, normalized, positioned
-from t2t_lite.ranges import setting
 from t2t_lite.registry import register_model
-from t2t_lite.reserved_names import BEFORE
+from t2t_lite.settings.ranges import setting
+from t2t_lite.settings.reserved_names import BEFORE
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # Added to logits of unused ids: their probability is 0 in float32, and label smoothing, which spreads over all ids,

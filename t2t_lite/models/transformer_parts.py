@@ -18,8 +18,8 @@ from t2t_lite.layers.self_attention import make_self_attention, self_attention_c
 from t2t_lite.models.arguments import in_hparams_words
 from t2t_lite.models.options import described, own_options, with_options
 from t2t_lite.models.sequence_model import SequenceModel
-from t2t_lite.ranges import own_settings
-from t2t_lite.reserved_names import COSTS, SHARES
+from t2t_lite.settings.ranges import own_settings
+from t2t_lite.settings.reserved_names import COSTS, SHARES
 from t2t_lite.text.vocabulary import PAD_ID
 
 

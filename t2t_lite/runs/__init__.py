@@ -1,5 +1,5 @@
 """Runs on disk. The functions are imported lazily, since they need TensorFlow."""
 
-from t2t_lite.lazy import lazy_names
+from t2t_lite.process.lazy import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -8,19 +8,19 @@ import re
 import sys
 
 from t2t_lite import registry
-from t2t_lite.assignments import parse_assignments
-from t2t_lite.config import HParams
 from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.files import check_is_no_file, is_remote, make_folder
 from t2t_lite.files.folders import check_kinds
 from t2t_lite.files.lock import held_lock
-from t2t_lite.registering_modules import may_be_declared
+from t2t_lite.process.registering_modules import may_be_declared
 from t2t_lite.runs.checkpoint_files import check_can_be_placed
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.model_of_set import check_set, model_for_task, model_of_set
 from t2t_lite.runs.run_config import hparams_of, read_run_config
-from t2t_lite.tensor2tensor_names import without_multistep
+from t2t_lite.settings.assignments import parse_assignments
+from t2t_lite.settings.config import HParams
+from t2t_lite.settings.tensor2tensor_names import without_multistep
 
 _LOGGER = logging.getLogger("t2t_lite")
 

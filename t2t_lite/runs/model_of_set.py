@@ -3,9 +3,9 @@
 import contextlib
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import own_settings
+from t2t_lite.settings.config import HParams
+from t2t_lite.settings.ranges import own_settings
 
 
 def model_of_set(name):

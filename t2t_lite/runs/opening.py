@@ -8,11 +8,10 @@ import os
 import keras
 
 from t2t_lite import registry
-from t2t_lite.backend import check_tensorflow
-from t2t_lite.config import HParams
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.errors import UserError, first_line, located
+from t2t_lite.process.backend import check_tensorflow
 from t2t_lite.runs import exported
 from t2t_lite.runs.checkpoint_files import checkpoint_step
 from t2t_lite.runs.locating import (
@@ -27,6 +26,7 @@ from t2t_lite.runs.lora import lora_facts, lora_names, merged_config
 from t2t_lite.runs.run_config import FILE_NAME, build_model, hparams_of
 from t2t_lite.runs.size_check import check_size
 from t2t_lite.runs.weights import assign_saved, check_fits, named_weights, saved_shapes
+from t2t_lite.settings.config import HParams
 
 
 @dataclasses.dataclass(frozen=True)

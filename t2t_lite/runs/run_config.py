@@ -4,11 +4,11 @@ import json
 import os
 
 from t2t_lite import registry
-from t2t_lite.backend import check_tensorflow
-from t2t_lite.config import HParams
 from t2t_lite.errors import UserError, located, shown
 from t2t_lite.files import exists, read_bytes, write_bytes
 from t2t_lite.files.safe_json import MOST_BYTES, parse_json
+from t2t_lite.process.backend import check_tensorflow
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
 FILE_NAME = "hparams.json"

@@ -6,16 +6,16 @@ import keras
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.errors import UserError
 from t2t_lite.files import copy_files, folders, plain_folder
 from t2t_lite.models.arguments import differing_settings, model_hparams
-from t2t_lite.ranges import COUNT, typed_value
 from t2t_lite.runs.lora import merged_config
 from t2t_lite.runs.run_config import build_model, run_config, write_run_config
 from t2t_lite.runs.weights import trackable_weights
+from t2t_lite.settings.config import HParams
+from t2t_lite.settings.ranges import COUNT, typed_value
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError, counted
 from t2t_lite.evaluation import answer_files
-from t2t_lite.ranges import Range, typed_value
+from t2t_lite.settings.ranges import Range, typed_value
 from t2t_lite.tasks.task import Task
 from t2t_lite.text.beginnings import encode_beginning
 from t2t_lite.text.pairs import cut_texts

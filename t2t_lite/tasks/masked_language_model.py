@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import Range, typed_value
+from t2t_lite.settings.ranges import Range, typed_value
 from t2t_lite.tasks.encoder_task import EncoderTask, Reading
 from t2t_lite.text.mask_piece import blank_before_mask, mask_of
 from t2t_lite.text.reading_graph import beginnings, valid

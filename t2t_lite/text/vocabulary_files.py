@@ -11,10 +11,10 @@ The last two have a `…-tokenizer_config.json` if tokens were added, or if the 
 """
 
 from t2t_lite import files
+from t2t_lite.extras.families.word_bpe import WordBPEEncoder
 from t2t_lite.text import subwords
 from t2t_lite.text.published import added_tokens, bpe_files, wordpiece
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
-from t2t_lite.text.published.word_bpe import WordBPEEncoder
 from t2t_lite.text.subword_text_encoder import ENDING as SUBWORDS
 from t2t_lite.text.subword_text_encoder import SubwordTextEncoder, read_pieces
 from t2t_lite.text.vocabulary import SentencePieceEncoder

@@ -3,14 +3,14 @@
 import keras
 
 from t2t_lite import registry
-from t2t_lite.backend import check_tensorflow
-from t2t_lite.config import HParams
 from t2t_lite.data import batching
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.records import Records
 from t2t_lite.data.splits import named_split
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError, shown
+from t2t_lite.process.backend import check_tensorflow
+from t2t_lite.settings.config import HParams
 from t2t_lite.training.output_scorer import OutputScorer
 
 
@@ -31,7 +31,7 @@ class BleuCallback(keras.callbacks.Callback):
         epochs: int, epochs from one translation to the next.
         steps: int: also translate after every so many steps of training, whose score is in `history` alone; None: not.
         verbose: 0 or 1, whether to print each score with its signature.
-        **search: options of `t2t_lite.search_options.SearchOptions`, such as beam_size=1.
+        **search: options of `t2t_lite.settings.search_options.SearchOptions`, such as beam_size=1.
 
     Attributes:
         history: list of (step, BLEU).

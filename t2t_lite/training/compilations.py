@@ -8,7 +8,7 @@ import time
 
 import tensorflow as tf
 
-from t2t_lite.console import waiting
+from t2t_lite.cli.console import waiting
 from t2t_lite.data.width_ladder import shape_text
 from t2t_lite.errors import UserError
 from t2t_lite.training.generators import kept_states

@@ -12,7 +12,7 @@ import os
 import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError, counted, first_line
-from t2t_lite.ranges import GPUS, LOGICAL_CPUS, typed_value
+from t2t_lite.settings.ranges import GPUS, LOGICAL_CPUS, typed_value
 from t2t_lite.training.cluster import (
     SECONDS_FOR_MACHINES,
     SECONDS_TO_JOIN,

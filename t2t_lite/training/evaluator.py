@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.console import waiting
+from t2t_lite.cli.console import waiting
 from t2t_lite.data import record_format
 from t2t_lite.data.corruption import draws
 from t2t_lite.data.segments import batch_source

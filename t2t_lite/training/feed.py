@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 from t2t_lite.data import record_format
-from t2t_lite.reserved_names import BEFORE
+from t2t_lite.settings.reserved_names import BEFORE
 
 
 @dataclasses.dataclass(frozen=True)

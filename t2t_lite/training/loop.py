@@ -10,7 +10,7 @@ import time
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.console import waiting
+from t2t_lite.cli.console import waiting
 from t2t_lite.errors import Failure, first_line
 from t2t_lite.runs.checkpoints import RunCheckpoints, newest_step
 from t2t_lite.runs.log import RunLog, lineage

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.models.outputs import labels_of, named_outputs
-from t2t_lite.reserved_names import SHARES
+from t2t_lite.settings.reserved_names import SHARES
 from t2t_lite.training.losses import cross_entropy, squared_error
 
 

@@ -7,8 +7,8 @@ import logging
 import os
 
 from t2t_lite.errors import located
-from t2t_lite.ranges import settings_of
 from t2t_lite.runs.run_config import FILE_NAME
+from t2t_lite.settings.ranges import settings_of
 from t2t_lite.training.settings import (
     EARLY,
     CheckpointSettings,

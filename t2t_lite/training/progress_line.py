@@ -3,8 +3,8 @@
 import logging
 import time
 
-from t2t_lite import streams
-from t2t_lite.console import SECONDS, clock, columns, fit, move
+from t2t_lite.cli import streams
+from t2t_lite.cli.console import SECONDS, clock, columns, fit, move
 
 _LOGGER = logging.getLogger("t2t_lite")
 _BAR = 16  # characters

@@ -5,7 +5,7 @@ import os
 import re
 import statistics
 
-from t2t_lite.console import table
+from t2t_lite.cli.console import table
 from t2t_lite.files import write_json
 from t2t_lite.files.folders import check_kinds
 from t2t_lite.runs.checkpoints import checkpoint_step

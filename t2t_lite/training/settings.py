@@ -5,8 +5,8 @@ A setting with a meaning is also a flag of t2t-trainer, with the same name, defa
 
 import dataclasses
 
-from t2t_lite import ranges
-from t2t_lite.ranges import setting
+from t2t_lite.settings import ranges
+from t2t_lite.settings.ranges import setting
 
 EARLY = "eval_early_stopping_"  # begins the names of the flags of `EarlyStopping`
 

@@ -11,14 +11,14 @@ import keras
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.backend import check_tensorflow
-from t2t_lite.config import HParams
 from t2t_lite.data.sliding_windows import check_stride
 from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.files import copy_files, is_remote, write_bytes
 from t2t_lite.models.fine_tuning import describe_frozen, parameters
+from t2t_lite.process.backend import check_tensorflow
+from t2t_lite.process.stop_signal import stop_on_signal
 from t2t_lite.runs import directory as run_directory
 from t2t_lite.runs.checkpoints import RunCheckpoints, holds
 from t2t_lite.runs.ema import averaged_weights, start_averages
@@ -26,8 +26,8 @@ from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.run_config import build_model, read_run_config, run_config, write_run_config
 from t2t_lite.runs.warm_start import warm_start
 from t2t_lite.runs.weights import trackable
-from t2t_lite.stop_signal import stop_on_signal
-from t2t_lite.tensor2tensor_names import without_multistep
+from t2t_lite.settings.config import HParams
+from t2t_lite.settings.tensor2tensor_names import without_multistep
 from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
 from t2t_lite.training.carried_state import carried_state, lanes_of
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation

@@ -17,7 +17,7 @@ from t2t_lite.data.width_ladder import WidthLadder
 from t2t_lite.decoding.parts import is_natural
 from t2t_lite.errors import UserError
 from t2t_lite.models.sequence_model import SequenceModel
-from t2t_lite.reserved_names import BEFORE
+from t2t_lite.settings.reserved_names import BEFORE
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
 _EXAMPLES_FOR_A_SHARE = 1000

@@ -1,9 +1,9 @@
 """Attention as matrices: a labelled one for each head, or a small one for each head of each layer."""
 
-from t2t_lite.pictures import color
 from t2t_lite.visualization import attention_words
 from t2t_lite.visualization.attention_lines import SMALLEST
 from t2t_lite.visualization.drawing import Drawing, is_right_to_left, text_width
+from t2t_lite.visualization.pictures import color
 
 SMALLEST_IN_GRID = 0.05  # weights below are not drawn in small matrices
 

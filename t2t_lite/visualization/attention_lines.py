@@ -1,8 +1,8 @@
 """Attention as lines between two columns of tokens (the paper's figures 3 to 5)."""
 
-from t2t_lite.pictures import FAINT, color
 from t2t_lite.visualization import attention_words
 from t2t_lite.visualization.drawing import Drawing, text_width
+from t2t_lite.visualization.pictures import FAINT, color
 
 SMALLEST = 0.01  # weights below are not drawn: they are invisible, and there are very many
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from t2t_lite import pictures
-from t2t_lite.visualization import attention_words
+from t2t_lite.visualization import attention_words, pictures
 from t2t_lite.visualization.plot import Plot
 
 MOST_POSITIONS = 1100  # of a map: an image of 1,024 ids, with its class and its end

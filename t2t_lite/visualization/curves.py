@@ -2,11 +2,12 @@
 
 import os
 
-from t2t_lite import pictures, registry
+from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.metrics import metrics_of
 from t2t_lite.files import exists
 from t2t_lite.runs.log import lineage, read_lines
+from t2t_lite.visualization import pictures
 
 _LONGEST_NAME = 40  # characters: two legends of such names fit side by side
 _SHOWN = {"bleu": "BLEU", "bracketing_f1": "bracketing F1"}

@@ -6,7 +6,8 @@ import unicodedata
 import warnings
 import xml.etree.ElementTree as ElementTree
 
-from t2t_lite import files, pictures
+from t2t_lite import files
+from t2t_lite.visualization import pictures
 
 _LOGGER = logging.getLogger("t2t_lite")
 

@@ -1,6 +1,7 @@
 """A picture that matplotlib draws, with the methods of a `Drawing`."""
 
-from t2t_lite import files, pictures
+from t2t_lite import files
+from t2t_lite.visualization import pictures
 
 
 class Plot:

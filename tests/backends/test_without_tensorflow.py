@@ -21,7 +21,8 @@ import sys
 import keras
 import numpy as np
 import t2t_lite
-from t2t_lite import config, layers, models, registry
+from t2t_lite import layers, models, registry
+from t2t_lite.settings import config
 from t2t_lite.models import Transformer
 
 ops, array = keras.ops, keras.ops.convert_to_numpy

@@ -2,12 +2,12 @@
 
 import math
 
+import baselines  # noqa: F401  (registers its models)
 import pytest
 
-import baselines  # noqa: F401  (registers its models)
 from benchmarks import digits, table2
 from t2t_lite import registry
-from t2t_lite.models.describe import shapes_only
+from t2t_lite.extras.describe.describe import shapes_only
 from t2t_lite.models.fine_tuning import parameters
 
 RANDOM_POSITIONS = "universal_transformer_position_random_timing_tiny"

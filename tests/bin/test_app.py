@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from t2t_lite.bin import _app
+from t2t_lite.cli.modes import require
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.modes import require
 
 
 def define_flags(flags):

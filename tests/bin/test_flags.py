@@ -6,8 +6,8 @@ import os
 import pytest
 
 from t2t_lite.bin import t2t_bleu, t2t_decoder, t2t_exporter, t2t_trainer
+from t2t_lite.cli.flags import Flags
 from t2t_lite.errors import UserError
-from t2t_lite.flags import Flags
 from tests.bin.test_number_flags import COMMANDS
 
 

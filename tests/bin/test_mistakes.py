@@ -14,7 +14,7 @@ for _mistake in mistakes.mistakes():
 # Calls a command with each line of standard input, in one process that cannot import TensorFlow.
 PROGRAM = """
 import os, sys
-from t2t_lite import commands
+from t2t_lite.cli import commands
 
 class Forbidden:
     def find_spec(self, name, path=None, target=None):
@@ -62,6 +62,6 @@ def test_what_reads_only_texts_needs_no_tensorflow(command, tmp_path):
 
 
 def test_every_command_has_its_mistakes():
-    from t2t_lite import commands
+    from t2t_lite.cli import commands
 
     assert {*BY_COMMAND} == {*commands.paths()} - {"t2t-quickstart"}  # a shell script, with mistakes of its own tests

@@ -10,13 +10,13 @@ from t2t_lite.bin import (
     t2t_decoder,
     t2t_exporter,
     t2t_importer,
-    t2t_query_server,
     t2t_trainer,
 )
 from t2t_lite.bin.trainer import training_modes
+from t2t_lite.cli.flags import Flags
+from t2t_lite.cli.modes import Mode, check_mode
 from t2t_lite.errors import UserError
-from t2t_lite.flags import Flags
-from t2t_lite.modes import Mode, check_mode
+from t2t_lite.extras.query_client import t2t_query_server
 
 TABLES = {
     t2t_attention: t2t_attention._MODES,

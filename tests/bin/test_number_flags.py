@@ -9,7 +9,7 @@ import re
 import pytest
 
 import t2t_lite.bin
-from t2t_lite.flags import Flags
+from t2t_lite.cli.flags import Flags
 
 COMMANDS = sorted(
     path.stem for folder in t2t_lite.bin.__path__ for path in pathlib.Path(folder).glob("t2t_*.py")

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from t2t_lite.config import HParams
 from t2t_lite.data import named_problems
+from t2t_lite.settings.config import HParams
 from t2t_lite.training import checkpoint_evaluation
 from t2t_lite.training.settings import (
     CheckpointSettings,

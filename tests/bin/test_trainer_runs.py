@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from t2t_lite.config import HParams
+from t2t_lite.settings.config import HParams
 from t2t_lite.training.settings import EarlyStopping
 from tests.bin.conftest import CONFIG
 

@@ -2,9 +2,9 @@
 
 import random
 
-from t2t_lite.config import HParams
 from t2t_lite.data import batching, sharding
 from t2t_lite.data.problem import Problem
+from t2t_lite.settings.config import HParams
 
 _PAIRS = {
     "the": "das", "a": "ein", "small": "kleine", "green": "grüne", "old": "alte", "house": "Haus", "child": "Kind",

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.config import HParams
 from t2t_lite.data import batching, sharding, split_facts
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
+from t2t_lite.settings.config import HParams
 from t2t_lite.text import subwords, vocabulary
 from tests.data import corpus
 from tests.data.stored import read_examples

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.config import HParams
 from t2t_lite.data import batching
 from t2t_lite.data.corruption import row_seeds
 from t2t_lite.data.problem import Problem
+from t2t_lite.data.random_numbers import uniform_numbers
 from t2t_lite.errors import UserError
-from t2t_lite.random_numbers import uniform_numbers
+from t2t_lite.settings.config import HParams
 from t2t_lite.training.feed import Feed
 from tests.data import corpus
 

@@ -10,13 +10,13 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.data.problem import DatasetSplit, Problem, Text2ClassProblem, Text2TextProblem
 from t2t_lite.errors import MissingFile, UserError
 from t2t_lite.export.package import write_package
 from t2t_lite.runs.opening import open_run
 from t2t_lite.runs.saving import save_run
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.vocabulary import EOS_ID, TokenTextEncoder
 from tests.models.own_model import OwnPlainModel

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.config import HParams
 from t2t_lite.data import batching, sharding, split_facts
 from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.problem import DatasetSplit, Problem
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import TextEncoder
 
 HPARAMS = HParams(batch_size=64, max_length=8)

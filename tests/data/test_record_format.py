@@ -4,12 +4,12 @@ import re
 import pytest
 import tensorflow as tf
 
-from t2t_lite.config import HParams
 from t2t_lite.data import record_format, split_facts
 from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.problem import Problem
 from t2t_lite.data.sharding import write_shards
 from t2t_lite.errors import Failure, UserError
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import TextEncoder
 from tests.data import corpus
 

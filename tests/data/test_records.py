@@ -6,11 +6,11 @@ import shutil
 
 import pytest
 
-from t2t_lite.config import HParams
 from t2t_lite.data import record_format, split_facts
 from t2t_lite.data.problem import DatasetSplit, Problem
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
+from t2t_lite.settings.config import HParams
 from t2t_lite.text import vocabulary
 
 

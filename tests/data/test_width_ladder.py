@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.config import HParams
 from t2t_lite.data import batching, split_facts
 from t2t_lite.data.problem import Problem
 from t2t_lite.data.records import Records
 from t2t_lite.data.width_ladder import WidthLadder, choose_ladder, nested_widths
+from t2t_lite.settings.config import HParams
 from tests.data import corpus
 from tests.data.stored import read_examples
 

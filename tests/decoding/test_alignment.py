@@ -5,11 +5,11 @@ import keras
 import numpy as np
 import pytest
 
-from t2t_lite.config import HParams
 from t2t_lite.decoding.alignment import memory_attention, pharaoh, piece_words, replace_unknown, word_alignment
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.models import Transformer
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.offsets import decode_with_offsets, piece_spans
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.decoding.scripted import ScriptedModel

@@ -9,7 +9,7 @@ from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.runs.weights import named_weights
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.settings.search_options import SearchOptions
 from tests.decoding.runs import SENTENCES
 
 _GREEDY = {"beam_size": 1, "extra_length": 6, "return_token_scores": True}

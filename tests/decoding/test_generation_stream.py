@@ -10,9 +10,9 @@ from t2t_lite.decoding.generation_stream import GenerationStream
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.prompts import Prompt
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.extras.families.word_bpe import WordBPEEncoder
+from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
-from t2t_lite.text.published.word_bpe import WordBPEEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.subword_text_encoder import SubwordTextEncoder
 from t2t_lite.text.subwords import train_sentencepiece

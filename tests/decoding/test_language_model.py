@@ -18,7 +18,7 @@ from t2t_lite.layers import (
     TransformerStack,
 )
 from t2t_lite.layers.cache import new_ancestry, see_ancestors, see_prompt
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.settings.search_options import SearchOptions
 from tests.decoding.scripted import numpy_search
 
 

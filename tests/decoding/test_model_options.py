@@ -8,7 +8,7 @@ from t2t_lite.decoding.alignment import memory_attention
 from t2t_lite.decoding.scoring import token_log_probs
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.models import Transformer
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.settings.search_options import SearchOptions
 from tests.layers.kinds import MUSIC, RELATIVE_VALUES, RESTRICTED
 
 OPTIONS = {

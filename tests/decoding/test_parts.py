@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from t2t_lite.config import HParams
 from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.alignment import word_alignment
 from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.decoding.scripted import ScriptedModel
 

@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 
 import t2t_lite
-from t2t_lite.config import HParams
 from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
 from t2t_lite.decoding.jobs.line_translation import LineTranslator
@@ -15,6 +14,7 @@ from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.models.transformer_lm import TransformerLM
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.decoding.scripted import PlainModel, ScriptedModel
 

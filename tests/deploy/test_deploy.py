@@ -116,7 +116,8 @@ def test_the_page_names_every_file_and_asks_for_labels_that_are_there():
 
 
 def test_the_clients_defaults_fit_the_servers():
-    from t2t_lite.bin import _app, t2t_query_server
+    from t2t_lite.bin import _app
+    from t2t_lite.extras.query_client import t2t_query_server
 
     flags = _app.Flags()
     t2t_query_server.define_flags(flags)

@@ -5,9 +5,9 @@ import pathlib
 
 import numpy as np
 
-from t2t_lite.media.midi_files import midi_bytes
-from t2t_lite.media.performance_encoder import PerformanceEncoder
-from t2t_lite.media.png_files import png_bytes
+from t2t_lite.extras.images.png_files import png_bytes
+from t2t_lite.extras.music.midi_files import midi_bytes
+from t2t_lite.extras.music.performance_encoder import PerformanceEncoder
 from tests.decoding.runs import SENTENCES, TEXT, make_encoder_run, make_language_model_run, make_run
 
 

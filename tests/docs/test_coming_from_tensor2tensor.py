@@ -3,9 +3,9 @@
 import pathlib
 import re
 
+import baselines
 import pytest
 
-import baselines
 from t2t_lite import registry
 from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
 from t2t_lite.errors import UserError

@@ -14,7 +14,7 @@ import pytest
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.bin import t2t_trainer
-from t2t_lite.flags import Flags
+from t2t_lite.cli.flags import Flags
 
 ROOT = pathlib.Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -5,12 +5,12 @@ import math
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.data.problem import Problem
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.loss_units import losses_by_unit
 from t2t_lite.evaluation.metrics import lower_is_better, metric_names
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import TextEncoder
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.evaluation.metrics import metric_names, shown_metrics
+from t2t_lite.settings.config import HParams
 
 
 def shown(name, hparams, found=None):

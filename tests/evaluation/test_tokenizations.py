@@ -2,7 +2,6 @@
 
 import pytest
 
-from t2t_lite.config import HParams
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation import tokenizations
@@ -13,6 +12,7 @@ from t2t_lite.evaluation.tokenizations import (
     tokenization_of_file,
     tokenization_of_problem,
 )
+from t2t_lite.settings.config import HParams
 
 CHINESE, THAI, ENGLISH = ["我们今天去学校。"], ["ฉันรักประเทศไทย"], ["We go to school today."]
 

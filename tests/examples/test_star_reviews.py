@@ -9,9 +9,9 @@ import tensorflow as tf
 
 import t2t_lite
 from t2t_lite.bin import t2t_score
+from t2t_lite.extras.insights.app import create_app
+from t2t_lite.extras.insights.models import Models
 from t2t_lite.registry import import_usr_dir
-from t2t_lite.visualization.insights.app import create_app
-from t2t_lite.visualization.insights.models import Models
 from tests.examples import test_agent_classifier
 from tests.examples.test_agent_classifier import run
 from tests.export.serving_double import ServingDouble

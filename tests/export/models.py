@@ -6,10 +6,10 @@ import keras
 import numpy as np
 import pytest
 
-from t2t_lite.config import HParams
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export.signatures import TextSignatures
 from t2t_lite.models import Transformer
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import ByteTextEncoder
 
 SMALL = {"hidden_size": 8, "filter_size": 12, "num_heads": 2, "num_encoder_layers": 2, "num_decoder_layers": 1}

@@ -29,11 +29,11 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from t2t_lite.serving.refusals import Refusal
-from t2t_lite.serving.request_batching import Batcher
-from t2t_lite.serving.rest_server import RestServer
-from t2t_lite.serving.served_export import ServedExport
-from t2t_lite.serving.server_metrics import ServerMetrics
+from t2t_lite.extras.serving.refusals import Refusal
+from t2t_lite.extras.serving.request_batching import Batcher
+from t2t_lite.extras.serving.rest_server import RestServer
+from t2t_lite.extras.serving.served_export import ServedExport
+from t2t_lite.extras.serving.server_metrics import ServerMetrics
 
 _TEXTS = {"inputs": tf.TensorSpec([None], tf.string)}
 _OPTIONS = {"alpha": tf.TensorSpec(None, tf.float32), "extra_length": tf.TensorSpec(None, tf.int32)}
@@ -105,7 +105,7 @@ class ServingDouble:
 
 
 class _Versions:
-    """The versions of one model, as `t2t_lite.serving.model_versions.ModelVersions` finds them."""
+    """The versions of one model, as `t2t_lite.extras.serving.model_versions.ModelVersions` finds them."""
 
     def __init__(self, double, name):
         self._double, self.name = double, name

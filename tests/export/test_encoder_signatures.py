@@ -14,9 +14,9 @@ from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model
 from t2t_lite.export.encoder_signatures import EncoderSignatures
+from t2t_lite.extras.query_client.client import Servable, open_client
+from t2t_lite.extras.query_client.line_queries import LineQueries
 from t2t_lite.models import TransformerEncoder
-from t2t_lite.serving.client import Servable, open_client
-from t2t_lite.serving.line_queries import LineQueries
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder

@@ -8,12 +8,12 @@ import pytest
 import tensorflow as tf
 
 import t2t_lite
-from t2t_lite.config import HParams
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model, import_hugging_face
 from t2t_lite.export.generation_signatures import GenerationSignatures
 from t2t_lite.models import TransformerLM
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder, TokenTextEncoder
 from tests.decoding.runs import SENTENCES

@@ -5,10 +5,10 @@ import types
 import pytest
 import tensorflow as tf
 
-from t2t_lite.config import HParams
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export.signatures import TextSignatures
 from t2t_lite.models.transformer_lm import TransformerLM
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.decoding.scripted import PlainModel, ScriptedModel
 

@@ -13,12 +13,12 @@ import sentencepiece
 
 from t2t_lite import files
 from t2t_lite.corpora import plain_text, sgml, tables, tmx
-from t2t_lite.corpora.conll import read_conll
-from t2t_lite.corpora.squad_files import read_squad
 from t2t_lite.decoding.jobs import text_files
 from t2t_lite.evaluation import answer_files, score_files
+from t2t_lite.extras.parsing import evalb, trees
+from t2t_lite.extras.question_answering.squad_files import read_squad
+from t2t_lite.extras.tagging.conll import read_conll
 from t2t_lite.interchange.safetensors_file import read_tensors
-from t2t_lite.parsing import evalb, trees
 from t2t_lite.runs.log import read_lines as read_log
 from t2t_lite.text import subwords, vocabulary
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
+from t2t_lite.settings.config import HParams
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "hparams_sets.md").read_text(encoding="utf-8")

@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from t2t_lite.corpora.conll import read_conll
 from t2t_lite.decoding.jobs.decoding_job import DecodingJob
 from t2t_lite.decoding.predictor import Predictor
+from t2t_lite.extras.question_answering.spans import Answer
+from t2t_lite.extras.tagging.conll import read_conll
+from t2t_lite.extras.tagging.tagging import Tagging
 from t2t_lite.tasks.classification import Prediction
 from t2t_lite.tasks.regression import Value
-from t2t_lite.tasks.spans import Answer
-from t2t_lite.tasks.tagging import Tagging
 from tests.decoding.runs import SENTENCES, TEXT, make_encoder_run
 from tests.integration.conftest import replaced
 

@@ -9,8 +9,8 @@ import pytest
 import t2t_lite
 from t2t_lite.runs.weights import open_checkpoint
 from tests.export.served import served
+from tests.extras.xlnet.xlnet_folders import write_warm_and_cold, write_xlnet
 from tests.integration.conftest import replaced
-from tests.interchange.xlnet_folders import write_warm_and_cold, write_xlnet
 
 SIZES = "num_hidden_layers=1,hidden_size=32,filter_size=64,num_heads=2,batch_size=512,eval_decode_examples=0"
 RATE = "learning_rate_schedule=constant,learning_rate_constant=0.003"

@@ -10,7 +10,7 @@ import textwrap
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.usr_dirs import PORT
+from t2t_lite.cli.usr_dirs import PORT
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs/coming_from_tensor2tensor.md"
 # As its README shows problems, in its way of importing and indenting.

@@ -5,7 +5,7 @@ import pytest
 from keras import ops
 
 from t2t_lite import layers
-from t2t_lite.layers.adaptive_computation import Ponder
+from t2t_lite.extras.universal.adaptive_computation import Ponder
 from tests.layers.act_in_numpy import act_in_numpy
 from tests.layers.equations import array
 

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
+import baselines  # noqa: F401  (registers its models)
 import keras
 import numpy as np
 
-import baselines  # noqa: F401  (registers its models)
 from t2t_lite import registry
 from tests.layers.equations import array
 from tests.layers.kinds import MUSIC, RELATIVE, RELATIVE_VALUES, RESTRICTED

@@ -8,7 +8,7 @@ from t2t_lite import registry
 from t2t_lite.layers import TokenEmbedding, TransformerEncoderLayer, TransformerStack, number_seeds
 from t2t_lite.models import Transformer
 from t2t_lite.models.sequence_model import SequenceModel
-from t2t_lite.ranges import setting
+from t2t_lite.settings.ranges import setting
 
 
 @registry.register_model("own_model")

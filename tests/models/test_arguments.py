@@ -9,15 +9,15 @@ import pytest
 
 import t2t_lite
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
+from t2t_lite.extras.describe.describe import describe, shapes_only
 from t2t_lite.layers import SELF_ATTENTION, MultiHeadAttention
 from t2t_lite.models import Transformer, TransformerLM
 from t2t_lite.models.arguments import constructor_arguments, differing_settings, hparam_of, model_hparams
-from t2t_lite.models.describe import describe, shapes_only
-from t2t_lite.ranges import setting
 from t2t_lite.runs.directory import changed_hparams, run_hparams
 from t2t_lite.runs.run_config import write_run_config
+from t2t_lite.settings.config import HParams
+from t2t_lite.settings.ranges import setting
 from tests.layers.kinds import MUSIC, RELATIVE, RESTRICTED
 from tests.models.own_model import OwnModel
 

@@ -3,10 +3,10 @@
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.models import TransformerLM
 from t2t_lite.models.arguments import model_hparams
+from t2t_lite.settings.config import HParams
 
 
 def lm_hparams(changes):

@@ -4,9 +4,9 @@ import keras
 import numpy as np
 import pytest
 
+from t2t_lite.extras.xlnet.xlnet import XLNet
 from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM, TransformerMemory
 from t2t_lite.models.encoder_model import EncoderModel
-from t2t_lite.models.xlnet import XLNet
 from tests.layers.equations import array
 from tests.layers.test_context import Priced
 

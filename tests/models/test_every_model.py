@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from keras import ops
 
-from t2t_lite.config import HParams
 from t2t_lite.layers import Dropout, dropout_seed
 from t2t_lite.models.arguments import model_hparams
+from t2t_lite.settings.config import HParams
 from tests.layers.backend import BACKEND, check_gradients
 from tests.layers.equations import array
 from tests.models.every_model import CORE, ELSEWHERE, ROWS, VOCAB, logits_of, own_models

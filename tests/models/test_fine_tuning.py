@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.layers.dense import Dense
 from t2t_lite.models.fine_tuning import describe_frozen, fine_tune, parameters, parts_of
+from t2t_lite.settings.config import HParams
 from tests.layers.equations import array
 
 SIZES = "num_hidden_layers=2,hidden_size=8,filter_size=16,num_heads=2,layer_prepostprocess_dropout=0,relu_dropout=0"

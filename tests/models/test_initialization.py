@@ -4,9 +4,9 @@ import keras
 import numpy as np
 import pytest
 
-from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.models import Transformer
+from t2t_lite.settings.config import HParams
 
 SIZES = HParams().parse("hidden_size=96,filter_size=160,num_heads=4,num_hidden_layers=1,pos=emb,attention_bias=1")
 CHANGES = "attention_key_channels=48,self_attention_type=dot_product_relative,max_relative_position=40"

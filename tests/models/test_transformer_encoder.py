@@ -6,8 +6,8 @@ import pytest
 from keras import ops
 
 from t2t_lite import registry
+from t2t_lite.extras.describe.describe import describe, shapes_only
 from t2t_lite.models import TransformerEncoder
-from t2t_lite.models.describe import describe, shapes_only
 
 VOCAB = 15
 SMALL = {"vocab_size": VOCAB, "hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_layers": 2, "max_position": 20}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from t2t_lite.interchange.ctranslate2 import model_spec
+from t2t_lite.extras.ctranslate2.ctranslate2 import model_spec
 from tests.layers.kinds import RELATIVE_VALUES
 from tests.peers.models import random_batch, random_model
 

@@ -6,15 +6,15 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.corpora.conll import read_conll
-from t2t_lite.corpora.squad_files import read_squad
 from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit, Text2RealProblem, Text2TagProblem, VocabType
 from t2t_lite.data.records import Records
-from t2t_lite.data.text_problems.text_tag_problem import cut_words
 from t2t_lite.errors import UserError
+from t2t_lite.extras.question_answering.squad_files import read_squad
+from t2t_lite.extras.question_answering.windows import windows
+from t2t_lite.extras.tagging.conll import read_conll
+from t2t_lite.extras.tagging.text_tag_problem import cut_words
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
-from t2t_lite.text.windows import windows
 from tests.data.stored import read_examples
 from tests.problems.test_classify_own import SINGLE, files_of, generated, parts_of
 

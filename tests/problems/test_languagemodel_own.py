@@ -6,10 +6,10 @@ import itertools
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import inspection
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
+from t2t_lite.extras.inspection import inspection
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.data.stored import read_examples
 

@@ -9,10 +9,10 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords
 from tests.data import corpus, packing
+from tests.extras.parsing.test_parsing import sentences
 from tests.problems.test_classify_own import PAIRS, SINGLE
 from tests.problems.test_labelled_own import NUMBERS, QUESTIONS, TAGS, squad
 from tests.problems.test_languagemodel_own import CHARACTERS
-from tests.problems.test_parsing import sentences
 
 # What each problem would be generated from.
 FILES = {

@@ -4,9 +4,9 @@ import types
 
 import keras
 
-from t2t_lite.config import HParams
 from t2t_lite.runs import checkpoints
 from t2t_lite.runs.checkpoint_files import checkpoint_step, list_checkpoints
+from t2t_lite.settings.config import HParams
 from t2t_lite.training.optimization.optimizers import make_optimizer
 
 

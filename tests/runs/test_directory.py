@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.runs.directory import (
     STREAM,
@@ -20,7 +19,8 @@ from t2t_lite.runs.directory import (
     run_hparams,
 )
 from t2t_lite.runs.run_config import write_run_config
-from t2t_lite.tensor2tensor_names import without_multistep
+from t2t_lite.settings.config import HParams
+from t2t_lite.settings.tensor2tensor_names import without_multistep
 from tests.models.own_model import OwnModel
 
 

@@ -8,10 +8,10 @@ import types
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.runs.opening import open_run
 from t2t_lite.runs.run_config import import_usr_dir, read_run_config, run_config, write_run_config
+from t2t_lite.settings.config import HParams
 
 CONFIG = {
     "problem": "algorithmic_identity_decimal40",

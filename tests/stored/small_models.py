@@ -6,10 +6,10 @@ Their weights have few different values, so that the archive stays small.
 import os
 import pathlib
 
+import baselines  # as the other tests do: under two names it would register everything twice
 import keras
 import numpy as np
 
-import baselines  # as the other tests do: under two names it would register everything twice
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.export import export_hugging_face, import_hugging_face
@@ -17,9 +17,9 @@ from t2t_lite.interchange.families import FAMILIES
 from t2t_lite.interchange.safetensors_file import write_tensors
 from t2t_lite.runs.run_config import build_model, run_config
 from tests.decoding.runs import SENTENCES
+from tests.extras.xlnet.xlnet_folders import write_xlnet
 from tests.interchange.encoder_folders import write_encoder
 from tests.interchange.gpt_folders import write_gpt
-from tests.interchange.xlnet_folders import write_xlnet
 from tests.models.every_model import own_models
 from tests.text.published_samples import write_words
 

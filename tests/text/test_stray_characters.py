@@ -6,8 +6,8 @@ import unicodedata
 import pytest
 import tensorflow as tf
 
-from t2t_lite.config import HParams
 from t2t_lite.decoding.translator import Translator
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.offsets import piece_spans
 from t2t_lite.text.reading_graph import reader
 from t2t_lite.text.stray_characters import INVISIBLE, SPACES, reading_plain

@@ -5,9 +5,9 @@ import pathlib
 import pytest
 
 from t2t_lite.errors import UserError
+from t2t_lite.extras.families.word_bpe import WordBPEEncoder
 from t2t_lite.text import subwords, vocabulary_files
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
-from t2t_lite.text.published.word_bpe import WordBPEEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.subword_text_encoder import SubwordTextEncoder
 from t2t_lite.text.vocabulary import SentencePieceEncoder

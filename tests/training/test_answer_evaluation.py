@@ -7,11 +7,11 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.data import sharding
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.metrics import lower_is_better, metric_names
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.real_encoder import RealEncoder
 from t2t_lite.text.vocabulary import TextEncoder

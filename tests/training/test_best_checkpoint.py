@@ -6,9 +6,9 @@ import keras
 import pytest
 import tensorflow as tf
 
-from t2t_lite.config import HParams
 from t2t_lite.runs.checkpoints import RunCheckpoints, checkpoint_step
 from t2t_lite.runs.log import RunLog
+from t2t_lite.settings.config import HParams
 from t2t_lite.training.best_checkpoint import BestCheckpoint, best_checkpoint, default_metric
 from t2t_lite.training.optimization.optimizers import make_optimizer
 

@@ -11,11 +11,11 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.data.records import Records
 from t2t_lite.data.segments import SegmentBatches
 from t2t_lite.errors import UserError
-from t2t_lite.reserved_names import BEFORE, STATE
+from t2t_lite.settings.config import HParams
+from t2t_lite.settings.reserved_names import BEFORE, STATE
 from t2t_lite.training.carried_state import CarriedState, lanes_of
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.evaluator import Evaluator

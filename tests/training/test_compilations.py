@@ -9,13 +9,13 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.data.base_problem import Problem
+from t2t_lite.data.random_numbers import uniform_numbers
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.layers import Dropout, dropout_seed
-from t2t_lite.random_numbers import uniform_numbers
 from t2t_lite.runs.run_config import build_model, read_run_config
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.training.distribution import choose_replicas, set_xla_flags
 from t2t_lite.training.feed import StepBatches

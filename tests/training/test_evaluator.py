@@ -7,13 +7,13 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.data import sharding
 from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.evaluation.scores import corpus_bleu, corpus_scores
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.training.evaluator import Evaluator
 

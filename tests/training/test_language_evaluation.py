@@ -9,13 +9,13 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, Problem, VocabType
 from t2t_lite.data.records import Records
 from t2t_lite.data.sliding_windows import check_stride
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation import loss_units
 from t2t_lite.models import TransformerLM
+from t2t_lite.settings.config import HParams
 from t2t_lite.training import checkpoint_evaluation
 from t2t_lite.training.evaluator import Evaluator
 from t2t_lite.training.monitor import check_metrics

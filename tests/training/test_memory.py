@@ -3,8 +3,8 @@
 import pytest
 import tensorflow as tf
 
-from t2t_lite.config import HParams
 from t2t_lite.errors import Failure
+from t2t_lite.settings.config import HParams
 from t2t_lite.training.loop import explaining_out_of_memory
 
 

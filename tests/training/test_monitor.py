@@ -6,10 +6,10 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.runs.log import RunLog
+from t2t_lite.settings.config import HParams
 from t2t_lite.training import monitor
 from t2t_lite.training.distribution import Replicas
 from t2t_lite.training.evaluator import Evaluation, evaluate_and_log

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite import console, registry
+from t2t_lite import registry
 from t2t_lite.bin import t2t_eval
+from t2t_lite.cli import console
 from t2t_lite.errors import UserError
 from t2t_lite.runs.opening import open_run
 from t2t_lite.training import EarlyStopping, checkpoint_evaluation, loop

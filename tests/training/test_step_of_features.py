@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.config import HParams
+from t2t_lite.settings.config import HParams
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.optimization.optimizers import make_optimizer

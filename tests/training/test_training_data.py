@@ -4,12 +4,12 @@ import keras
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.data.problem import DatasetSplit, Problem, TranslateProblem
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.models.transformer_lm import TransformerLM
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 from t2t_lite.training.training_data import check_lengths, check_reads, open_training_data, several_sentences
 

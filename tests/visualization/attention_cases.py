@@ -6,9 +6,9 @@ import keras
 import numpy as np
 import pytest
 
-from t2t_lite.config import HParams
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.models import Transformer
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import ByteTextEncoder
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from t2t_lite.errors import UserError
+from t2t_lite.extras.pictures.head_roles import roles_in_files
 from t2t_lite.visualization.attention_maps import SMALLEST_IN_MAP
 from t2t_lite.visualization.attention_pictures import attend, attend_to_row, draw_attention
-from t2t_lite.visualization.head_roles import roles_in_files
 from t2t_lite.visualization.sentence_attention import SentenceAttention, Tokens
-from tests.visualization.insights.media_models import image_generator
+from tests.extras.insights.media_models import image_generator
 
 GREY = (0.85, 0.85, 0.85)
 

@@ -3,9 +3,9 @@ import types
 import numpy as np
 import pytest
 
-from t2t_lite.config import HParams
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from t2t_lite.visualization.attention_heat_maps import SMALLEST_IN_GRID
 from t2t_lite.visualization.attention_lines import SMALLEST

@@ -9,7 +9,7 @@ from t2t_lite.data.samples import generated
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.data.text_problems.text_self_problem import Text2SelfProblem
 from t2t_lite.errors import NotWritten
-from t2t_lite.ranges import Choices, typed_value
+from t2t_lite.settings.ranges import Choices, typed_value
 from t2t_lite.text.vocabulary import EOS_ID
 
 _SHORTEST_PIECE, _LONGEST_PIECE = 1000, 1300  # characters

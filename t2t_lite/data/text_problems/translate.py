@@ -12,7 +12,7 @@ class TranslateEnxyNews(TranslateProblem):
 import logging
 from collections.abc import Iterable
 
-from t2t_lite.console import Progress
+from t2t_lite.cli.console import Progress
 from t2t_lite.corpora import downloads, source_files
 from t2t_lite.data.splits import FILE_TAGS, PREPARED, DatasetSplit
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem

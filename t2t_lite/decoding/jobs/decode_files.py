@@ -9,8 +9,9 @@ import os
 import sys
 
 import t2t_lite
-from t2t_lite import files, streams
-from t2t_lite.console import Progress
+from t2t_lite import files
+from t2t_lite.cli import streams
+from t2t_lite.cli.console import Progress
 from t2t_lite.corpora import wmt_files
 from t2t_lite.corpora.plain_text import LONGEST_LINE
 from t2t_lite.decoding.jobs import prediction_files, text_files
@@ -19,7 +20,7 @@ from t2t_lite.errors import UserError, counted
 from t2t_lite.evaluation.scores import METRICS, corpus_scores
 from t2t_lite.files.pipes import is_device
 from t2t_lite.files.resumable import ResumableFiles
-from t2t_lite.ranges import typed_value
+from t2t_lite.settings.ranges import typed_value
 from t2t_lite.tasks.task import unit_of
 
 _INTERACTIVE_HELP = "INTERACTIVE MODE: type a sentence, ns=<n> (samples), dl=<n> (extra length of outputs) or q (quit)."

@@ -4,10 +4,10 @@ import dataclasses
 import logging
 import re
 
-from t2t_lite.assignments import parse_assignments
-from t2t_lite.config import HParams
 from t2t_lite.errors import UserError, located, nearest, shown
-from t2t_lite.ranges import (
+from t2t_lite.settings.assignments import parse_assignments
+from t2t_lite.settings.config import HParams
+from t2t_lite.settings.ranges import (
     BEAM_SIZE,
     COUNT,
     SHARDS,
@@ -18,8 +18,8 @@ from t2t_lite.ranges import (
     settings_of,
     typed_text,
 )
-from t2t_lite.search_options import SearchOptions
-from t2t_lite.tensor2tensor_names import hparam_answer
+from t2t_lite.settings.search_options import SearchOptions
+from t2t_lite.settings.tensor2tensor_names import hparam_answer
 
 _LOGGER = logging.getLogger("t2t_lite")
 _METHODS = {"argmax": False, "random": True, "random_per_example": True}  # -> SearchOptions.sampling

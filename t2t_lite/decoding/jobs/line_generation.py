@@ -3,7 +3,7 @@
 from t2t_lite.decoding.jobs.lines import LineAnswer, Lines
 from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import Range, typed_value
+from t2t_lite.settings.ranges import Range, typed_value
 
 
 class LineGenerator(Lines):

@@ -7,7 +7,7 @@ from t2t_lite.decoding.jobs.lines import LineAnswer, Lines, is_blank, of_each
 from t2t_lite.decoding.jobs.text_files import json_text
 from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.errors import UserError, counted
-from t2t_lite.ranges import Range, typed_value
+from t2t_lite.settings.ranges import Range, typed_value
 
 _CUT, _SPLIT = "texts that are too long are cut off, not split.", "what is too long is read in parts, and not cut off."
 _N_BEST = 5

@@ -9,9 +9,9 @@ from t2t_lite.decoding.alignment import pharaoh, word_alignment
 from t2t_lite.decoding.ids import prefix_ids
 from t2t_lite.decoding.jobs.lines import LineAnswer, Lines
 from t2t_lite.decoding.parts import is_natural, splits_sentences, translate_parts, unbroken, whole_sentences
-from t2t_lite.decoding.pondering import ponder_text
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.tokenizations import target_language
+from t2t_lite.extras.universal.pondering import ponder_text
 
 
 class _Line(NamedTuple):

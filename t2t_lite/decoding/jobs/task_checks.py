@@ -1,8 +1,8 @@
 """Checks whether a model can do what t2t-decoder is asked for, by its problem and without Keras if possible."""
 
 from t2t_lite import registry
-from t2t_lite.assignments import parse_assignments
 from t2t_lite.errors import UserError
+from t2t_lite.settings.assignments import parse_assignments
 from t2t_lite.tasks.task import check_answered_by
 
 _OF_LINES = ("decode_from_file", "score_file", "decode_interactive")

@@ -8,7 +8,8 @@ import os
 import re
 import sys
 
-from t2t_lite import files, streams
+from t2t_lite import files
+from t2t_lite.cli import streams
 from t2t_lite.corpora import encodings, plain_text, wmt_files
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated

@@ -6,7 +6,7 @@ import logging
 import os
 import time
 
-from t2t_lite import console
+from t2t_lite.cli import console
 from t2t_lite.data.problem import FILE_TAGS
 from t2t_lite.decoding.jobs.decode_files import part_of_file
 from t2t_lite.decoding.jobs.decode_hparams import DEFAULT_GRID
@@ -14,8 +14,8 @@ from t2t_lite.decoding.jobs.decode_records import read_records
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation import scores
 from t2t_lite.evaluation.tokenizations import target_language, ter_options_of
-from t2t_lite.ranges import settings_of
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.settings.ranges import settings_of
+from t2t_lite.settings.search_options import SearchOptions
 
 _LOGGER = logging.getLogger("t2t_lite")
 _METRICS = ("bleu", "chrf", "ter")  # the first one selects the best combination

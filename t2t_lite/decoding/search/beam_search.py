@@ -32,7 +32,7 @@ from t2t_lite.decoding.search.loops import GrowingCache, run_dropping, run_phase
 from t2t_lite.decoding.search.repetition import repetition_rules
 from t2t_lite.decoding.search.stop_strings import first_states, next_states
 from t2t_lite.layers.shapes import shape_of
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 

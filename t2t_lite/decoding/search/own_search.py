@@ -2,7 +2,7 @@
 
 from t2t_lite.decoding.search.beam_search import SearchResult
 from t2t_lite.errors import UserError
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.settings.search_options import SearchOptions
 
 # Settings that change which outputs are found; a beam of 4 is what nobody has asked for.
 _MEANINGLESS = ("sampling", "n_best", "no_repeat_ngram_size", "repetition_penalty", "stop", "banned_texts")

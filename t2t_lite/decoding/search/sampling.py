@@ -8,12 +8,12 @@ import typing
 
 import tensorflow as tf
 
+from t2t_lite.data.random_numbers import uniform_numbers
 from t2t_lite.decoding.search.banned_texts import banned_rule
 from t2t_lite.decoding.search.beam_search import SearchResult
 from t2t_lite.decoding.search.loops import run_steps
 from t2t_lite.decoding.search.repetition import repetition_rules
 from t2t_lite.decoding.search.stop_strings import first_states, next_states
-from t2t_lite.random_numbers import uniform_numbers
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # Samples of a sentence that share a cache. A larger group shares the memory's keys and values, but each sample attends

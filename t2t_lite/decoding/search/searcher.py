@@ -18,9 +18,9 @@ from t2t_lite.decoding.search.banned_texts import banned_table, check_prefixes
 from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.search.own_search import check_own_search, own_search, refuse, searches
 from t2t_lite.decoding.search.sampling import sample, sample_step
-from t2t_lite.decoding.search.search_tree import recorded_beam_search, tree
 from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
 from t2t_lite.decoding.search.threads import side_by_side
+from t2t_lite.extras.insights.search_tree import recorded_beam_search, tree
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # Batches of sentences with more ids than this are proportionally smaller: the cache grows with both.

@@ -2,7 +2,7 @@
 
 import importlib
 
-from t2t_lite.lazy import module_paths
+from t2t_lite.process.lazy import module_paths
 
 FAMILIES = {  # by model_type
     family.model_type: family

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import LOSS_SCALE
+from t2t_lite.settings.ranges import LOSS_SCALE
 
 
 def make_loss_scale(hparams):

@@ -111,7 +111,7 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
     @classmethod
     def from_config(cls, config):
         """Makes the schedule that `get_config` describes."""
-        from t2t_lite.config import HParams
+        from t2t_lite.settings.config import HParams
 
         return cls(HParams.from_json(config["hparams"]), config["train_steps"])
 

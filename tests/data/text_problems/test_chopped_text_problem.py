@@ -6,12 +6,13 @@ import random
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
-from t2t_lite.data import batching, inspection, sharding
+from t2t_lite.data import batching, sharding
 from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, VocabType
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
+from t2t_lite.extras.inspection import inspection
+from t2t_lite.settings.config import HParams
 from t2t_lite.text import vocabulary_files
 from t2t_lite.text.published import byte_level_learning
 from t2t_lite.text.vocabulary import ByteTextEncoder

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
-from t2t_lite.data import inspection
 from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem, VocabType
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
+from t2t_lite.extras.inspection import inspection
+from t2t_lite.settings.config import HParams
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.data.stored import read_examples

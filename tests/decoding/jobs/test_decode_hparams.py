@@ -4,7 +4,7 @@ import pytest
 
 from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams, evaluation_search
 from t2t_lite.errors import UserError
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.settings.search_options import SearchOptions
 
 
 def test_values_have_types():

@@ -9,7 +9,7 @@ from t2t_lite.decoding.search.adapters import Ensemble, check_ensemble
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.settings.search_options import SearchOptions
 from tests.decoding.runs import make_run
 from tests.decoding.scripted import PlainModel, ScriptedModel, numpy_search
 

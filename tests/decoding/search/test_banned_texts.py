@@ -9,7 +9,7 @@ from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.search.stop_strings import CONTINUES
 from t2t_lite.decoding.text_model import continuation
 from t2t_lite.errors import UserError
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import TextEncoder
 from tests.decoding.scripted import ScriptedModel, numpy_search
 from tests.decoding.search.test_stop_strings import Letters, encoders

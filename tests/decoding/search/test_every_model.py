@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from t2t_lite.decoding.search.adapters import Ensemble, FullPass
 from t2t_lite.decoding.search.searcher import Searcher
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.settings.search_options import SearchOptions
 from tests.models.every_model import DECODED, ROWS
 
 SOURCES = [[5, 9, 15, 1], [7, 12, 18, 3, 15, 1], [6]]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.decoding.search.searcher import Searcher
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.settings.search_options import SearchOptions
 from tests.decoding.scripted import ScriptedModel, log_softmax, numpy_search
 
 SOURCES = [[4, 7, 4, 7, 3, 2], [5], [3, 3, 9, 10, 6, 3, 3, 9, 8], [8, 2, 8]]

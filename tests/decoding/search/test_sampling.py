@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_lite.data.random_numbers import uniform_numbers
 from t2t_lite.decoding.search.sampling import draw, sample, truncated
 from t2t_lite.decoding.search.searcher import Searcher
-from t2t_lite.random_numbers import uniform_numbers
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.settings.search_options import SearchOptions
 from tests.decoding.scripted import ScriptedModel
 
 SOURCES = [[2, 7, 3, 1], [5, 1], [4, 4, 9, 10, 6, 1]]

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.decoding.search.searcher import Searcher, bucket_rows, bucket_width, plan_batches
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.settings.search_options import SearchOptions
 from tests.decoding.scripted import ScriptedModel, numpy_search
 from tests.processes import wait_for
 

@@ -5,8 +5,8 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.models.arguments import model_hparams
+from t2t_lite.settings.config import HParams
 from tests.layers.equations import array
 from tests.models.every_model import VOCAB
 from tests.models.keras_methods.fitting import BY_ONE, check_is_by_hand

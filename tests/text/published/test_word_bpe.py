@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
-from t2t_lite.text.published.word_bpe import WordBPEEncoder
+from t2t_lite.extras.families.word_bpe import WordBPEEncoder
 from t2t_lite.text.vocabulary_files import open_encoder
 from tests.text.published_samples import texts, write_words
 

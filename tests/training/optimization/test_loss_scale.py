@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
+from t2t_lite.settings.config import HParams
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.optimization.loss_scale import LossScale, make_loss_scale

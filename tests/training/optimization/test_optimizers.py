@@ -4,15 +4,15 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-
 from baselines.bytenet import ByteNet
+
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import settings_of
 from t2t_lite.runs.checkpoints import RunCheckpoints
 from t2t_lite.runs.ema import averaged_weights, averages
-from t2t_lite.tensor2tensor_names import without_multistep
+from t2t_lite.settings.config import HParams
+from t2t_lite.settings.ranges import settings_of
+from t2t_lite.settings.tensor2tensor_names import without_multistep
 from t2t_lite.training.distribution import choose_replicas, update_locally
 from t2t_lite.training.optimization.adafactor import Adafactor
 from t2t_lite.training.optimization.lamb import Lamb

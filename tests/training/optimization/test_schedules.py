@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
+from t2t_lite.settings.config import HParams
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.optimization.schedules import ProductSchedule, describe_short_run
 

@@ -10,7 +10,7 @@ from t2t_lite import registry
 from t2t_lite.data.problem import ChoppedTextProblem, VocabType
 from t2t_lite.layers import Dropout, TokenEmbedding, number_seeds
 from t2t_lite.models.sequence_model import SequenceModel
-from t2t_lite.ranges import setting
+from t2t_lite.settings.ranges import setting
 
 
 @registry.register_problem("user_memory_text")

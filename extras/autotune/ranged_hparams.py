@@ -1,0 +1,188 @@
+"""Ranges of hyperparameters, which a search samples (mirrors `RangedHParams` of layers/common_hparams.py)."""
+
+import dataclasses
+import math
+
+from t2t_lite.errors import UserError, located, nearest, shown
+from t2t_lite.settings.ranges import Choices, Range
+from t2t_lite.settings.tensor2tensor_names import hparam_answer
+
+# They measure a run but do not improve it: with another seed or another evaluation, a value may only look better.
+_MEASURE = ("random_seed", "eval_")
+
+
+@dataclasses.dataclass(frozen=True)
+class HParamRange:
+    """What one hyperparameter may be in a search.
+
+    Attributes:
+        name: str.
+        kind: "float", "int", "discrete" or "categorical".
+        least, most: bounds of a float or an int, both included.
+        points: tuple, the values of the other kinds.
+        scale: one of the scales of `RangedHParams`.
+    """
+
+    name: str
+    kind: str
+    least: float | None = None
+    most: float | None = None
+    points: tuple = ()
+    scale: int = 1
+
+    def facts(self):
+        """Returns the range as JSON holds it."""
+        return {**dataclasses.asdict(self), "points": [*self.points]}
+
+
+class RangedHParams:
+    """The ranges of a search: a function registered by `registry.register_ranged_hparams` fills it.
+
+    Setting a hyperparameter again replaces its range, so that one function can begin with the ranges of another.
+
+    Attributes:
+        ranges: {name: HParamRange}, in the order in which they were set.
+
+    Example:
+        >>> @registry.register_ranged_hparams
+        ... def my_range(rhp):
+        ...     rhp.set_float("learning_rate_constant", 0.3, 3.0, scale=rhp.LOG_SCALE)
+        ...     rhp.set_int("num_hidden_layers", 2, 6)
+        ...     rhp.set_discrete("batch_size", [1024, 2048, 4096])
+        ...     rhp.set_categorical("optimizer", ["adam", "adafactor"])
+    """
+
+    LINEAR_SCALE = 1
+    LOG_SCALE = 2
+    REVERSE_LOG_SCALE = 3
+
+    def __init__(self):
+        self.ranges = {}
+
+    def set_categorical(self, name, categories, length=None):
+        """Sets words, or any other values, without an order.
+
+        Args:
+            name: of the hyperparameter.
+            categories: list of its values.
+            length: None; here a hyperparameter of a search has one value.
+
+        Raises:
+            UserError: there is no value, or a length is given.
+        """
+        self._set_points(name, "categorical", categories, length)
+
+    def set_discrete(self, name, feasible_points, scale=None, length=None):
+        """Sets single numbers. The scale is accepted, but each number is as likely as any other.
+
+        Args:
+            name: of the hyperparameter.
+            feasible_points: list of its values.
+            scale: LINEAR_SCALE, LOG_SCALE, REVERSE_LOG_SCALE or None.
+            length: None.
+
+        Raises:
+            UserError: there is no value, or a length or another scale is given.
+        """
+        self._check_scale(name, scale)
+        self._set_points(name, "discrete", feasible_points, length)
+
+    def set_float(self, name, min_val, max_val, scale=None, length=None):
+        """Sets the numbers from `min_val` to `max_val`.
+
+        LOG_SCALE samples as many from 0.1 to 1 as from 1 to 10; REVERSE_LOG_SCALE does so from the upper end, for
+        numbers such as 0.9 to 0.999, of which the small steps below the maximum count.
+
+        Args:
+            name: of the hyperparameter.
+            min_val, max_val: both included.
+            scale: LINEAR_SCALE, LOG_SCALE, REVERSE_LOG_SCALE or None, which is linear.
+            length: None.
+
+        Raises:
+            UserError: an empty range, a bound that is not a finite number, or one at most 0 on a logarithmic scale.
+        """
+        self._set_numbers(name, "float", float, min_val, max_val, scale, length)
+
+    def set_int(self, name, min_val, max_val, scale=None, length=None):
+        """Sets the whole numbers from `min_val` to `max_val`; arguments and errors are those of `set_float`."""
+        self._set_numbers(name, "int", int, min_val, max_val, scale, length)
+
+    def check(self, hparams, where):
+        """Checks the ranges against the declarations of a set.
+
+        Args:
+            hparams: HParams, with the settings of the model.
+            where: str, how messages begin, such as "--hparams_range=my_range".
+
+        Raises:
+            UserError: there is no range, a hyperparameter is unknown or cannot vary, or a range has values that it
+                cannot have.
+        """
+        if not self.ranges:
+            raise UserError(f"{where}: sets no range. Expected calls such as rhp.set_float(name, min_val, max_val).")
+        for name, found in self.ranges.items():
+            if name not in hparams:
+                answer = hparam_answer(name) or nearest(name, hparams.values())
+                raise UserError(f"{where}: {shown(name)} is not a hyperparameter. {answer}".rstrip())
+            if name.startswith(_MEASURE):
+                raise UserError(
+                    f"{where}: {name} cannot vary: it changes how a run is measured, not how good it is. Leave it out."
+                )
+            with located(where):
+                _check_values(found, hparams.settings()[name])
+
+    def _set_points(self, name, kind, points, length):
+        self._check_length(name, length)
+        if isinstance(points, str) or not isinstance(points, list | tuple | range) or not points:
+            raise UserError(f"range of {name}: {shown(points)}: expected a list of one value or more.")
+        unlike = [point for point in points if not isinstance(point, bool | int | float | str)]
+        if unlike:
+            raise UserError(f"range of {name}: {shown(unlike[0])}: expected a number, text, true or false.")
+        self.ranges[name] = HParamRange(name, kind, points=tuple(dict.fromkeys(points)))
+
+    def _set_numbers(self, name, kind, number, least, most, scale, length):
+        self._check_length(name, length)
+        self._check_scale(name, scale)
+        for bound in (least, most):
+            is_number = isinstance(bound, int | float) and not isinstance(bound, bool) and math.isfinite(bound)
+            if not is_number or number(bound) != bound:
+                words = "a whole number" if kind == "int" else "a finite number"
+                raise UserError(f"range of {name}: {shown(bound)}: expected {words}.")
+        if least > most:
+            raise UserError(f"range of {name}: from {least} to {most} is empty. Expected min_val at most max_val.")
+        if scale in (self.LOG_SCALE, self.REVERSE_LOG_SCALE) and least <= 0:
+            raise UserError(
+                f"range of {name}: from {least} to {most} has no logarithm. Expected numbers above 0, or LINEAR_SCALE."
+            )
+        self.ranges[name] = HParamRange(name, kind, number(least), number(most), scale=scale or self.LINEAR_SCALE)
+
+    def _check_scale(self, name, scale):
+        if scale not in (None, self.LINEAR_SCALE, self.LOG_SCALE, self.REVERSE_LOG_SCALE):
+            raise UserError(
+                f"range of {name}: scale={shown(scale)}: expected rhp.LINEAR_SCALE, rhp.LOG_SCALE or "
+                "rhp.REVERSE_LOG_SCALE."
+            )
+
+    def _check_length(self, name, length):
+        if length is not None:
+            raise UserError(
+                f"range of {name}: length={shown(length)}: here each hyperparameter of a search has one value. Leave "
+                "length out."
+            )
+
+
+def _check_values(found, declared):
+    """Raises `UserError` unless a hyperparameter can have all values of a range."""
+    if found.points:
+        for point in found.points:
+            declared.typed(point)
+        return
+    if found.kind == "float" and declared.kind is int:
+        raise UserError(f"{found.name}: is a whole number. Expected set_int or set_discrete.")
+    if declared.kind not in (int, float) or isinstance(declared.limits, Choices):
+        raise UserError(f"{found.name}: is not a number. Expected set_categorical.")
+    if isinstance(declared.limits, Range):  # what is allowed beside the range is allowed alone, not as a bound
+        declared = dataclasses.replace(declared, limits=dataclasses.replace(declared.limits, also=()))
+    declared.typed(found.least)
+    declared.typed(found.most)

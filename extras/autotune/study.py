@@ -1,0 +1,237 @@
+"""The trials of a search, with their hyperparameters and results, in an Optuna study on disk."""
+
+import contextlib
+import dataclasses
+import logging
+import math
+import os
+
+import numpy as np
+
+from t2t_lite.errors import UserError, shown
+from t2t_lite.extras.autotune.journal import open_journal
+from t2t_lite.extras.autotune.objective import Objective
+from t2t_lite.extras.autotune.ranged_hparams import RangedHParams
+from t2t_lite.files.lock import held_lock, waiting_lock
+from t2t_lite.training.best_checkpoint import best_evaluation
+
+_LOGGER = logging.getLogger("t2t_lite")
+STUDY = "study.journal"
+STARTUP_TRIALS = 5  # trials that are sampled at random, and that must be complete before others are pruned
+_NAME = "hparams"
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """A trial in its current state.
+
+    Attributes:
+        number: int from 0.
+        state: "complete", "pruned", "failed" or "running".
+        hparams: {name: value}, its changes to the hyperparameters of the search.
+        value: float, the best value of the objective in its evaluations, or None.
+        best_step: int, the step of that evaluation, or None.
+        steps: int, the step of its last evaluation, or None.
+        reason: str, the reason why it was pruned or failed, or "".
+        loss: float, the loss in its best evaluation, which breaks ties; infinity if there is none.
+    """
+
+    number: int
+    state: str
+    hparams: dict
+    value: float | None = None
+    best_step: int | None = None
+    steps: int | None = None
+    reason: str = ""
+    loss: float = math.inf
+
+    @property
+    def name(self):
+        """The name of its folder."""
+        return f"trial-{self.number}"
+
+
+class Study:
+    """The trials of one search, which several processes may share.
+
+    Values are sampled by Optuna's TPE with a seed that depends only on the trial's number, so that a stopped search
+    continues as if uninterrupted. A trial is pruned by the median rule: its best value is worse than the median of the
+    complete trials' values at the same step.
+
+    Args:
+        output_dir: str, a local folder; trials are in `<output_dir>/trial-<n>`.
+        ranges: RangedHParams.
+        objective: Objective.
+        facts: dict of JSON values that all trials share. A search cannot be resumed with different ones.
+        train_steps: int; a trial is pruned neither in the first quarter nor at the end.
+        seed: int, seed of the samples.
+
+    Attributes:
+        objective, facts: as passed.
+
+    Raises:
+        UserError: the study in the folder is unreadable, or has different facts.
+    """
+
+    def __init__(self, output_dir: str, ranges: RangedHParams, objective: Objective, facts, train_steps, seed):
+        self._optuna, self._storage = open_journal(os.path.join(output_dir, STUDY))
+        self.objective, self.facts = objective, facts
+        self._output_dir, self._ranges = output_dir, ranges
+        self._train_steps, self._seed = train_steps, seed
+        with self._alone():
+            self._study = self._optuna.create_study(
+                storage=self._storage,
+                study_name=_NAME,
+                direction="maximize" if objective.maximize else "minimize",
+                pruner=self._optuna.pruners.MedianPruner(STARTUP_TRIALS, n_warmup_steps=train_steps // 4),
+                load_if_exists=True,
+            )
+            self._check_facts(facts)
+        self._id = self._storage.get_study_id_from_name(_NAME)
+
+    def trials(self):
+        """Returns a list of all `Trial`s by number, without those that ended before they had hyperparameters."""
+        return [self._read(trial) for trial in self._study.get_trials() if "hparams" in trial.user_attrs]
+
+    @contextlib.contextmanager
+    def next_trial(self, most):
+        """Context manager of the next `Trial` for this process, or None if there is none.
+
+        It is an unfinished trial of a process that no longer exists, or else a new one. Other processes cannot take it
+        while the context lasts.
+
+        Args:
+            most: int, the number of trials of the search.
+        """
+        with contextlib.ExitStack() as stack:
+            with self._alone():
+                trial = self._abandoned(stack) or self._new(most, stack)
+            yield trial
+
+    def folder_of(self, trial):
+        """Returns the path of a trial's run."""
+        return os.path.join(self._output_dir, trial.name)
+
+    def reason_to_prune(self, trial, evaluations):
+        """Reports the evaluations of a trial to Optuna; returns a reason to end it now, a str, or None.
+
+        Args:
+            trial: Trial.
+            evaluations: list of (step, {metric: value}), as `monitor.history` returns it.
+        """
+        number, metric = self._id_of(trial.number), self.objective.metric
+        reported = self._storage.get_trial(number).intermediate_values
+        for step, metrics in evaluations:
+            if step not in reported and metric in metrics:
+                self._storage.set_trial_intermediate_value(number, step, metrics[metric])
+        running, is_last = self._storage.get_trial(number), not evaluations or evaluations[-1][0] >= self._train_steps
+        if is_last or not self._study.pruner.prune(self._study, running):
+            return None
+        best = self.objective.best(running.intermediate_values.values())
+        return (
+            f"pruned: {metric} {best:.4g} is worse than the median of the complete trials at step {running.last_step:,}"
+        )
+
+    def finish(self, trial, evaluations, pruned=""):
+        """Records a trial whose run has ended; returns it.
+
+        Args:
+            trial: Trial.
+            evaluations: as for `reason_to_prune`.
+            pruned: str, the reason why it was pruned, or "".
+        """
+        best = best_evaluation(evaluations, self.objective.metric)
+        if best is None:
+            return self.fail(trial, f"no evaluation has a finite {self.objective.metric}")
+        (best_step, metrics), steps = best, evaluations[-1][0]
+        value, loss = metrics[self.objective.metric], {"loss": metrics["loss"]} if "loss" in metrics else {}
+        facts = {"value": value, "best_step": best_step, **loss, "steps": steps, "reason": pruned}
+        return self._end(trial.number, None if pruned else value, facts)
+
+    def fail(self, trial, reason):
+        """Records a failed trial; returns it. For Optuna it is one of the worst, so that similar ones are avoided."""
+        return self._end(trial.number, None, {"reason": reason, "failed": True})
+
+    def trial(self, number):
+        """Returns the `Trial` of a number in its current state."""
+        return self._read(self._storage.get_trial(self._id_of(number)))
+
+    def _end(self, number, value, facts):
+        """Ends a trial with its value, or None if it was pruned; returns it with these facts."""
+        for name, fact in facts.items():
+            self._storage.set_trial_user_attr(self._id_of(number), name, fact)
+        self._study.tell(number, value, self._optuna.trial.TrialState.PRUNED if value is None else None)
+        return self.trial(number)
+
+    def _alone(self):
+        """Context manager that prevents other processes from looking for a trial."""
+        return waiting_lock(os.path.join(self._output_dir, ".study.lock"))
+
+    def _check_facts(self, facts):
+        recorded = self._study.user_attrs
+        for name, value in facts.items():
+            if name not in recorded:
+                self._study.set_user_attr(name, value)
+            elif recorded[name] != value:
+                old, new = _difference(recorded[name], value)
+                raise UserError(
+                    f"{self._output_dir}: this search was begun with {name}={old}, now it is {new}. Expected the same, "
+                    "or another --output_dir."
+                )
+
+    def _abandoned(self, stack):
+        """Locks and returns an unfinished trial that no living process works on, or None."""
+        states = self._optuna.trial.TrialState
+        for trial in self._study.get_trials(states=(states.RUNNING,)):
+            try:
+                stack.enter_context(self._lock(trial.number))
+            except UserError:  # its process is alive
+                continue
+            if "hparams" in trial.user_attrs:
+                _LOGGER.info(f"trial-{trial.number} was interrupted: it goes on")
+                return self._read(trial)
+            self._study.tell(trial.number, state=states.FAIL)  # training had not begun
+            stack.pop_all().close()
+        return None
+
+    def _new(self, most, stack):
+        if len(self.trials()) >= most:
+            return None
+        trial = self._study.ask()
+        stack.enter_context(self._lock(trial.number))
+        seed = np.random.SeedSequence([self._seed % 2**32, trial.number]).generate_state(1)[0]
+        self._study.sampler = self._optuna.samplers.TPESampler(seed=int(seed), n_startup_trials=STARTUP_TRIALS)
+        values = {name: _sample(trial, interval) for name, interval in self._ranges.ranges.items()}
+        trial.set_user_attr("hparams", values)
+        return self.trial(trial.number)
+
+    def _lock(self, number):
+        return held_lock(os.path.join(self._output_dir, f".trial-{number}.lock"), f"trial-{number}: another search")
+
+    def _id_of(self, number):
+        return self._storage.get_trial_id_from_study_id_trial_number(self._id, number)
+
+    def _read(self, trial):
+        facts = dict(trial.user_attrs)
+        state = "failed" if facts.pop("failed", False) else trial.state.name.lower()
+        return Trial(trial.number, state, **facts)
+
+
+def _sample(trial, interval):
+    """Returns a value of a range, which Optuna's trial suggests."""
+    if interval.points:
+        return trial.suggest_categorical(interval.name, interval.points)
+    suggest = trial.suggest_int if interval.kind == "int" else trial.suggest_float
+    if interval.scale == RangedHParams.REVERSE_LOG_SCALE:  # the logarithmic scale, mirrored
+        mirrored = suggest(f"{interval.name} (mirrored)", interval.least, interval.most, log=True)
+        # Rounding may leave the range.
+        return min(max(interval.least + interval.most - mirrored, interval.least), interval.most)
+    return suggest(interval.name, interval.least, interval.most, log=interval.scale == RangedHParams.LOG_SCALE)
+
+
+def _difference(old, new):
+    """Returns two JSON values, reduced to the names whose values differ if they are objects."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+        old, new = ({name: facts.get(name) for name in names} for facts in (old, new))
+    return shown(old), shown(new)

@@ -1,0 +1,179 @@
+"""ByteNet (Kalchbrenner et al. 2016): dilated convolutions; mirrors tensor2tensor's models/bytenet.py."""
+
+from typing import ClassVar
+
+import keras
+from keras import ops
+
+from t2t_lite.layers import Convolution, Dropout, LayerNormalization
+from t2t_lite.layers.base import Layer
+from t2t_lite.layers.checks import check_sizes
+from t2t_lite.models.encoder_decoder import EncoderDecoder
+from t2t_lite.registry import register_model
+from t2t_lite.settings.ranges import setting
+
+EPSILON = 1e-6  # of tensor2tensor's normalizations
+
+
+class ConvolutionBlock(Layer):
+    """Rectifier, convolution without bias and normalization, one after the other for each dilation."""
+
+    def __init__(self, size: int, kernel_size: int, dilations: list, causal: bool = False, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking, own = True, {"dtype": self.dtype_policy}
+        options = {"causal": causal, "use_bias": False, **own}
+        self.convolutions = [
+            Convolution(size, kernel_size, dilation, name=f"convolution_{i}", **options)
+            for i, dilation in enumerate(dilations)
+        ]
+        self.norms = [LayerNormalization(epsilon=EPSILON, name=f"norm_{i}", **own) for i in range(len(dilations))]
+        self.size = size
+
+    def build(self, input_shape):
+        """Creates the weights for [B, T, any size]."""
+        for i, (convolution, norm) in enumerate(zip(self.convolutions, self.norms, strict=True)):
+            inner = (*input_shape[:-1], self.size)
+            convolution.build(inner if i else input_shape)
+            norm.build(inner)
+
+    def call(self, inputs, mask=None):
+        """[B, T, …] -> [B, T, size]."""
+        x = inputs
+        for convolution, norm in zip(self.convolutions, self.norms, strict=True):
+            x = norm(convolution(ops.relu(x), mask=mask))
+        return x
+
+    def compute_output_shape(self, input_shape):
+        """Returns [B, T, size]."""
+        return (*input_shape[:-1], self.size)
+
+    def first_past(self, batch, size):
+        """Returns the past of each convolution, of inputs of a size."""
+        sizes = [size, *[self.size] * (len(self.convolutions) - 1)]
+        return [layer.first_past(batch, each) for layer, each in zip(self.convolutions, sizes, strict=True)]
+
+    def step(self, x, pasts):
+        """See `Convolution.step`; a list with the past of each."""
+        after = []
+        for convolution, norm, past in zip(self.convolutions, self.norms, pasts, strict=True):
+            x, past = convolution.step(ops.relu(x), past)
+            x = norm(x)
+            after.append(past)
+        return x, after
+
+
+class ResidualBlock(Layer):
+    """x + dropout(block(norm(x))), with dilations 1, 2, 4, …"""
+
+    def __init__(self, size: int, kernel_size: int, num_layers: int, dropout: float, causal: bool, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking, own = True, {"dtype": self.dtype_policy}
+        dilations = [2**i for i in range(num_layers)]
+        self.norm = LayerNormalization(epsilon=EPSILON, name="norm", **own)
+        self.block = ConvolutionBlock(size, kernel_size, dilations, causal, name="block", **own)
+        self.dropout = Dropout(dropout, name="dropout", **own)
+
+    def build(self, input_shape):
+        """Creates the weights for [B, T, size]."""
+        self.norm.build(input_shape)
+        self.block.build(input_shape)
+
+    def call(self, inputs, mask=None, training=None):
+        """[B, T, size] -> the same."""
+        return inputs + self.dropout(self.block(self.norm(inputs), mask=mask), training=training)
+
+    def step(self, x, pasts):
+        """See `ConvolutionBlock.step`."""
+        added, pasts = self.block.step(self.norm(x), pasts)
+        return x + added, pasts
+
+
+@register_model("bytenet")
+@keras.saving.register_keras_serializable("baselines")
+class ByteNet(EncoderDecoder):
+    """Blocks of dilated convolutions over the inputs, and over the targets on top of them.
+
+    The decoder reads the encoder's output at its own position, beside the target before it: there is no attention. So
+    the encoder runs over the inputs and half as many positions more, where it reads nothing but neighbours; the decoder
+    goes on after them, with zeros. All convolutions read zeros past this end, as past the beginning: in tensor2tensor,
+    which also makes both sides as wide as a multiple of 50, the result depends on the padding of a batch.
+
+    `hidden_size` is that of embeddings and convolutions, `num_layers` the convolutions of a block, `num_blocks` the
+    blocks of either side, `dropout` that of what a block adds.
+    """
+
+    HPARAMS: ClassVar = {
+        "kernel_height": setting(
+            3, 1, 64, argument="kernel_size", fixed=True, meaning="Positions that a convolution reads."
+        ),
+        "num_block_repeat": setting(
+            4, 1, 64, argument="num_blocks", fixed=True, meaning="Blocks of convolutions in encoder and decoder."
+        ),
+    }
+
+    def __init__(
+        self, vocab_size, target_vocab_size=None, num_layers=4, num_blocks=4, kernel_size=3, dropout=0.2, **kwargs
+    ):
+        super().__init__(vocab_size, target_vocab_size, **kwargs)
+        check_sizes(num_layers=num_layers, num_blocks=num_blocks)
+        size, own = self.config["hidden_size"], {"dtype": self.dtype_policy}
+        sizes = size, kernel_size, num_layers, dropout
+        self.encoder = [ResidualBlock(*sizes, causal=False, name=f"encoder_{i}", **own) for i in range(num_blocks)]
+        self.start = ConvolutionBlock(size, kernel_size, [1], causal=True, name="decoder_start", **own)
+        self.decoder = [ResidualBlock(*sizes, causal=True, name=f"decoder_{i}", **own) for i in range(num_blocks)]
+
+    def build_layers(self, shape):
+        """Creates the weights of all layers."""
+        self.start.build((*shape[:-1], 2 * shape[-1]))
+        for layer in (*self.encoder, *self.decoder):
+            layer.build(shape)
+
+    def flops(self, lengths, rows=1):
+        """See `SequenceModel`: the encoder runs over more positions than there are inputs."""
+        counted, width = super().flops(lengths, rows), lengths["inputs"]
+        return counted | {"inputs": counted["inputs"] * (width + width // 2) / width}
+
+    def encode(self, inputs, training=None):
+        """int ids [B, S] -> {"hidden" [B, S + S // 2, hidden], zeros past the end of a row}."""
+        self.build_if_needed()
+        inputs = ops.convert_to_tensor(inputs)
+        width = ops.shape(inputs)[1]
+        lengths = ops.sum(ops.cast(inputs != 0, "int32"), axis=1, keepdims=True)
+        at = ops.arange(width + width // 2, dtype="int32")
+        mask = at < lengths + lengths // 2
+        x = _aligned(self.input_embedding(inputs), at)
+        for layer in self.encoder:
+            x = layer(x, mask=mask, training=training)
+        return {"hidden": ops.where(ops.expand_dims(mask, -1), x, ops.zeros_like(x))}
+
+    def decode(self, x, memory, training=None):
+        """The shifted targets' embeddings [B, T, hidden] -> what the softmax reads, [B, T, hidden]."""
+        read = _aligned(memory["hidden"], ops.arange(ops.shape(x)[1], dtype="int32"))
+        x = self.start(ops.concatenate([read, x], axis=-1))
+        for layer in self.decoder:
+            x = layer(x, training=training)
+        return x
+
+    def first_state(self, memory):
+        """Returns the past of each convolution, zeros."""
+        batch, _, size = ops.shape(memory["hidden"])
+        blocks = (layer.block.first_past(batch, size) for layer in self.decoder)
+        return [self.start.first_past(batch, 2 * size), *blocks]
+
+    def step(self, x, state, memory, position):
+        """[B, K, hidden], the past of each convolution [B, K, width, …] -> ([B, K, hidden], the next past)."""
+        read = _aligned(memory["hidden"], ops.reshape(ops.cast(position, "int32"), (1,)))
+        read = ops.broadcast_to(read, ops.shape(x))  # to all beams
+        x, past = self.start.step(ops.concatenate([read, x], axis=-1), state[0])
+        after = [past]
+        for layer, past in zip(self.decoder, state[1:], strict=True):
+            x, past = layer.step(x, past)
+            after.append(past)
+        return x, after
+
+
+def _aligned(x, at):
+    """Returns x [B, S, hidden] at the positions int32 [n]: [B, n, hidden], zeros where x has ended."""
+    width = ops.shape(x)[1]
+    found = ops.take(x, ops.minimum(at, width - 1), axis=1)
+    return ops.where(ops.expand_dims(at < width, -1), found, ops.zeros_like(found))

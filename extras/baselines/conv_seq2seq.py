@@ -1,0 +1,191 @@
+"""Convolutional sequence to sequence learning, ConvS2S (Gehring et al. 2017)."""
+
+from typing import ClassVar
+
+import keras
+from keras import ops
+
+from t2t_lite.layers import Convolution, Dropout, LearnedPositionEmbedding, TokenEmbedding, masked_softmax
+from t2t_lite.layers.base import Layer
+from t2t_lite.layers.checks import check_rates, check_sizes
+from t2t_lite.models.encoder_decoder import EncoderDecoder, shifted_right
+from t2t_lite.registry import register_model
+from t2t_lite.settings.ranges import setting
+
+HALF = 0.5**0.5  # of a sum of two, it keeps the variance of one (section 3.5)
+
+
+def normal(inputs, keep=1.0, gain=1.0):
+    """Returns the initializer N(0, gain · keep / inputs), which keeps variances (section 3.5)."""
+    return keras.initializers.RandomNormal(stddev=(gain * keep / inputs) ** 0.5)
+
+
+class GatedConvolution(Layer):
+    """Dropout, a convolution to twice the size, and a gated linear unit: A ⊙ σ(B) (section 3.2)."""
+
+    def __init__(self, size: int, kernel_size: int, dropout: float, causal: bool = False, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking, own = True, {"dtype": self.dtype_policy}
+        initializer = normal(kernel_size * size, 1 - dropout, 4.0)  # the gate halves what passes
+        self.dropout = Dropout(dropout, name="dropout", **own)
+        self.convolution = Convolution(
+            2 * size, kernel_size, causal=causal, kernel_initializer=initializer, name="convolution", **own
+        )
+
+    def build(self, input_shape):
+        """Creates the weights for [B, T, size]."""
+        self.convolution.build(input_shape)
+
+    def call(self, inputs, mask=None, training=None):
+        """[B, T, size] -> the same."""
+        return _gated(self.convolution(self.dropout(inputs, training=training), mask=mask))
+
+    def step(self, x, past):
+        """See `Convolution.step`."""
+        x, past = self.convolution.step(x, past)
+        return _gated(x), past
+
+
+def _gated(x):
+    values, gates = ops.split(x, 2, axis=-1)
+    return values * ops.sigmoid(gates)
+
+
+class Attention(Layer):
+    """Attention of a decoder layer to the encoder (section 3.3), with the residual connection around it."""
+
+    def __init__(self, size: int, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking, own = True, {"kernel_initializer": normal(size), "dtype": self.dtype_policy}
+        self.query = keras.layers.Dense(size, name="query", **own)
+        self.output_layer = keras.layers.Dense(size, name="output", **own)
+
+    def build(self, input_shape):
+        """Creates the weights for [B, T, size]."""
+        self.query.build(input_shape)
+        self.output_layer.build(input_shape)
+
+    def call(self, inputs, embedded, memory):
+        """The layer's outputs and the targets' embeddings [B, T, size], the memory -> ([B, T, size], weights)."""
+        queries = (self.query(inputs) + embedded) * HALF
+        scores = ops.matmul(queries, ops.swapaxes(memory["keys"], 1, 2))
+        weights = masked_softmax(scores, ops.expand_dims(memory["mask"], 1))
+        length = ops.sum(ops.cast(memory["mask"], "float32"), axis=1)  # m: c's variance is 1/m if weights are equal
+        found = ops.matmul(weights, memory["values"]) * ops.cast(ops.sqrt(length), inputs.dtype)[:, None, None]
+        return (self.output_layer(found) + inputs) * HALF, weights
+
+
+@register_model("conv_seq2seq")
+@keras.saving.register_keras_serializable("baselines")
+class ConvSeq2Seq(EncoderDecoder):
+    """Gated convolutions one above the other, and attention in every layer of the decoder.
+
+    Positions are learned. Attention's keys are the encoder's outputs z, its values z + e with the embeddings e. In
+    training the encoder's gradient is divided by twice the number of attentions, as in the authors' code (fairseq).
+
+    Weights are not normalized (Salimans and Kingma 2016), as the paper's are. `hidden_size` is that of embeddings and
+    convolutions, `dropout` that of the embeddings, of each convolution's input, and of what the softmax reads.
+    """
+
+    HPARAMS: ClassVar = {
+        "kernel_height": setting(
+            3, 1, 64, argument="kernel_size", fixed=True, meaning="Positions that a convolution reads."
+        )
+    }
+
+    def __init__(
+        self, vocab_size, target_vocab_size=None, num_encoder_layers=20, num_decoder_layers=20, kernel_size=3,
+        dropout=0.1, max_position=1024, **kwargs
+    ):  # fmt: skip
+        super().__init__(vocab_size, target_vocab_size, **kwargs)
+        check_sizes(num_encoder_layers=num_encoder_layers, num_decoder_layers=num_decoder_layers)
+        check_rates(dropout=dropout)
+        size, own, keep = self.config["hidden_size"], {"dtype": self.dtype_policy}, 1 - dropout
+        self.max_length = max_position
+        self.positions = {
+            side: LearnedPositionEmbedding(max_position, _embeddings(), name=f"{side}_position", **own)
+            for side in ("encoder", "decoder")
+        }
+        self.dropouts = {  # each is called once: two calls of one would draw the same mask
+            name: Dropout(dropout, name=f"{name}_dropout", **own) for name in ("encoder", "decoder", "output")
+        }
+        self.maps = {  # to and from the convolutions
+            name: keras.layers.Dense(size, kernel_initializer=normal(size, part), name=name, **own)
+            for name, part in (("encoder_in", keep), ("encoder_out", 1), ("decoder_in", keep), ("decoder_out", 1))
+        }
+        sizes = {"size": size, "kernel_size": kernel_size, "dropout": dropout, **own}
+        self.encoder = [GatedConvolution(**sizes, name=f"encoder_{i}") for i in range(num_encoder_layers)]
+        self.decoder = [GatedConvolution(**sizes, causal=True, name=f"decoder_{i}") for i in range(num_decoder_layers)]
+        self.attentions = [Attention(size, name=f"attention_{i}", **own) for i in range(num_decoder_layers)]
+
+    def make_embedding(self, size, name):
+        """Returns a `TokenEmbedding` of N(0, 0.1), which is not scaled: scores would be too large to learn from."""
+        options = {"embeddings_initializer": _embeddings(), "scale": False, "dtype": self.dtype_policy, "name": name}
+        return TokenEmbedding(size, self.config["hidden_size"], **options)
+
+    def build_layers(self, shape):
+        """Creates the weights of all layers."""
+        parts = [*self.positions.values(), *self.maps.values(), *self.encoder, *self.decoder, *self.attentions]
+        for layer in parts:
+            layer.build(shape)
+
+    def flops(self, lengths, rows=1):
+        """See `SequenceModel`: with the scores and the sums of attention, which has no layers for them."""
+        counted = super().flops(lengths, rows)
+        products = 4 * self.config["hidden_size"] * lengths["inputs"] * len(self.attentions)
+        return counted | {"targets": counted["targets"] + products}
+
+    def encode(self, inputs, training=None):
+        """int ids [B, S] -> {"keys", "values" [B, S, hidden], "mask" bool [B, S]}."""
+        self.build_if_needed()
+        inputs = ops.convert_to_tensor(inputs)
+        mask = inputs != 0
+        embedded = self.positions["encoder"](self.input_embedding(inputs))
+        embedded = self.dropouts["encoder"](embedded, training=training)
+        x = self.maps["encoder_in"](embedded)
+        for layer in self.encoder:
+            x = (layer(x, mask=mask, training=training) + x) * HALF
+        x = self.maps["encoder_out"](x)
+        if training:
+            share = 1 / (2 * len(self.attentions))
+            x = x * share + ops.stop_gradient(x * (1 - share))
+        return {"keys": x, "values": (x + embedded) * HALF, "mask": mask}
+
+    def decode(self, x, memory, training=None):
+        """The shifted targets' embeddings [B, T, hidden] -> what the softmax reads, [B, T, hidden]."""
+        return self._decode(x, memory, training)[0]
+
+    def _decode(self, x, memory, training=None):
+        """As `decode`, with the weights of each layer's attention [B, T, S]."""
+        embedded = self.dropouts["decoder"](self.positions["decoder"](x), training=training)
+        x, found = self.maps["decoder_in"](embedded), []
+        for layer, attention in zip(self.decoder, self.attentions, strict=True):
+            inner, weights = attention(layer(x, training=training), embedded, memory)
+            x = (inner + x) * HALF
+            found.append(weights)
+        return self.dropouts["output"](self.maps["decoder_out"](x), training=training), found
+
+    def first_state(self, memory):
+        """Returns the past of each convolution, zeros."""
+        batch, _, size = ops.shape(memory["keys"])
+        return [layer.convolution.first_past(batch, size) for layer in self.decoder]
+
+    def step(self, x, state, memory, position):
+        """[B, K, hidden], the past of each convolution [B, K, width, hidden] -> ([B, K, hidden], the next past)."""
+        embedded = self.positions["decoder"](x, position=position)
+        x, after = self.maps["decoder_in"](embedded), []
+        for layer, attention, past in zip(self.decoder, self.attentions, state, strict=True):
+            inner, past = layer.step(x, past)
+            x = (attention(inner, embedded, memory)[0] + x) * HALF
+            after.append(past)
+        return self.maps["decoder_out"](x), after
+
+    def attention_weights(self, inputs):
+        """Returns {"memory": [weights of each layer, [B, 1, T, S]]}: see `t2t_lite.models.attention_weights`."""
+        memory = self.encode(inputs["inputs"])
+        _, found = self._decode(shifted_right(self.target_embedding(inputs["targets"])), memory)
+        return {"memory": [ops.expand_dims(weights, 1) for weights in found]}
+
+
+def _embeddings():
+    return keras.initializers.RandomNormal(stddev=0.1)

@@ -1,0 +1,209 @@
+"""KERMIT (Chan et al. 2019, arXiv 1906.01604): one stack over a text and parts of its translation, which it completes.
+
+It predicts by insertion, as the Insertion Transformer (Stern et al. 2019, arXiv 1902.03249) does, without a decoder.
+"""
+
+import types
+from typing import ClassVar
+
+import keras
+from keras import ops
+
+from t2t_lite.layers import Context, Dropout, Results, TransformerEncoderLayer, number_seeds
+from t2t_lite.layers.masks import with_mask
+from t2t_lite.models.encoder_decoder import tied_embeddings
+from t2t_lite.models.options import shared_options
+from t2t_lite.models.transformer_lm import take_positions
+from t2t_lite.models.transformer_parts import TransformerModel, build_embeddings, is_token, normalized, positioned
+from t2t_lite.registry import register_model
+from t2t_lite.settings.ranges import SLOT_ORDERS, setting
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
+
+
+@register_model("kermit")
+@keras.saving.register_keras_serializable("baselines")
+class Kermit(TransformerModel):
+    """Maps a text and a canvas, some ids of its translation in order, to logits of the ids that are missing between.
+
+    Both are read as one row, without a gap and without causal masks. Positions are counted in each of them (by
+    `pos=rotary`, and by relative kinds of attention, in the whole row), and a learned vector says which of the two an
+    id is of. A canvas ends in 1. Before each of its ids, that 1 included, is a slot, whose logits come from the state
+    of this id: of an id that is missing there, or of 1, "nothing".
+
+    Args:
+        vocab_size: int, ids of the inputs, and of the targets when shared.
+        target_vocab_size: int, ids of the targets; None: one vocabulary for both.
+        {options}
+
+    Raises:
+        ValueError: an argument is out of its range; the message has its name and value.
+
+    Example:
+        >>> model = Kermit(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_layers=1)
+        >>> model({"inputs": keras.ops.ones((1, 3), "int32"), "canvas": keras.ops.ones((1, 4), "int32")}).shape
+        (1, 4, 20)
+    """
+
+    features = types.MappingProxyType({"inputs": 2, "canvas": 2, "targets": 2})
+    HPARAMS: ClassVar = {
+        "slot_order": setting(
+            "binary_tree", choices=SLOT_ORDERS,
+            meaning="Which id that is missing in a slot is to be predicted: rather the middle one, or any.",
+        ),
+        "slot_temperature": setting(
+            1.0, 0.001, 1000, meaning="τ of binary_tree: the smaller, the surer it is the middle one."
+        ),
+    }  # fmt: skip
+    OPTIONS: ClassVar = shared_options(without=["num_encoder_layers", "num_decoder_layers", "target_space_embedding"])
+
+    def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
+        super().__init__(vocab_size, target_vocab_size, **options)
+        c = self.config
+        self.input_embedding, self.target_embedding, self.softmax = tied_embeddings(
+            self.make_embedding, vocab_size, target_vocab_size, c["tie_embeddings"], use_bias=c["softmax_bias"]
+        )
+        self.position = self.make_position("position")
+        self.dropout = Dropout(c["dropout"], dtype=self.dtype_policy, name="embedding_dropout")
+        self.encoder = self.make_stack("encoder", TransformerEncoderLayer, c["num_layers"])
+        self.encoder_norm = self.make_final_norm("encoder_norm")
+
+    def stacks(self):
+        """Returns the one stack, which runs over the positions of both."""
+        return {"inputs": self.encoder, "targets": self.encoder}
+
+    def flops(self, lengths, rows=1):
+        """See `SequenceModel`: each position attends to those of both."""
+        return super().flops(dict.fromkeys(lengths, sum(lengths.values())), rows)
+
+    def token_embeddings(self):
+        """Returns the look-ups of both sides, which may be one."""
+        return {"inputs": self.input_embedding, "targets": self.target_embedding}
+
+    @property
+    def needed_features(self):
+        """{feature: rank} of what a call reads: not the targets, which are of the canvas' positions."""
+        return {"inputs": 2, "canvas": 2}
+
+    def build(self, input_shape=None):
+        """Creates all weights; `input_shape` is not used."""
+        if self.built:
+            return
+        shape = (None, None, self.config["hidden_size"])
+        build_embeddings(self.input_embedding, self.target_embedding, self.softmax)
+        self.side = self.add_weight(name="side", shape=(2, shape[-1]), initializer=keras.initializers.RandomNormal())
+        for layer in (self.position, self.encoder, self.encoder_norm):
+            if layer is not None:
+                layer.build(shape)
+        number_seeds(self)
+        self.built = True
+
+    @classmethod
+    def corrupt(cls, batch, seeds, hparams):
+        """Draws a canvas of each row of targets, and targets for its slots: see `insertion.py`."""
+        from t2t_lite.extras.baselines.insertion import Insertion  # TensorFlow's; the model is for all backends
+
+        insertion = Insertion(hparams.slot_order, hparams.slot_temperature)
+        canvas, targets = insertion(batch["targets"], seeds)
+        return {**batch, "canvas": canvas, "targets": targets}
+
+    def call(self, inputs, training=None):
+        """Predicts what is missing.
+
+        Args:
+            inputs: dict of int ids "inputs" [B, S] and "canvas" [B, T], padded with 0. "targets" [B, T] may be there,
+                and are not read.
+            training: bool.
+
+        Returns:
+            float32 logits [B, T, target_vocab_size]. Of a model with costs a dict: see `TransformerModel.outputs`.
+        """
+        self.check_inputs(inputs)
+        self.build_if_needed()
+        source, canvas = (ops.convert_to_tensor(inputs[feature]) for feature in ("inputs", "canvas"))
+        parts = self.input_embedding(source), self.target_embedding(canvas)
+        sides = ops.cast(self.side, self.compute_dtype)
+        x = ops.concatenate([positioned(self.position, x) + sides[i] for i, x in enumerate(parts)], axis=1)
+        width, length = ops.shape(source)[1], ops.shape(canvas)[1]
+        lengths = ops.expand_dims(ops.sum(ops.cast(is_token(source), "int32"), axis=1), 1)
+        at = ops.expand_dims(ops.arange(width + length, dtype="int32"), 0)
+        ends = lengths + ops.expand_dims(ops.sum(ops.cast(is_token(canvas), "int32"), axis=1), 1)
+        # Without a gap: distances, as some kinds of attention know them, do not depend on the padding.
+        x = take_positions(x, ops.where(at < lengths, at, ops.minimum(at - lengths + width, width + length - 1)))
+        mask, results = at < ends, Results()
+        context = Context(nonpadding=mask, results=results)
+        x = self.dropout(x, training=training)
+        x = self.encoder(x, attention_mask=ops.expand_dims(mask, 1), context=context, training=training)
+        of_canvas = lengths + at[:, :length]
+        x = normalized(take_positions(x, of_canvas), self.encoder_norm)
+        costs = {}
+        if self.has_costs:
+            cost = results.total("cost")
+            costs = {"inputs": cost[:, :width], "targets": take_positions(cost, of_canvas)}
+        return self.outputs(with_mask(self.logits(x), is_token(canvas)), costs, dict.fromkeys(costs, results))
+
+    def compute_mask(self, inputs, mask=None):
+        """Returns bool [B, T]: True where the canvas is not padding; None of a dict, whose logits carry their own."""
+        return super().compute_mask({**inputs, "targets": inputs["canvas"]})
+
+    def compute_output_spec(self, inputs, training=None):
+        """Returns symbolic outputs: logits are float32 whatever the dtype policy."""
+        return super().compute_output_spec({**inputs, "targets": inputs["canvas"]}, training)
+
+    def search(self, inputs, limit, max_length=None):
+        """Translates by passes, each of which inserts the best id of every slot, until no slot lacks one.
+
+        Ids that would make an output longer than its limit are left out, from the right; a row that has no room for any
+        is finished, without an end.
+
+        Args:
+            inputs: int ids [B, S], padded with 0.
+            limit: int32 [B], the longest output of each, EOS included; 0: none.
+            max_length: int, at least the largest limit, for static shapes; None: not needed.
+
+        Returns:
+            (ids int32 [B, 1, T], with 1 at the end; scores float32 [B, 1], the sum of the log-probabilities (nats) of
+            ids when they were inserted, and of the last pass's "nothing"s; ended bool [B, 1]; passes int32 [B]).
+        """
+        inputs, limit = ops.convert_to_tensor(inputs), ops.cast(limit, "int32")
+        width = ops.maximum(ops.max(limit), 1)
+        if max_length:
+            width = min(max_length, self.max_length or max_length)  # no output is longer than the table of positions
+        rows = ops.zeros_like(limit)
+        canvas = ops.where(ops.arange(width, dtype="int32") == 0, EOS_ID, PAD_ID) + ops.expand_dims(rows, 1)
+        state = canvas, limit > 0, ops.cast(rows, "float32"), ops.cast(rows, "bool"), rows
+
+        def insert(canvas, is_open, scores, ended, passes):
+            # Of unknown shapes no more than the longest canvas is read.
+            shown = canvas if max_length else canvas[:, : ops.max(_lengths(canvas))]
+            outputs = self({"inputs": inputs, "canvas": shown}, training=False)
+            logits = outputs["targets"] if self.has_costs else outputs
+            log_probs = ops.log_softmax(logits)
+            best, chosen = (function(log_probs[..., 1:], axis=-1) for function in (ops.max, ops.argmax))  # not padding
+            is_slot = is_token(shown) & ops.expand_dims(is_open, 1)
+            lacks = is_slot & (chosen + 1 != EOS_ID)
+            room = ops.expand_dims(limit - _lengths(shown), 1)
+            is_new = lacks & (ops.cumsum(ops.cast(lacks, "int32"), axis=1) <= room)
+            after = inserted(shown, ops.where(is_new, ops.cast(chosen + 1, "int32"), PAD_ID))
+            after = ops.concatenate([after, ops.zeros_like(canvas)], axis=1)[:, :width]
+            is_done = is_open & ~ops.any(lacks, axis=1)
+            counted = is_new | (is_slot & ops.expand_dims(is_done, 1))
+            scores = scores + ops.sum(ops.where(counted, best, 0.0), axis=1)
+            passes = passes + ops.cast(is_open, "int32")
+            return after, ops.any(is_new, axis=1), scores, ended | is_done, passes
+
+        found, _, scores, ended, passes = ops.while_loop(lambda _, is_open, *others: ops.any(is_open), insert, state)
+        return ops.expand_dims(found, 1), ops.expand_dims(scores, 1), ops.expand_dims(ended, 1), passes
+
+
+def inserted(canvas, new):
+    """Puts ids before those of canvases: int [B, T] each, 0 for none -> [B, 2 T], padded with 0 on the right."""
+    width = 2 * ops.shape(canvas)[1]
+    pairs = ops.reshape(ops.stack([new, canvas], axis=2), (-1, width))
+    at = ops.expand_dims(ops.arange(width, dtype="int32"), 0)
+    order = ops.sort(ops.where(is_token(pairs), at, at + width), axis=1)
+    return ops.take_along_axis(pairs, ops.where(order < width, order, order - width), axis=1)
+
+
+def _lengths(ids):
+    """int [B, T], padded with 0 -> int32 [B]."""
+    return ops.sum(ops.cast(is_token(ids), "int32"), axis=1)

@@ -1,0 +1,231 @@
+"""Language models of LSTMs in both directions, whose layers are features for other tasks: ELMo (Peters et al. 2018)."""
+
+from typing import ClassVar
+
+import keras
+from keras import ops
+
+from t2t_lite.layers import ClassHead, Dropout, TokenEmbedding, masked_softmax, number_seeds
+from t2t_lite.layers.base import Layer
+from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.encoder_heads import mean_and_maximum
+from t2t_lite.models.sequence_model import SequenceModel
+from t2t_lite.models.transformer_lm import join_prompts, take_positions
+from t2t_lite.registry import register_model
+from t2t_lite.settings.ranges import setting
+from t2t_lite.text.vocabulary import EOS_ID
+
+HEADS = {"lm": 2, "class": 1, "tag": 2, "real": 1}  # rank of the targets
+
+
+class LSTMStack(Layer):
+    """Layers that read from left to right; from the second one on, the input is added to the output, as in ELMo."""
+
+    def __init__(self, num_layers: int, size: int, dropout: float, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking, own = True, {"dtype": self.dtype_policy}
+        options = {"return_sequences": True, "return_state": True, "use_cudnn": False, **own}  # XLA has no cuDNN
+        self.dropouts = [Dropout(dropout, name=f"dropout_{i}", **own) for i in range(num_layers)]
+        self.layers = [keras.layers.LSTM(size, name=f"{self.name}_{i}", **options) for i in range(num_layers)]
+
+    def build(self, input_shape):
+        """Creates the weights for [B, T, size]."""
+        for layer in self.layers:
+            layer.build(input_shape)
+
+    def call(self, inputs, training=None, mask=None):
+        """[B, T, size] -> each layer's output [B, T, size], and its last state in the mask [h, c], both [B, size]."""
+        outputs, states = [], []
+        for layer, dropout in zip(self.layers, self.dropouts, strict=True):
+            output, *state = layer(dropout(outputs[-1] if outputs else inputs, training=training), mask=mask)
+            outputs.append(output + outputs[-1] if outputs else output)
+            states.append(state)
+        return outputs, states
+
+    def step(self, x, states):
+        """[N, size] and each layer's state -> the states after it; the output is the sum of their h."""
+        following = []
+        for layer, state in zip(self.layers, states, strict=True):
+            h, state = layer.cell(x, state)
+            x = h + x if following else h
+            following.append(list(state))
+        return following
+
+
+class LayerMix(Layer):
+    """γ · Σ softmax(w)_j · h_j over the layers h_j of a model (ELMo, equation 1); it begins as their mean."""
+
+    def build(self, shapes):
+        """Creates w, zeros, and γ, 1, for a list of tensors of these shapes."""
+        self.weight = self.add_weight(name="weight", shape=(len(shapes),), initializer="zeros")
+        self.gamma = self.add_weight(name="gamma", shape=(), initializer="ones")
+
+    def call(self, states):
+        """A list of tensors of one shape -> a tensor of that shape."""
+        shares = ops.unstack(ops.cast(masked_softmax(self.weight) * self.gamma, states[0].dtype), len(states))
+        return sum(share * state for share, state in zip(shares, states, strict=True))
+
+
+@register_model("lstm_lm")
+@keras.saving.register_keras_serializable("baselines")
+class LSTMLanguageModel(SequenceModel):
+    """Two stacks of LSTMs with one embedding and one softmax, one from left to right and one from right to left.
+
+    With the head "lm" each predicts the next id of "targets" in its direction; the loss of the second one is a cost,
+    as `named_outputs` has it. The other heads read "inputs" by a learned mix of all layers; `target_vocab_size` is 1 +
+    the number of classes or tags. `hidden_size` is that of embeddings and cells, `num_layers` that of each direction,
+    `dropout` that of a layer's input and of what a head reads.
+    """
+
+    HPARAMS: ClassVar = {
+        "head": setting("lm", choices=tuple(HEADS), argument="head", fixed=True, meaning="What is predicted of texts.")
+    }
+
+    def __init__(
+        self, vocab_size, target_vocab_size=None, head="lm", num_layers=2, hidden_size=512, dropout=0.1,
+        tie_embeddings=True, **kwargs
+    ):  # fmt: skip
+        super().__init__(**kwargs)
+        self.config = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
+        check_sizes(vocab_size=vocab_size, target_vocab_size=target_vocab_size, num_layers=num_layers)
+        if head == "lm" and target_vocab_size not in (None, vocab_size):
+            raise ValueError(f"A language model has one vocabulary: received target_vocab_size={target_vocab_size}.")
+        self.vocab_size, self.target_vocab_size = vocab_size, target_vocab_size or vocab_size
+        own = {"dtype": self.dtype_policy}
+        self.embedding = TokenEmbedding(vocab_size, hidden_size, name="embedding", **own)
+        self.forward_stack = LSTMStack(num_layers, hidden_size, dropout, name="forward", **own)
+        self.backward_stack = LSTMStack(num_layers, hidden_size, dropout, name="backward", **own)
+        self.mix = self.class_head = None
+        if head != "lm":
+            self.mix = LayerMix(name="mix", **own)
+            classes = 1 if head == "real" else (target_vocab_size or 1) - 1
+            self.class_head = ClassHead(classes, False, dropout, name="class_head", **own)
+        elif tie_embeddings:
+            self.softmax = self.embedding
+        else:
+            self.softmax = TokenEmbedding(vocab_size, hidden_size, name="softmax_embedding", **own)
+
+    @property
+    def features(self):
+        """{feature: rank} of a batch: see `SequenceModel`."""
+        return {**self.needed_features, "targets": HEADS[self.config["head"]]}
+
+    @property
+    def needed_features(self):
+        """{feature: rank} of what is read: of a class, number or tags the texts alone."""
+        return {"targets": 2} if self.config["head"] == "lm" else {"inputs": 2}
+
+    def token_embeddings(self):
+        """Returns the look-up of the texts."""
+        return dict.fromkeys(self.needed_features, self.embedding)
+
+    def head_weights(self):
+        """Returns the weights of the mix, the head and a softmax of its own."""
+        softmax = None if self.softmax is self.embedding else self.softmax
+        return [w for layer in (self.mix, self.class_head, softmax) if layer is not None for w in layer.weights]
+
+    def build(self, input_shape=None):
+        """Creates all weights; `input_shape` is not used."""
+        if self.built:
+            return
+        size, layers = self.config["hidden_size"], self.config["num_layers"]
+        self.embedding.build((None, None))
+        for stack in (self.forward_stack, self.backward_stack):
+            stack.build((None, None, size))
+        if self.mix is not None:
+            self.mix.build([(None, None, 2 * size)] * (1 + layers))
+            self.class_head.build((None, (4 if HEADS[self.config["head"]] == 1 else 2) * size))
+        elif self.softmax is not self.embedding:
+            self.softmax.build((None, None))
+        number_seeds(self)
+        self.built = True
+
+    def call(self, inputs, training=None):
+        """{feature: int ids, padded with 0} -> float32 logits, [B, (S,) target_vocab_size], or [B, 1] of numbers.
+
+        With the head "lm", "inputs" are prompts, which may be left out, and the result is {"targets": logits [B, T, V]
+        of each id given those before it, "costs": {"targets": float32 [B, T], nats of each given those after it}}.
+        """
+        self.check_inputs(inputs)
+        self.build_if_needed()
+        head = self.config["head"]
+        if head == "lm":
+            return self._language_model(inputs, training)
+        found = self.encode(inputs["inputs"], training, return_hidden_states=True)
+        mixed = self.mix(found["states"])
+        read = mixed[:, 1:] if head == "tag" else mean_and_maximum(mixed, found["mask"])
+        logits = self.class_head(read, training=training)
+        return logits[:, 1:] if head == "real" else logits
+
+    def _language_model(self, features, training):
+        targets = ops.convert_to_tensor(features["targets"])
+        if features.get("inputs") is None:
+            read = self._top(self.forward_stack, _after_end(targets), training)
+        else:
+            prompts = _after_end(ops.cast(features["inputs"], targets.dtype))
+            lengths = ops.sum(ops.cast(prompts != 0, "int32"), axis=1, keepdims=True)
+            read = self._top(self.forward_stack, join_prompts(prompts, lengths[:, 0], targets), training)
+            read = take_positions(read, lengths - 1 + ops.arange(ops.shape(targets)[1], dtype="int32"))
+        lengths = ops.sum(ops.cast(targets != 0, "int32"), axis=1)
+        labels = _reversed(targets, lengths)
+        logits = self.softmax(self._top(self.backward_stack, _after_end(labels), training), reverse=True)
+        nats = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+        return {"targets": self.softmax(read, reverse=True), "costs": {"targets": _reversed(nats, lengths)}}
+
+    def _top(self, stack, row, training):
+        return stack(self.embedding(row[:, :-1]), training=training)[0][-1]
+
+    def encode(self, inputs, training=None, return_hidden_states=False):
+        """Reads an id 1 and then texts, int ids [B, S] padded with 0.
+
+        The result is {"hidden" [B, 1 + S, 2 · hidden], "mask" bool [B, 1 + S], and where asked for "states", of which
+        `LayerMix` reads a list}; but with the head "lm" it is the state with which decoding begins.
+        """
+        self.build_if_needed()
+        row = _after_end(ops.convert_to_tensor(inputs))
+        mask, embedded = row != 0, self.embedding(row)
+        if self.config["head"] == "lm":
+            return self.forward_stack(embedded, mask=mask)[1]
+        lengths = ops.sum(ops.cast(mask, "int32"), axis=1)
+        forward, _ = self.forward_stack(embedded, training=training)
+        backward, _ = self.backward_stack(self.embedding(_after_end(_reversed(row, lengths))), training=training)
+        backward = [_reversed(right[:, 1:], lengths) for right in backward]
+        both = zip([embedded, *forward], [embedded, *backward], strict=True)
+        states = [ops.concatenate(pair, axis=-1) for pair in both]
+        return {"hidden": states[-1], "mask": mask} | ({"states": states} if return_hidden_states else {})
+
+    def init_cache(self, memory, max_length, beam_size=1):
+        """Returns the cache for decoding: the state of each beam, [B, beam_size, hidden], whatever the length."""
+        beams = keras.tree.map_structure(lambda x: ops.repeat(ops.expand_dims(x, 1), beam_size, axis=1), memory)
+        return {"beams": beams, "shared": self.softmax.reverse_matrix()}
+
+    def decode_step(self, ids, position, cache):
+        """Reads ids, int32 [B * K], but none at position 0 -> (float32 logits [B * K, vocab_size], new cache)."""
+        before = keras.tree.map_structure(lambda x: ops.reshape(x, (-1, x.shape[-1])), cache["beams"])
+        after = self.forward_stack.step(self.embedding(ids), before)
+        state = keras.tree.map_structure(lambda old, new: ops.where(position > 0, new, old), before, after)
+        beams = keras.tree.map_structure(lambda x, old: ops.reshape(x, ops.shape(old)), state, cache["beams"])
+        logits = self.softmax(sum(h for h, _ in state), reverse=True, matrix=cache["shared"])
+        return logits, {**cache, "beams": beams}
+
+    def compute_mask(self, inputs, mask=None):
+        """Returns None: losses leave id 0 out."""
+
+    def compute_output_spec(self, inputs, training=None):
+        """Returns symbolic logits, float32 whatever the dtype policy."""
+        (rows, length), size = inputs[next(iter(self.needed_features))].shape, self.target_vocab_size
+        shapes = {"lm": (rows, length, size), "tag": (rows, length, size), "class": (rows, size), "real": (rows, 1)}
+        logits = keras.KerasTensor(shapes[self.config["head"]], dtype="float32")
+        costs = {"targets": keras.KerasTensor((rows, length), dtype="float32")}
+        return {"targets": logits, "costs": costs} if self.config["head"] == "lm" else logits
+
+
+def _after_end(ids):
+    """[B, T] -> [B, 1 + T], with id 1 before each row."""
+    return ops.pad(ids, ((0, 0), (1, 0)), constant_values=EOS_ID)
+
+
+def _reversed(x, lengths):
+    """Returns x [B, T, …] with the first `lengths` [B] positions of each row in reverse, the others where they are."""
+    at, lengths = ops.arange(ops.shape(x)[1], dtype="int32"), ops.expand_dims(lengths, 1)
+    return take_positions(x, ops.where(at < lengths, lengths - 1 - at, at))

@@ -1,0 +1,174 @@
+"""LSTMs with attention, in the shape of GNMT (Wu et al. 2016); tensor2tensor's models/lstm.py has the same sets."""
+
+from typing import ClassVar
+
+import keras
+from keras import ops
+
+from t2t_lite.extras.describe.cost import layer_flops
+from t2t_lite.layers import Dropout, masked_softmax
+from t2t_lite.layers.base import Layer
+from t2t_lite.models.encoder_decoder import EncoderDecoder, shifted_right
+from t2t_lite.registry import register_model
+from t2t_lite.settings.ranges import setting
+
+MECHANISMS = ("bahdanau", "luong")
+
+
+class Attention(Layer):
+    """Weighted means of a memory h_j, with weights softmax_j(score(q, h_j)).
+
+    "bahdanau" is additive, v · tanh(W q + U h_j) (Bahdanau et al. 2015, appendix A.1.2); "luong" is multiplicative,
+    q · U h_j (Luong et al. 2015, equation 8: "general").
+    """
+
+    def __init__(self, mechanism: str, size: int, **kwargs):
+        super().__init__(**kwargs)
+        if mechanism not in MECHANISMS:
+            raise ValueError(f"`mechanism` must be one of {', '.join(MECHANISMS)}: received mechanism={mechanism!r}.")
+        self.supports_masking, own = True, {"use_bias": False, "dtype": self.dtype_policy}
+        self.key = keras.layers.Dense(size, name="key", **own)
+        self.query = self.score = None
+        if mechanism == "bahdanau":
+            self.query = keras.layers.Dense(size, name="query", **own)
+            self.score = keras.layers.Dense(1, name="score", **own)
+
+    def build(self, input_shape):
+        """Creates the weights for queries and a memory [B, T, size]."""
+        for layer in (self.key, self.query, self.score):
+            if layer is not None:
+                layer.build(input_shape)
+
+    def call(self, queries, keys, values, mask):
+        """Queries [B, T, size], `key(memory)` and the memory [B, S, size], bool [B, S] -> ([B, T, size], weights)."""
+        if self.score is None:
+            scores = ops.matmul(queries, ops.swapaxes(keys, 1, 2))
+        else:
+            inner = ops.tanh(ops.expand_dims(self.query(queries), 2) + ops.expand_dims(keys, 1))  # [B, T, S, size]
+            scores = ops.squeeze(self.score(inner), -1)
+        weights = masked_softmax(scores, ops.expand_dims(mask, 1))
+        return ops.matmul(weights, values), weights
+
+
+@register_model("lstm_seq2seq_attention")
+@keras.saving.register_keras_serializable("baselines")
+class LSTMSeq2SeqAttention(EncoderDecoder):
+    """Stacks of LSTMs, the encoder's first layer in both directions, with residual connections from the third layer on.
+
+    Attention reads the output of the decoder's first layer; all layers above it read what it finds beside the layer
+    below. (GNMT's attention reads the first layer's output of the step before.) Decoder layers begin with the last
+    states of the encoder's, the first one with those of the first layer from right to left.
+
+    `dropout` is that of each layer's input, `hidden_size` that of embeddings, cells and attention.
+    """
+
+    HPARAMS: ClassVar = {
+        "attention_mechanism": setting(
+            "bahdanau", choices=MECHANISMS, argument="mechanism", fixed=True,
+            meaning="The score of attention: additive (bahdanau) or multiplicative (luong).",
+        )
+    }  # fmt: skip
+
+    def __init__(
+        self, vocab_size, target_vocab_size=None, num_layers=2, mechanism="bahdanau", dropout=0.2, **kwargs
+    ):  # fmt: skip
+        super().__init__(vocab_size, target_vocab_size, **kwargs)
+        if num_layers < 2:
+            raise ValueError(
+                f"`num_layers` must be at least 2, since what attention finds is read by the layers above the first "
+                f"one: received num_layers={num_layers}."
+            )
+        size, own = self.config["hidden_size"], {"dtype": self.dtype_policy}
+        # XLA, which compiled steps and searches use, has no cuDNN.
+        options = {"return_sequences": True, "return_state": True, "use_cudnn": False, **own}
+        self.backward = keras.layers.LSTM(size, go_backwards=True, name="encoder_backward", **options)
+        self.encoder = [keras.layers.LSTM(size, name=f"encoder_{i}", **options) for i in range(num_layers)]
+        self.decoder = [keras.layers.LSTM(size, name=f"decoder_{i}", **options) for i in range(num_layers)]
+        self.encoder_dropouts = [Dropout(dropout, name=f"encoder_dropout_{i}", **own) for i in range(num_layers)]
+        self.decoder_dropouts = [Dropout(dropout, name=f"decoder_dropout_{i}", **own) for i in range(num_layers)]
+        self.attention = Attention(mechanism, size, name="attention", **own)
+
+    def build_layers(self, shape):
+        """Creates the weights of all layers."""
+        twice = (*shape[:-1], 2 * shape[-1])
+        self.backward.build(shape)
+        for i, (encoder, decoder) in enumerate(zip(self.encoder, self.decoder, strict=True)):
+            encoder.build(twice if i == 1 else shape)
+            decoder.build(twice if i > 0 else shape)
+        self.attention.build(shape)
+
+    def flops(self, lengths, rows=1):
+        """See `SequenceModel`: keys are of the inputs, and each target has a score of, and a sum over, all of these."""
+        counted, width = super().flops(lengths, rows), lengths["inputs"]
+        key, product = layer_flops(self.attention.key, width), 2 * self.config["hidden_size"]
+        once = 0 if self.attention.score is None else product
+        targets = counted["targets"] - key - once + 2 * product * width
+        return {"inputs": counted["inputs"] + key, "targets": targets}
+
+    def encode(self, inputs, training=None):
+        """int ids [B, S] -> {"hidden", "keys" [B, S, hidden], "mask" bool [B, S], "states": [h, c] of each layer}."""
+        self.build_if_needed()
+        inputs = ops.convert_to_tensor(inputs)
+        x, mask, states = self.input_embedding(inputs), inputs != 0, []
+        for i, (layer, dropout) in enumerate(zip(self.encoder, self.encoder_dropouts, strict=True)):
+            dropped = dropout(x, training=training)
+            output, *state = layer(dropped, mask=mask)
+            if i == 0:
+                backward, *state = self.backward(dropped, mask=mask)
+                output = ops.concatenate([output, ops.flip(backward, axis=1)], axis=-1)
+            x = output + x if i > 1 else output
+            states.append(state)
+        return {"hidden": x, "keys": self.attention.key(x), "mask": mask, "states": states}
+
+    def decode(self, x, memory, training=None):
+        """The shifted targets' embeddings [B, T, hidden] -> what the softmax reads, [B, T, hidden]."""
+        return self._decode(x, memory, training)[0]
+
+    def _decode(self, x, memory, training=None):
+        """As `decode`, with the weights of attention [B, T, S]."""
+
+        def run(i, x, state):
+            dropped = self.decoder_dropouts[i](x, training=training)
+            return self.decoder[i](dropped, initial_state=list(state))
+
+        x, weights, _ = self._through_layers(run, x, memory, memory["states"])
+        return x, weights
+
+    def first_state(self, memory):
+        """Returns [h, c] of each layer, [B, hidden]."""
+        return memory["states"]
+
+    def step(self, x, state, memory, position):
+        """[B, K, hidden], [h, c] of each layer, [B, K, hidden] -> ([B, K, hidden], the states after it)."""
+
+        def run(i, x, state):
+            size, shape = state[0].shape[-1], ops.shape(state[0])
+            rows = [ops.reshape(each, (-1, size)) for each in state]
+            _, rows = self.decoder[i].cell(ops.reshape(x, (-1, x.shape[-1])), rows)
+            state = [ops.reshape(each, shape) for each in rows]
+            return state[0], *state
+
+        x, _, states = self._through_layers(run, x, memory, state)
+        return x, states
+
+    def _through_layers(self, run, x, memory, states):
+        """Runs the decoder by a function of a layer's number, inputs and state that returns (outputs, h, c)."""
+        after, context = [], None
+        for i, state in enumerate(states):
+            read = x if context is None else ops.concatenate([x, context], axis=-1)
+            output, *state = run(i, read, state)
+            if context is None:
+                context, weights = self.attention(output, memory["keys"], memory["hidden"], memory["mask"])
+            x = output + x if i > 1 else output
+            after.append(list(state))
+        return x, weights, after
+
+    def attention_weights(self, inputs):
+        """Returns {"memory": [weights of attention [B, 1, T, S]]}: see `t2t_lite.models.attention_weights`."""
+        memory = self.encode(inputs["inputs"])
+        embedded = self.target_embedding(inputs["targets"])
+        weights = self._decode(shifted_right(embedded), memory)[1]
+        return {"memory": [ops.expand_dims(weights, 1)]}
+
+
+# tensor2tensor's sets, under its names and with its values.

@@ -1,0 +1,36 @@
+"""Prints a script by which the shell completes these commands: flags, their words, file names, registered names.
+
+eval "$(t2t-completion --shell=bash)"        # in ~/.bashrc; zsh likewise in ~/.zshrc, after compinit
+t2t-completion --shell=fish | source         # in ~/.config/fish/config.fish
+"""
+
+import sys
+
+from t2t_lite.bin import _app
+from t2t_lite.cli.modes import require
+from t2t_lite.extras.completion import completion
+
+
+def define_flags(flags):
+    """Declares the command's flags."""
+    flags.DEFINE_enum("shell", None, completion.SHELLS, "Whose script to print.")
+
+
+def check(flags):
+    """Raises `UserError` if no shell is named."""
+    require(flags, "shell")
+
+
+def run(flags):
+    """Prints the script."""
+    from t2t_lite.cli import commands
+
+    tables = {name: commands.flags_of(module).shown() for name, module in commands.modules().items()}
+    print(completion.script(flags.shell, tables))
+
+
+main = _app.command("t2t-completion", define_flags, run, check, tensorflow=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,242 @@
+"""Exports to CTranslate2: fills its model specification with our weights, without torch or a tokenizer."""
+
+import numpy as np
+from keras import ops
+
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.errors import UserError
+from t2t_lite.extras.model_card.model_card import toolkit_card
+from t2t_lite.files import folders
+from t2t_lite.interchange import formats
+from t2t_lite.interchange.sentencepiece_files import sentencepiece_models, unique_pieces
+from t2t_lite.settings.ranges import QUANTIZATIONS
+from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
+
+PAD, EOS = "<pad>", "</s>"
+_ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH", "swiglu": "SWISH"}
+# Rows of the sinusoid table: enough for the longest input (1024) and its longest output (50 more).
+_SINUSOIDS = 2048
+
+
+def export_ctranslate2(
+    translator: Translator, path: str, quantization: str = "float32", *, license: str = "", command: str = ""
+) -> str:
+    """Writes a folder that `ctranslate2.Translator` loads, with the SentencePiece models and a README beside it.
+
+    CTranslate2's beam search equals ours with `alpha=0, ends="top"` (there: `length_penalty=0`); other penalties are
+    defined differently. It appends EOS to the pieces that the caller passes.
+
+    Args:
+        translator: Translator of one Transformer.
+        path: str, a new or empty folder.
+        quantization: how weights are stored: "int8" (int8 products on CPUs), "int16", "float16", "bfloat16" or
+            "float32". The program that loads the folder may compute in another type (`compute_type`).
+        license: str, the model's licence, for the README; "": not stated.
+        command: str, the export command, for the README; "": none.
+
+    Returns:
+        `path`, which appears when it is complete.
+
+    Raises:
+        UserError: the model has options that CTranslate2 lacks (all are named), is not a Transformer, or is an
+            ensemble; the folder is not empty, the quantization is unknown, or ctranslate2 is not installed.
+        Failure: writing failed; nothing is left behind.
+    """
+    if quantization not in QUANTIZATIONS:
+        raise UserError(f"--quantization={quantization}: expected one of {', '.join(QUANTIZATIONS)}.")
+    formats.check("ctranslate2", translator)
+    folders.check_new(path)
+    _check_installed()
+    tokens = {side: unique_pieces(encoder) for side, encoder in translator.encoders.items()}
+    spec = model_spec(translator.model, tokens)
+    spec.validate()
+    _convert_without_torch(spec)
+    spec.optimize(quantization=quantization)
+
+    def write(folder):
+        spec.save(folder)
+        for name, model in sentencepiece_models(translator.encoders).items():
+            folders.write_file(folder, name, model)
+        folders.write_file(folder, "README.md", _readme(translator, quantization, license, command).encode())
+
+    return folders.write_folder(path, write)
+
+
+def model_spec(model, tokens):
+    """Returns the `ctranslate2.specs.TransformerSpec` equivalent to a Transformer.
+
+    Args:
+        model: Transformer, built.
+        tokens: {"inputs": list of str, "targets": list of str}, the pieces of both vocabularies in the order of ids,
+            all different.
+
+    Raises:
+        UserError: the model has options that CTranslate2 lacks (all are named), or ctranslate2 is not installed.
+    """
+    formats.check_model("ctranslate2", model)
+    config = model.config
+    _check_installed()
+    from ctranslate2.specs.common_spec import Activation
+    from ctranslate2.specs.transformer_spec import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec
+
+    options = {
+        "num_heads": config["num_heads"],
+        "pre_norm": config["norm"] == "pre",
+        "activation": getattr(Activation, _ACTIVATIONS[config["activation"]]),
+        "ffn_glu": config["activation"] == "swiglu",
+        "relative_position": formats.relative_options(config) is not None,
+        "head_dim": config["key_dim"],  # None: hidden_size / num_heads
+    }
+    spec = TransformerSpec(
+        TransformerEncoderSpec(config["num_encoder_layers"], **options),
+        TransformerDecoderSpec(config["num_decoder_layers"], **options),
+    )
+    spec.decoder.start_from_zero_embedding = True
+    # Our padding is embedded as zero, whatever its row. CTranslate2 never looks it up, and stores tied weights once.
+    spec.encoder.embeddings[0].weight = _array(model.input_embedding.embeddings)
+    spec.decoder.embeddings.weight = _array(model.target_embedding.embeddings)
+    spec.decoder.projection.weight = _array(model.softmax.embeddings)
+    if config["softmax_bias"]:
+        spec.decoder.projection.bias = _array(model.softmax.bias)
+    for side, position in ((spec.encoder, model.encoder_position), (spec.decoder, model.decoder_position)):
+        side.scale_embeddings = True
+        if not options["relative_position"]:  # CTranslate2 adds no other positions to relative ones
+            side.position_encodings.encodings = _positions(position, config)
+    if config["target_space_embedding"]:  # a vector added at every position
+        spec.encoder.position_encodings.encodings += _array(model.target_space)
+    for layer, theirs in zip(model.encoder.layers, spec.encoder.layer, strict=True):
+        _fill_self_attention(layer.self_attention, theirs.self_attention)
+        _fill_feed_forward(layer.feed_forward, theirs.ffn)
+    for layer, theirs in zip(model.decoder.layers, spec.decoder.layer, strict=True):
+        _fill_self_attention(layer.self_attention, theirs.self_attention)
+        _fill_cross_attention(layer.cross_attention, theirs.attention)
+        _fill_feed_forward(layer.feed_forward, theirs.ffn)
+    if config["norm"] == "pre":
+        _fill_norm(model.encoder_norm, spec.encoder.layer_norm)
+        _fill_norm(model.decoder_norm, spec.decoder.layer_norm)
+    spec.register_source_vocabulary(tokens["inputs"])
+    spec.register_target_vocabulary(tokens["targets"])
+    spec.config.unk_token, spec.config.bos_token = tokens["targets"][UNK_ID], tokens["targets"][0]
+    spec.config.eos_token = spec.config.decoder_start_token = tokens["targets"][EOS_ID]
+    spec.config.add_source_bos, spec.config.add_source_eos = False, True
+    spec.config.layer_norm_epsilon = config["norm_epsilon"]
+    return spec
+
+
+def _check_installed():
+    try:
+        import ctranslate2  # noqa: F401
+    except ImportError:
+        raise UserError("CTranslate2 is not installed. Run: pip install 't2t_lite[ctranslate2]'") from None
+
+
+def _positions(layer, config):
+    """Returns float32 [positions, hidden]; zeros for a model without positions, so that CTranslate2 adds none."""
+    if config["position"] == "learned":
+        return _array(layer.table)
+    if config["position"] == "none":
+        return np.zeros((_SINUSOIDS, config["hidden_size"]), "float32")
+    return _array(layer.encode(ops.arange(_SINUSOIDS)))
+
+
+def _fill_self_attention(residual, theirs):
+    attention = residual.layer
+    _fill_dense([attention.query_projection, attention.key_projection, attention.value_projection], theirs.linear[0])
+    _fill_dense([attention.output_projection], theirs.linear[1])
+    _fill_norm(residual.normalization, theirs.layer_norm)
+    if hasattr(theirs, "relative_position_keys"):
+        theirs.relative_position_keys = _array(attention.key_table)
+        theirs.relative_position_values = _array(attention.value_table)
+
+
+def _fill_cross_attention(residual, theirs):
+    attention = residual.layer
+    _fill_dense([attention.query_projection], theirs.linear[0])
+    _fill_dense([attention.key_projection, attention.value_projection], theirs.linear[1])
+    _fill_dense([attention.output_projection], theirs.linear[2])
+    _fill_norm(residual.normalization, theirs.layer_norm)
+
+
+def _fill_feed_forward(residual, theirs):
+    _fill_dense([residual.layer.inner], theirs.linear_0)
+    _fill_dense([residual.layer.outer], theirs.linear_1)
+    if hasattr(theirs, "linear_0_noact"):
+        _fill_dense([residual.layer.gate], theirs.linear_0_noact)
+    _fill_norm(residual.normalization, theirs.layer_norm)
+
+
+def _fill_dense(layers, theirs):
+    """Joins several projections to one with concatenated outputs. CTranslate2 stores [outputs, inputs]."""
+    theirs.weight = np.ascontiguousarray(np.concatenate([_array(layer.kernel) for layer in layers], axis=1).T)
+    if layers[0].use_bias:
+        theirs.bias = np.concatenate([_array(layer.bias) for layer in layers])
+
+
+def _fill_norm(norm, theirs):
+    theirs.gamma, theirs.beta = _array(norm.gamma), _array(norm.beta)
+
+
+def _array(weight):
+    return np.array(ops.convert_to_numpy(weight), "float32")
+
+
+def _convert_without_torch(spec):
+    """Converts to bfloat16 with NumPy and the type that Keras installs, in place of PyTorch in CTranslate2."""
+    import ml_dtypes
+    from ctranslate2.specs import model_spec as theirs
+
+    class Array(theirs.NumpyVariable):
+        """CTranslate2's variable, with a conversion that does not need PyTorch."""
+
+        def _to(self, dtype):
+            self.array = self.array.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else np.dtype(dtype))
+            return self
+
+    def replace(owner, name, value):
+        if isinstance(value, theirs.NumpyVariable):
+            setattr(owner, name.rpartition("/")[2], Array(value.array))
+
+    theirs.visit_spec(spec, replace)
+
+
+def _readme(translator, quantization, license, command):
+    """Returns the text of README.md."""
+    body = _USE_SENTENCEPIECE if sentencepiece_models(translator.encoders) else _USE_TOKENS
+    return toolkit_card(
+        translator,
+        title="A translation model for CTranslate2",
+        library="ctranslate2",
+        body=body + _LIMITS,
+        license=license,
+        command=command,
+        rows={"weights": f"stored as {quantization}"},
+    )
+
+
+_LIMITS = """
+`length_penalty=0` is the search of t2t_lite with `alpha=0`. With `length_penalty=1` (the default) scores are divided by
+the length, not by t2t_lite's ((5 + length) / 6)^alpha. `compute_type="int8"` computes in int8 whatever the weights are
+stored as. Inputs beyond `max_input_length` (1024 pieces) are cut, outputs end at `max_decoding_length` (256).
+"""
+_USE_SENTENCEPIECE = """```bash
+pip install ctranslate2 sentencepiece
+```
+
+```python
+import ctranslate2
+import sentencepiece
+
+source = sentencepiece.SentencePieceProcessor("source.spm")
+target = sentencepiece.SentencePieceProcessor("target.spm")
+translator = ctranslate2.Translator(".", device="cpu")  # or "cuda"
+pieces = [source.encode(text, out_type=str) for text in ["The first sentence.", "The second one."]]
+for result in translator.translate_batch(pieces, beam_size=4, length_penalty=0):
+    print(target.decode(result.hypotheses[0]))
+```
+
+The end of the input's sentence is added by CTranslate2.
+"""
+_USE_TOKENS = """Its tokens are the entries of `shared_vocabulary.json` (`source_vocabulary.json` and
+`target_vocabulary.json` where there are two); `ctranslate2.Translator(".").translate_batch([["a", "b"]], beam_size=4,
+length_penalty=0)` translates lists of them. The end of the input's sentence is added by CTranslate2.
+"""

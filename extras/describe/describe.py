@@ -1,0 +1,318 @@
+"""What a model is made of and what training it costs, without data, GPU or weights: `t2t-trainer --describe`."""
+
+import collections
+import concurrent.futures
+import dataclasses
+import itertools
+import math
+
+import keras
+
+from t2t_lite import registry
+from t2t_lite.errors import counted
+from t2t_lite.extras.describe.cost import (
+    PAPER,
+    Flops,
+    all_reduced_bytes,
+    assumed_lengths,
+    forward_flops,
+    largest_batch_size,
+    sent_bytes,
+    training_memory,
+)
+from t2t_lite.layers import TransformerStack
+from t2t_lite.models.fine_tuning import fine_tune, parameters
+from t2t_lite.models.sequence_model import SequenceModel, call_on_ones
+from t2t_lite.settings.config import HParams
+from t2t_lite.settings.ranges import settings_of
+
+_SIDES = {"inputs": "source ", "targets": "target "}
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelPart:
+    """Layers of a model that are alike.
+
+    Attributes:
+        names: tuple of str, the layers.
+        weights: tuple of (str, tuple of int), names and shapes of one layer's weights.
+        calls: int, how often each layer runs in a forward pass: more than once where layers share weights.
+    """
+
+    names: tuple
+    weights: tuple
+    calls: int = 1
+
+    @property
+    def parameters(self):
+        """Of one of the layers."""
+        return sum(math.prod(shape) for _, shape in self.weights)
+
+
+@dataclasses.dataclass(frozen=True)
+class Description:
+    """The answer of `describe`; `text()` prints it.
+
+    Attributes:
+        parts: list of ModelPart, in the order of the model.
+        parameters: int, all weights, those that are frozen included.
+        trained_parameters: int, those that are not.
+        embedding_parameters: int, those of token embeddings and softmax.
+        lengths: {feature: tokens of a row} that cost is counted for; {} for a model that is no `SequenceModel`.
+        flops: Flops of a forward pass; None for such a model.
+        memory: dict of bytes, see `training_memory`; None for a model without `stacks`, too.
+        hparams: HParams.
+        hparams_set: str, "" where it is not known.
+        train_steps: int.
+        replicas: int, over all machines.
+        gpu_memory: float, GB of one replica that the largest batch size is estimated for; None: not asked about.
+    """
+
+    parts: list
+    parameters: int
+    trained_parameters: int
+    embedding_parameters: int
+    lengths: dict
+    flops: Flops | None
+    memory: dict | None
+    hparams: object
+    hparams_set: str
+    train_steps: int
+    replicas: int
+    gpu_memory: float | None
+
+    @property
+    def tokens_a_step(self):
+        """Tokens of each feature that one step takes over all replicas, padding counted."""
+        return self.hparams.batch_size * self.replicas * self.hparams.gradient_accumulation_steps
+
+    @property
+    def schedule_flops(self):
+        """Operations of the whole training."""
+        return self.train_steps * self.flops.training(self.tokens_a_step)
+
+    def text(self):
+        """Returns the description as lines of text."""
+        return "\n".join([*_settings_text(self.hparams), *_parts_text(self), "", *_cost_text(self)])
+
+
+def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None, features=SequenceModel.features):
+    """Makes a registered model whose weights have shapes but no values: at once, and in no memory.
+
+    A model that can't be made so, or is only built when it is called on data, is made with its values.
+
+    Args:
+        model_class: a registered class with `from_hparams`.
+        hparams: HParams.
+        vocab_size: int, ids of the inputs.
+        target_vocab_size: int; None: shared with the inputs.
+        features: {feature: rank} that a model without `features` is called on.
+
+    Raises:
+        UserError: a hyperparameter without meaning for the model.
+    """
+
+    def make():
+        model = model_class.from_hparams(hparams, vocab_size, target_vocab_size)
+        if not model.built or not model.weights:
+            call_on_ones(model, features)
+        fine_tune(model, hparams)
+        return model
+
+    def make_shapes():
+        with keras.StatelessScope(initialize_variables=False):
+            return make()
+
+    # Keras keeps a list of variables without values, to initialize when the thread's next scope ends. This thread ends
+    # before.
+    with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        try:
+            return thread.submit(make_shapes).result()
+        except Exception:  # a mistake in the hyperparameters is raised again by the next line, anything else is not
+            return make()
+
+
+def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gpu_memory=None):
+    """Describes a model and its training.
+
+    Args:
+        model: keras.Model, built, with or without values: see `shapes_only`.
+        hparams: HParams it was made from.
+        hparams_set: str, name of their set, for the paper's own estimate of its cost; "": not known.
+        train_steps: int.
+        replicas: int, over all machines.
+        gpu_memory: float, GB of one replica, for the largest batch size; None: not asked about.
+
+    Returns:
+        Description.
+
+    Example:
+        >>> hparams = registry.hparams("transformer_base_v1")
+        >>> model = shapes_only(registry.model("transformer"), hparams, vocab_size=37000)
+        >>> describe(model, hparams).parameters
+        63045632
+    """
+    hooked = isinstance(model, SequenceModel)
+    embeddings = [*model.token_embeddings().values(), model.softmax] if hooked else []
+    matrices = {id(layer.embeddings): layer.embeddings for layer in embeddings if layer is not None}
+    lengths = assumed_lengths(model, hparams) if hooked else {}
+    rows = max(1, hparams.batch_size // max(lengths.values(), default=1))
+    return Description(
+        parts=_parts(model),
+        parameters=sum(math.prod(w.shape) for w in parameters(model)),
+        trained_parameters=sum(math.prod(w.shape) for w in model.trainable_weights),
+        embedding_parameters=sum(math.prod(matrix.shape) for matrix in matrices.values()),
+        lengths=lengths,
+        flops=forward_flops(model, lengths, rows) if lengths else None,
+        memory=training_memory(model, hparams, lengths) if hooked and model.stacks() else None,
+        hparams=hparams,
+        hparams_set=hparams_set,
+        train_steps=train_steps,
+        replicas=replicas,
+        gpu_memory=gpu_memory,
+    )
+
+
+def _parts(model):
+    """Returns the model's layers with weights; neighbours of the same class and shapes in one ModelPart."""
+    outer = [_layers_of(layer) if isinstance(layer, TransformerStack) else [layer] for layer in model.layers]
+    calls = collections.Counter(layer for parts in outer for layer in parts if parameters(layer))
+    found, inside = [], {id(w) for layer in calls for w in parameters(layer)}
+    for _, alike in itertools.groupby(calls, key=lambda layer: (type(layer), _weights(layer), calls[layer])):
+        alike = list(alike)
+        found.append(ModelPart(tuple(layer.name for layer in alike), _weights(alike[0]), calls[alike[0]]))
+    own = tuple((w.name, tuple(w.shape)) for w in parameters(model) if id(w) not in inside)
+    return found + ([ModelPart((model.name,), own)] if own else [])
+
+
+def _layers_of(stack):
+    """Returns the layers of a stack, each as often as it runs, and what the stack has beside them."""
+    return [*stack.layers, *(layer for layer in stack._layers if layer not in stack.layers)]
+
+
+def _weights(layer):
+    return tuple((w.path.removeprefix(f"{layer.path}/"), tuple(w.shape)) for w in parameters(layer))
+
+
+def _settings_text(hparams):
+    """What differs from the defaults, with its meaning."""
+    settings = hparams.settings().values()
+    changed = {f"{s.name}={hparams.get(s.name)}": s.meaning for s in settings if hparams.get(s.name) != s.default}
+    width = max(map(len, changed), default=0)
+    lines = [f"  {said:{width}}  {meaning}".rstrip() for said, meaning in changed.items()]
+    return ["hyperparameters that are not the default", *lines, ""] if lines else []
+
+
+def _parts_text(d):
+    rows = [("layer", "shape", "parameters")]
+    for part in d.parts:
+        many = len(part.names) > 1
+        name = f"{part.names[0]} … {part.names[-1]}, each" if many else part.names[0]
+        name += f", run {part.calls} times" if part.calls > 1 else ""
+        rows.append((name, "", f"{part.parameters:,}"))
+        rows += [(f"  {name}", " x ".join(map(str, shape)), "") for name, shape in part.weights]
+    rows.append(("total", "", f"{d.parameters:,}"))
+    if d.embedding_parameters:
+        rows.append(("  embeddings", "", f"{d.embedding_parameters:,}"))
+        rows.append(("  all others", "", f"{d.parameters - d.embedding_parameters:,}"))
+    if frozen := d.parameters - d.trained_parameters:
+        rows.append(("  trained", "", f"{d.trained_parameters:,}"))
+        rows.append(("  frozen", "", f"{frozen:,}"))
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    return [f"{a:{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}".rstrip() for a, b, c in rows]
+
+
+def _cost_text(d):
+    if d.flops is None:
+        return ["FLOPs and memory: counted for a SequenceModel"]
+    batch, tokens, accumulation = d.hparams.batch_size, d.tokens_a_step, d.hparams.gradient_accumulation_steps
+    features = d.flops.per_token
+    sides = [_SIDES.get(feature, f"{feature} ") for feature in features] if len(features) > 1 else [""]
+    step = f"  one step of {_tokens(tokens, sides)}"
+    if tokens != batch:
+        step += f" ({counted(d.replicas, 'replica')}, accumulation {accumulation})"
+    rows = "sentences" if len(d.lengths) > 1 else "rows"
+    pairs = [
+        (f"FLOPs of matrix products, {rows} of {' + '.join(map(str, d.lengths.values()))} tokens", ""),
+        *(
+            (f"  forward, per {side}token", _number(flops))
+            for side, flops in zip(sides, features.values(), strict=True)
+        ),
+        (f"  training, per {'and '.join(sides)}token", _number(d.flops.training(1))),
+        (step, _number(d.flops.training(tokens))),
+        (f"  {d.train_steps:,} steps", _number(d.schedule_flops)),
+        *_paper_pairs(d),
+        ("", ""),
+        *_memory_pairs(d, _tokens(batch, sides)),
+        *_all_reduce_pairs(d),
+    ]
+    width = max(len(name) for name, value in pairs if value)
+    return [f"{name:{width}}  {value:>9}" if value else name for name, value in pairs]
+
+
+def _tokens(count, sides):
+    """4,096 source + 4,096 target tokens."""
+    return " + ".join(f"{count:,} {side}".rstrip() for side in sides) + " tokens"
+
+
+def _paper_pairs(d):
+    """The paper's estimate, and our count for its schedule, for the unchanged sets of the paper."""
+    paper = PAPER.get(d.hparams_set)
+    if paper is None or d.hparams != registry.hparams(d.hparams_set):
+        return []
+    counted = paper.steps * d.flops.training(paper.tokens)
+    estimate = f"  {paper.hours:g} h x {paper.gpus} GPUs x {_number(paper.sustained)} FLOP/s"
+    return [
+        ("", ""),
+        ("the paper's estimate (section 6.1)", ""),
+        (estimate, _number(paper.flops)),
+        (f"  counted for its {paper.steps:,} steps of {paper.tokens:,} + {paper.tokens:,} tokens", _number(counted)),
+        ("  utilization that this implies", f"{counted / paper.flops:.0%}"),
+    ]
+
+
+def _memory_pairs(d, tokens):
+    """What a training step keeps."""
+    if d.memory is None:
+        return [("memory: estimated for a model whose stacks() returns its layers", "")]
+    return [
+        (f"memory per replica, estimated, {tokens}", ""),
+        *((f"  {name}", _size(size)) for name, size in d.memory.items()),
+        ("  sum", _size(sum(d.memory.values()))),
+        *_batch_size_pairs(d),
+    ]
+
+
+def _batch_size_pairs(d):
+    """The largest batch size for --gpu_memory."""
+    limit = d.gpu_memory
+    if limit is None:
+        return []
+    most = settings_of(HParams)["batch_size"].limits.most
+    largest = min(most, largest_batch_size(d.memory, d.hparams.batch_size, 1e9 * limit))
+    if largest:
+        return [(f"  largest batch_size in {limit:g} GB", f"{largest:,}")]
+    fixed = _size(sum(d.memory[name] for name in ("weights", "gradients", "optimizer")))
+    return [(f"  largest batch_size in {limit:g} GB: none fits; weights, gradients and optimizer take {fixed}", "")]
+
+
+def _all_reduce_pairs(d):
+    """What several replicas exchange at each step."""
+    if d.replicas == 1:
+        return []
+    size = all_reduced_bytes(d.trained_parameters)
+    return [
+        ("", ""),
+        (f"all-reduce of one step, {d.replicas:,} replicas, float32", ""),
+        ("  gradients, in one buffer", _size(size)),
+        ("  sent by each replica, in a ring", _size(sent_bytes(size, d.replicas))),
+    ]
+
+
+def _number(value):
+    return f"{value:.2e}".replace("e+", "e")
+
+
+def _size(size):
+    """1.5 GB; GB are 10^9 bytes."""
+    return f"{size / 1e9:.2f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"

@@ -1,0 +1,73 @@
+"""Describes a model's layers, its cost of training and its export formats (`t2t-trainer --describe`)."""
+
+import contextlib
+
+from t2t_lite import registry
+from t2t_lite.errors import UserError
+from t2t_lite.extras.describe import describe
+from t2t_lite.interchange.formats import destinations_text
+from t2t_lite.text.vocabulary import vocabulary_sizes
+
+_VOCAB_SIZE = 37_000  # the default: the paper's
+
+
+def describe_run(
+    hparams,
+    earlier,
+    *,
+    model,
+    problem=None,
+    hparams_set=None,
+    output_dir=None,
+    data_dir=None,
+    vocab_size=None,
+    target_vocab_size=None,
+    train_steps,
+    replicas,
+    gpu_memory,
+):
+    """Returns a text that describes a run, which need not have started.
+
+    Args:
+        hparams: HParams.
+        earlier: dict, the `hparams.json` of the run in output_dir; {} if there is none.
+        problem, hparams_set: names; None: the run's.
+        model: str, name of the model.
+        output_dir, data_dir: paths of the run and of records, either of which may have the vocabulary, or None.
+        vocab_size, target_vocab_size: numbers of ids; None: as in the run, the vocabulary, or the paper.
+        train_steps, replicas, gpu_memory: as for `models.describe.describe`.
+
+    Raises:
+        UserError: a name is unknown.
+    """
+    problem = problem and registry.problem(problem)  # an unknown name is always an error
+    hparams_set = hparams_set or earlier.get("hparams_set") or ""
+    if vocab_size:
+        where = "--vocab_size"
+    elif earlier:
+        where, vocab_size = output_dir, earlier["vocab_size"]
+        target_vocab_size = target_vocab_size or earlier["target_vocab_size"]
+    elif encoders := _encoders(problem, data_dir):
+        where, (vocab_size, targets) = data_dir, vocabulary_sizes(encoders)
+        target_vocab_size = target_vocab_size or targets
+    else:
+        where, vocab_size = "assumed; --vocab_size says another", _VOCAB_SIZE
+    run_problem = problem or (earlier and registry.problem(earlier["problem"]))
+    features = {"features": run_problem.features} if run_problem else {}
+    hparams = run_problem.model_hparams(hparams.of_model(registry.model(model))) if run_problem else hparams
+    shapes = describe.shapes_only(registry.model(model), hparams, vocab_size, target_vocab_size, **features)
+    both = f"{vocab_size:,} ids" + (f" and {target_vocab_size:,} of the targets" if target_vocab_size else "")
+    text = describe.describe(shapes, hparams, hparams_set, train_steps, replicas, gpu_memory).text()
+    encoders = _encoders(run_problem, earlier and output_dir) or _encoders(run_problem, data_dir)
+    return (
+        f"model {model}, set {hparams_set or '(own)'}, vocabulary {both} ({where})\n\n{text}\n\n"
+        f"{destinations_text(shapes, encoders)}"
+    )
+
+
+def _encoders(problem, folder):
+    """Returns the problem's encoders, which limit the export formats; None if there are none yet."""
+    if problem and folder:
+        with contextlib.suppress(UserError):
+            return problem.get_feature_encoders(folder)
+    return None

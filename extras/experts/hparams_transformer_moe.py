@@ -1,0 +1,57 @@
+"""Sets of models with mixtures of experts (mirrors tensor2tensor's models/research/transformer_moe.py)."""
+
+from t2t_lite.hparams.transformer import transformer_base_single_gpu, transformer_tiny
+from t2t_lite.registry import register_hparams
+from t2t_lite.settings.config import HParams
+
+_MIDDLE = "dense_relu_dense/dense_relu_dense/local_moe/dense_relu_dense/dense_relu_dense"
+
+
+def _with_experts(hparams, layers="local_moe", num_experts=64, loss_coef=1e-2, **changes):
+    """Adds the settings of experts, so that they can be changed before the model is known."""
+    made = hparams.override_from_dict({"ffn_layer": layers, **changes})
+    for name, value in (("moe_num_experts", num_experts), ("moe_k", 2), ("moe_loss_coef", loss_coef)):
+        made.add_hparam(name, value)
+    return made
+
+
+@register_hparams(model="transformer_moe")
+def transformer_moe_base():
+    """Five layers, pre-norm, of which the third one has 64 experts, in encoder and decoder.
+
+    tensor2tensor's values; its set of this name has no experts unless `layer_types` says where: here they are where its
+    transformer_moe_2k has them.
+    """
+    return _with_experts(
+        HParams(),
+        _MIDDLE,
+        num_hidden_layers=5,
+        max_length=2001,
+        label_smoothing=0.0,
+        layer_preprocess_sequence="n",
+        layer_postprocess_sequence="da",
+        norm_epsilon=1e-6,
+        position_layout="tensor2tensor",
+        learning_rate_warmup_steps=2000,
+    )
+
+
+@register_hparams(model="transformer_moe")
+def transformer_moe_8k():
+    """transformer_moe_base with d_model 1024 and batches of 8,192 tokens, for long texts.
+
+    Where tensor2tensor has separable convolutions, `default_ff="sep"`, its other layers have the usual networks.
+    """
+    return transformer_moe_base().override_from_dict({"batch_size": 8192, "max_length": 0, "hidden_size": 1024})
+
+
+@register_hparams(model="transformer_moe")
+def transformer_moe_single_gpu():
+    """transformer_base_single_gpu with 16 experts in each layer, as tensor2tensor's Transformer with `ffn_layer`."""
+    return _with_experts(transformer_base_single_gpu(), num_experts=16, loss_coef=1e-3)
+
+
+@register_hparams(model="transformer_moe")
+def transformer_moe_tiny():
+    """transformer_tiny with four experts in each layer, for CPUs and tests."""
+    return _with_experts(transformer_tiny(), num_experts=4)

@@ -1,0 +1,283 @@
+"""A mixture of feed-forward networks, few of which compute each position (Shazeer et al. 2017, arXiv 1701.06538)."""
+
+import numbers
+from collections.abc import Callable
+from typing import ClassVar
+
+import keras
+from keras import ops
+
+from t2t_lite.layers.base import Layer
+from t2t_lite.layers.checks import check_rates, check_required_sizes
+from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.keras_names import (
+    GATED,
+    GLOROT,
+    Initializer,
+    activation_function,
+    check_initializers,
+    dense_initializers,
+    own_initializer,
+)
+from t2t_lite.layers.seeds import ScopedSeed, is_compiled, normal
+from t2t_lite.layers.shapes import shape_of
+from t2t_lite.registry import register_feed_forward
+from t2t_lite.settings.ranges import setting
+
+_NOISE = 1e-2  # the least standard deviation of the gates' noise
+
+
+@register_feed_forward("local_moe")
+@keras.saving.register_keras_serializable("t2t_lite")
+class MixtureOfExperts(Layer):
+    """Σ g_i E_i(x) over the k experts that the gates choose for a position (as tensor2tensor's `local_moe`).
+
+    An expert is a network as `FeedForward` is. The gates are a softmax over the k largest of x W_g + ε softplus(x W_n),
+    ε normal in training and 0 otherwise (equations 3 to 5). No expert has a capacity: a position's result depends on
+    no other one. The cost of an unequal use, loss_coef · (CV²(importance) + CV²(load)), see equations 7 to 11, is that
+    of a batch's positions that are not padding, and is given to each of them: its mean is that of the batches.
+
+    Args:
+        filter_size: int, d_ff, size of an expert's inner layer.
+        num_experts: int.
+        k: int, experts that compute a position.
+        loss_coef: float, factor of the cost.
+        dropout: float in [0, 1), on the inner activations; the same ones of all experts of a position.
+        activation, kernel_initializer, bias_initializer, output_initializer: as of `FeedForward`. The gates begin with
+            zeros: which experts are chosen is noise alone.
+
+    Raises:
+        ValueError: a size is not positive, there are fewer experts than `k`, `loss_coef` is negative, or as
+            `FeedForward`.
+
+    Example:
+        >>> layer = MixtureOfExperts(filter_size=16, num_experts=4, k=2)
+        >>> layer(keras.ops.ones((1, 5, 8))).shape
+        (1, 5, 8)
+    """
+
+    HPARAMS: ClassVar = {
+        "moe_num_experts": setting(
+            16, 1, 2**12, argument="feed_forward.num_experts", fixed=True, meaning="Of local_moe: experts of a layer."
+        ),
+        "moe_k": setting(
+            2, 1, 2**12, argument="feed_forward.k", fixed=True, meaning="Of local_moe: experts that compute a position."
+        ),
+        "moe_loss_coef": setting(
+            1e-3, 0, 10**3, argument="feed_forward.loss_coef",
+            meaning="Of local_moe: factor of the cost of an unequal use of the experts.",
+        ),
+    }  # fmt: skip
+
+    has_costs = True
+
+    def __init__(
+        self,
+        filter_size: int,
+        num_experts: int = 16,
+        k: int = 2,
+        loss_coef: float = 1e-3,
+        dropout: float = 0.0,
+        activation: str | Callable = "relu",
+        kernel_initializer: Initializer = GLOROT,
+        bias_initializer: Initializer = "zeros",
+        output_initializer: Initializer = None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        check_required_sizes(filter_size=filter_size, num_experts=num_experts, k=k)
+        check_rates(dropout=dropout)
+        if num_experts < k:
+            raise ValueError(
+                f"`num_experts` must be at least `k`, the experts that compute a position: received "
+                f"num_experts={num_experts}, k={k}."
+            )
+        if not isinstance(loss_coef, numbers.Real) or not loss_coef >= 0:
+            raise ValueError(f"`loss_coef` must be at least 0: received loss_coef={loss_coef!r}.")
+        self.filter_size, self.num_experts, self.k, self.loss_coef = filter_size, num_experts, k, loss_coef
+        self.activation = activation
+        self.activate = activation_function(activation)
+        self.initializers = {
+            "kernel_initializer": kernel_initializer,
+            "bias_initializer": bias_initializer,
+            "output_initializer": output_initializer,
+        }
+        check_initializers(**self.initializers)
+        self.noise = ScopedSeed()
+        self.dropout_rate = dropout
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        """Creates the gates' two matrices, and the weights of `FeedForward` for each expert.
+
+        All experts' are in one weight, of as many axes as one's: optimizers tell by these what a bias is.
+        """
+        hidden_size = input_shape[-1]
+        self.require_size(input_shape)
+        for name in ("gate", "noise"):
+            shape = (hidden_size, self.num_experts)
+            weight = self.add_weight(name=f"{name}_kernel", shape=shape, initializer="zeros", autocast=False)
+            setattr(self, f"{name}_kernel", weight)
+        sizes = {"inner": (hidden_size, self.filter_size), "outer": (self.filter_size, hidden_size)}
+        if self.activation == GATED:
+            sizes["linear"] = (hidden_size, self.filter_size)
+        self.parts = tuple(sizes)
+        for name, shape in sizes.items():
+            kernel, bias = dense_initializers(self.initializers, name == "outer").values()
+            self._add_of_all(f"{name}_kernel", shape, kernel)
+            self._add_of_all(f"{name}_bias", shape[1:], bias)
+
+    def _add_of_all(self, name, shape, initializer):
+        """Makes a weight of all experts, one behind the other, whose initial values are each expert's own."""
+
+        def values(_, dtype=None):
+            made = (keras.initializers.get(own_initializer(initializer) or GLOROT) for _ in range(self.num_experts))
+            return ops.concatenate([initial(shape, dtype=dtype) for initial in made], axis=0)
+
+        weight = self.add_weight(name=name, shape=(self.num_experts * shape[0], *shape[1:]), initializer=values)
+        setattr(self, name, weight)
+
+    def weights_of_all(self):
+        """Returns {name: tensor [num_experts, …]} of the experts."""
+        names = (f"{part}_{kind}" for part in self.parts for kind in ("kernel", "bias"))
+        tensors = {name: ops.convert_to_tensor(getattr(self, name)) for name in names}
+        return {name: ops.reshape(x, (self.num_experts, -1, *x.shape[1:])) for name, x in tensors.items()}
+
+    def flops(self, length):
+        """Returns the operations of one position: the gates' and those of `k` experts."""
+        hidden_size = self.gate_kernel.shape[0]
+        return 2 * hidden_size * (self.num_experts + self.k * len(self.parts) * self.filter_size)
+
+    def activations(self, length, compute):
+        """Returns the bytes that a position leaves for the backward pass, numbers having `compute` bytes."""
+        hidden_size, inner = self.gate_kernel.shape[0], 1 if self.activation == "relu" else 4
+        inner, dropped = inner + (self.dropout_rate > 0), self.dropout_rate > 0
+        of_experts = self.k * compute * (self.filter_size * inner + 2 * hidden_size)  # each one's inputs and outputs
+        return of_experts + self.filter_size * dropped * compute + 8 * 4 * self.num_experts
+
+    def gates(self, inputs, training=False):
+        """Returns which experts compute each position, and the use of all.
+
+        Args:
+            inputs: [N, hidden].
+            training: bool.
+
+        Returns:
+            (gates float32 [N, k], experts int32 [N, k], load float32 [N, num_experts]: whether an expert is among the
+            k; in training the probability of that, if the noise of this expert were drawn again).
+        """
+        x = ops.cast(inputs, "float32")
+        clean = logits = ops.matmul(x, ops.cast(self.gate_kernel, "float32"))
+        if training:
+            deviation = ops.softplus(ops.matmul(x, ops.cast(self.noise_kernel, "float32"))) + _NOISE
+            logits = clean + normal(shape_of(clean), self.noise) * deviation
+        best, experts = ops.top_k(logits, min(self.k + 1, self.num_experts))
+        experts = ops.cast(experts[:, : self.k], "int32")
+        gates = ops.softmax(best[:, : self.k], axis=-1) if self.k > 1 else ops.ones_like(best[:, :1])
+        if training and self.k < self.num_experts:
+            next_best, last = best[:, self.k :], best[:, self.k - 1 : self.k]
+            threshold = ops.where(logits > next_best, next_best, last)
+            load = 0.5 * (1 + ops.erf((clean - threshold) / deviation * 0.5**0.5))
+        else:
+            load = ops.sum(ops.one_hot(experts, self.num_experts, dtype="float32"), axis=1)
+        return gates, experts, load
+
+    def call(self, inputs, context=None, training=None):
+        """[..., hidden] -> [..., hidden].
+
+        To the results of a `context` it adds "cost", float32 [...], and in training "expert_use", float32
+        [num_experts], how many of the k choices of each position that is not padding fell on an expert.
+        """
+        shape = shape_of(inputs)
+        x = ops.reshape(ops.cast(inputs, self.compute_dtype), (-1, shape[-1]))
+        gates, experts, load = self.gates(x, training)
+        kept = None  # the inner activations of a position that dropout keeps
+        if training and self.dropout_rate:
+            kept = self.dropout(ops.ones((shape_of(x)[0], self.filter_size), x.dtype), training=True)
+        compute = _chosen if _selects(x) else _all
+        output = compute(self, x, ops.cast(gates, x.dtype), experts, kept)
+        if context is not None:
+            self._add_results(context, shape[:-1], gates, experts, load, training)
+        return ops.reshape(output, shape)
+
+    def expert(self, x, kept, weights):
+        """Computes one expert, [n, hidden] -> [n, hidden], or all of them, [1, n, hidden] -> [num_experts, n, hidden].
+
+        Args:
+            x: the inputs.
+            kept: [n, filter_size], factors of the inner activations, or None.
+            weights: as `weights_of_all`, or of one of them.
+        """
+
+        def dense(x, name):
+            return ops.matmul(x, weights[f"{name}_kernel"]) + weights[f"{name}_bias"][..., None, :]
+
+        inner = self.activate(dense(x, "inner"))
+        if self.activation == GATED:
+            inner = inner * dense(x, "linear")
+        return dense(inner if kept is None else inner * kept, "outer")
+
+    def _add_results(self, context, shape, gates, experts, load, training):
+        counts = context.nonpadding
+        counts = ops.ones(shape, "bool") if isinstance(counts, tuple) else counts
+        is_there = ops.cast(ops.reshape(counts, (-1, 1)), "float32")
+        chosen = ops.one_hot(experts, self.num_experts, dtype="float32")
+        importance = ops.sum(ops.sum(chosen * gates[..., None], axis=1) * is_there, axis=0)
+        load = ops.sum(load * is_there, axis=0)
+        cost = self.loss_coef * (_squared_variation(importance) + _squared_variation(load))
+        context.results.add("cost", ops.where(counts, cost, 0.0))
+        if training:
+            context.results.add("expert_use", ops.stop_gradient(ops.sum(ops.sum(chosen, axis=1) * is_there, axis=0)))
+
+
+def _squared_variation(x):
+    """CV²(x), the variance over the squared mean, with tensor2tensor's 1e-10 against a division by 0."""
+    return ops.var(x) / (ops.square(ops.mean(x)) + 1e-10)
+
+
+def _selects(x):
+    """Returns whether rows can be selected for each expert: not where XLA, or another backend, wants static shapes."""
+    if keras.backend.backend() != "tensorflow" or is_compiled():
+        return False
+    import tensorflow as tf
+    from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext  # there is no public way to ask
+
+    if tf.executing_eagerly():
+        return True
+    return x.shape[0] is None and not GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
+
+
+def _all(layer, x, gates, experts, kept):
+    """Has all experts compute all rows [N, hidden], of which the gates leave k."""
+    outputs = layer.expert(x[None], kept, layer.weights_of_all())
+    weights = ops.sum(ops.one_hot(experts, layer.num_experts, dtype=x.dtype) * gates[..., None], axis=1)
+    return ops.einsum("end,ne->nd", outputs, weights)
+
+
+def _chosen(layer, x, gates, experts, kept):
+    """Has each expert compute the rows that chose it; TensorFlow only, in shapes that depend on the gates.
+
+    A single row gets one of zeros beside it: alone it would be multiplied as a vector, which is rounded in another way,
+    so whether a later position chooses the same expert would change an earlier one.
+    """
+    import tensorflow as tf
+
+    order = tf.argsort(tf.reshape(experts, [-1]), stable=True)  # of the choices [N * k], by expert
+    sizes = tf.reduce_sum(tf.cast(experts[..., None] == tf.range(layer.num_experts), tf.int32), [0, 1])
+    rows, missing = order // layer.k, tf.unstack(tf.cast(sizes == 1, tf.int32))
+
+    def of_each(values):
+        parts = tf.split(tf.gather(values, rows), sizes, num=layer.num_experts)
+        return [tf.pad(part, [(0, more), (0, 0)]) for part, more in zip(parts, missing, strict=True)]
+
+    inputs, kept = of_each(x), [None] * layer.num_experts if kept is None else of_each(kept)
+    weights = {name: tf.unstack(weight) for name, weight in layer.weights_of_all().items()}
+    outputs = [
+        layer.expert(inputs[i], kept[i], {name: values[i] for name, values in weights.items()})
+        for i in range(layer.num_experts)
+    ]
+    # A slice, unlike an index, costs nothing where it is the whole, nor does its gradient.
+    outputs = [tf.slice(each, [0, 0], [size, -1]) for each, size in zip(outputs, tf.unstack(sizes), strict=True)]
+    outputs = tf.gather(tf.concat(outputs, 0), tf.math.invert_permutation(order))
+    return tf.reduce_sum(tf.reshape(outputs, (-1, layer.k, x.shape[1])) * gates[..., None], axis=1)

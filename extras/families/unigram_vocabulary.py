@@ -1,0 +1,306 @@
+"""The vocabularies of ALBERT, XLNet and XLM-RoBERTa: a SentencePiece model, with our ids.
+
+For the first two, Transformers replaces quotation marks, strips accents and lowercases letters before SentencePiece.
+Here all of this is part of the model's rules, so that exports have it in the graph, too. XLM-RoBERTa's file lacks two
+of the model's tokens, <pad> and <mask>, and has other ids than the model (fairseq's are counted from its own four).
+"""
+
+import base64
+import functools
+import os
+import unicodedata
+from typing import NamedTuple
+
+from t2t_lite import files
+from t2t_lite.errors import UserError, shown
+from t2t_lite.extras.families.charsmaps import compiled, read_rules
+from t2t_lite.files.safe_json import check_schema
+from t2t_lite.interchange.tokenizer_json import check_words
+from t2t_lite.text.sentencepiece_proto import ModelProto
+from t2t_lite.text.subwords import parse_sentencepiece, with_usual_ids
+from t2t_lite.text.vocabulary import EOS_ID, SentencePieceEncoder
+
+_QUOTES = {"``": '"', "''": '"'}
+_SCHEMA = {
+    "model": {"vocab": [list], "unk_id": int},
+    "added_tokens": [{"id": int, "special": bool}],
+    "normalizer": {"normalizers?": list},
+}
+_RULES = [{"type": str}]
+_BORDER = "\U000f0000"  # private: no rule has it
+_CHUNK = 2**14
+
+
+class Unigram(NamedTuple):
+    """What the vocabularies of a family have in common.
+
+    Attributes:
+        name: str, of the family, with its article.
+        order: tuple of str, the first pieces as its tokenizer expects them; those of no role need not be there.
+        last: tuple of str, the last pieces likewise.
+        in_file: tuple of str, the first pieces in its file instead, which lacks the others of `order` and `last`; ():
+            they are the same.
+        file: str, the file's name.
+        pad, unknown, first, end, mask: str, the special tokens, `first` that of a whole row, `end` of each text.
+        lower: bool, whether it lowercases texts unless it says otherwise.
+        is_cleaned: bool, whether texts are cleaned up before SentencePiece.
+        tokenizer: {name: value}, what its `tokenizer_config.json` has beside the tokens.
+        ends: {role: piece} of the ends that SentencePiece itself knows, "bos" and "eos".
+    """
+
+    name: str
+    order: tuple
+    first: str
+    end: str
+    mask: str
+    lower: bool
+    tokenizer: dict
+    pad: str = "<pad>"
+    unknown: str = "<unk>"
+    ends: dict = {}  # noqa: RUF012
+    last: tuple = ()
+    in_file: tuple = ()
+    file: str = "spiece.model"
+    is_cleaned: bool = True
+
+    @property
+    def special(self):
+        """The tokens that it must have, in the tokenizer's order."""
+        roles = (self.pad, self.unknown, self.first, self.end, self.mask)
+        return tuple(token for token in (*self.order, *self.last) if token in roles)
+
+    @property
+    def reserved(self):
+        """The pieces of our first ids."""
+        return (self.pad, self.end, self.unknown)
+
+    def is_of(self, encoder):
+        """Returns whether a TextEncoder is one of SentencePiece that can be of this family."""
+        is_sentencepiece = isinstance(encoder, SentencePieceEncoder)
+        return is_sentencepiece and family_of(encoder.pieces(range(encoder.vocab_size))) is self
+
+
+_CLEANED = {"do_lower_case": False, "keep_accents": True}  # the rules of the model include the clean-up
+ALBERT = Unigram(
+    "an ALBERT", ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"), first="[CLS]", end="[SEP]", mask="[MASK]", lower=True,
+    tokenizer={"tokenizer_class": "AlbertTokenizer", **_CLEANED, "bos_token": "[CLS]", "eos_token": "[SEP]"},
+)  # fmt: skip
+XLNET = Unigram(
+    "an XLNet", ("<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"),
+    first="<cls>", end="<sep>", mask="<mask>", lower=False,
+    tokenizer={"tokenizer_class": "XLNetTokenizer", **_CLEANED}, ends={"bos": "<s>", "eos": "</s>"},
+)  # fmt: skip
+XLM_ROBERTA = Unigram(
+    "an XLM-RoBERTa", ("<s>", "<pad>", "</s>", "<unk>"), first="<s>", end="</s>", mask="<mask>", lower=False,
+    tokenizer={"tokenizer_class": "XLMRobertaTokenizer", "bos_token": "<s>", "eos_token": "</s>"},
+    ends={"bos": "<s>", "eos": "</s>"}, last=("<mask>",), in_file=("<unk>", "<s>", "</s>"),
+    file="sentencepiece.bpe.model", is_cleaned=False,
+)  # fmt: skip
+FILES = tuple(dict.fromkeys(family.file for family in (ALBERT, XLNET, XLM_ROBERTA)))
+
+
+def family_of(pieces):
+    """Returns the Unigram whose special tokens are among some pieces; ALBERT's if none's are."""
+    families = (XLNET, ALBERT, XLM_ROBERTA)  # all may have <s>
+    return next((family for family in families if family.first in pieces), ALBERT)
+
+
+def completed(model, path):
+    """Returns the bytes of a published SentencePiece model with the pieces and ids of its tokenizer.
+
+    Args:
+        model: bytes of the file.
+        path: str, its name, which says the family.
+
+    Raises:
+        UserError: this is no SentencePiece model of the family.
+    """
+    family = XLM_ROBERTA
+    if os.path.basename(path) != family.file:
+        return model
+    proto = parse_sentencepiece(model, path)
+    names = [piece.piece for piece in proto.pieces]
+    count = len(family.in_file)
+    if tuple(names[:count]) != family.in_file or {*family.order, *family.last} & {*names[count:]}:
+        raise UserError(
+            f"{path}: begins with {' '.join(names[:count])}, and has {len(names):,} pieces. Expected "
+            f"{' '.join(family.in_file)} and no further token of {family.name}."
+        )
+    kind, unknown = proto.SentencePiece.Type, family.unknown
+    pieces = [
+        proto.SentencePiece(piece=name, score=0, type=kind.UNKNOWN if name == unknown else kind.CONTROL)
+        for name in (*family.order, *family.last)
+    ]
+    middle = [proto.SentencePiece.FromString(piece.SerializeToString()) for piece in proto.pieces[count:]]
+    del proto.pieces[:]
+    proto.pieces.extend([*pieces[: len(family.order)], *middle, *pieces[len(family.order) :]])
+    return proto.SerializeToString(deterministic=True)
+
+
+def adopted(model, path, lower, keep_accents):
+    """Returns (the bytes of a SentencePiece model with our ids, list of the published ids by our id).
+
+    Args:
+        model: bytes of the published model.
+        path: str, its name, for errors.
+        lower, keep_accents: bool, `do_lower_case` and `keep_accents` of its tokenizer; None: as the family has it.
+
+    Raises:
+        UserError: this is not a SentencePiece model with these special tokens, or its clean-up is not supported.
+    """
+    proto = parse_sentencepiece(model, path)
+    control = {piece.piece for piece in proto.pieces if piece.type == proto.SentencePiece.CONTROL}
+    family = family_of(control)
+    if missing := [token for token in (family.pad, family.first, family.end) if token not in control]:
+        raise UserError(f"{path}: no special token {missing[0]}. Expected the vocabulary of {family.name}.")
+    lower = family.lower if lower is None else lower
+    theirs = {piece.piece: i for i, piece in enumerate(proto.pieces)}
+    proto.trainer_spec.pad_piece, proto.trainer_spec.eos_piece = family.pad, family.end
+    if not family.is_cleaned:
+        for name in ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces"):
+            setattr(proto.normalizer_spec, name, True)  # its tokenizer splits at spaces whatever the file says
+    else:
+        _add_clean_up(proto, path, lower, keep_accents)
+    rewritten = with_usual_ids(proto.SerializeToString(deterministic=True), path)
+    return rewritten, [theirs[piece.piece] for piece in parse_sentencepiece(rewritten, path).pieces]
+
+
+def of_tokenizer_json(tokenizer, path):
+    """Returns the bytes of the published SentencePiece model from which a Unigram `tokenizer.json` was made.
+
+    Args:
+        tokenizer: dict, its contents.
+        path: str, its name, for errors.
+
+    Raises:
+        UserError: the file is incomplete or invalid.
+    """
+    check_schema(tokenizer, _SCHEMA, path)
+    proto = ModelProto()
+    kind, spec, vocab = ModelProto.SentencePiece, proto.trainer_spec, tokenizer["model"]["vocab"]
+    special = {token["id"] for token in tokenizer["added_tokens"] if token["special"]}
+    if not 0 <= (unknown := tokenizer["model"]["unk_id"]) < len(vocab):
+        raise UserError(f"{path}: unk_id={shown(unknown)}: expected the number of a piece.")
+    for i, pair in enumerate(vocab):
+        if not (isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is str and type(pair[1]) in (int, float)):
+            raise UserError(f"{path}: entry {i} of the vocabulary: expected a piece and its score.")
+        of_what = kind.UNKNOWN if i == unknown else kind.CONTROL if i in special else kind.NORMAL
+        try:
+            proto.pieces.add(piece=pair[0], score=float(pair[1]), type=of_what)
+        except (ValueError, OverflowError):  # half of a surrogate pair, a huge number
+            raise UserError(f"{path}: entry {i} of the vocabulary: {shown(pair)} is no piece and score.") from None
+    spec.model_type, spec.vocab_size, spec.unk_id = spec.UNIGRAM, len(vocab), unknown
+    spec.bos_id = spec.eos_id = spec.pad_id = -1
+    spec.unk_piece = vocab[unknown][0]
+    rules = tokenizer["normalizer"].get("normalizers", [tokenizer["normalizer"]])
+    check_schema(rules, _RULES, f"{path}: 'normalizer'")
+    if not family_of([piece.piece for piece in proto.pieces if piece.type == kind.CONTROL]).is_cleaned:
+        check_words(tokenizer, rules, path)
+    rules = [rule for rule in rules if rule["type"] == "Precompiled"]
+    try:
+        charsmap = base64.b64decode(rules[0].get("precompiled_charsmap", ""), validate=True) if rules else b""
+    except (ValueError, TypeError):
+        raise UserError(f"{path}: precompiled_charsmap is not base64. Copy the file again.") from None
+    proto.normalizer_spec.precompiled_charsmap = charsmap
+    return proto.SerializeToString(deterministic=True)
+
+
+def published(encoder):
+    """Returns (list of the published ids by our id, {name: our id} of special tokens, {name of a file: bytes}).
+
+    Args:
+        encoder: SentencePieceEncoder of a result of `adopted`.
+
+    Raises:
+        UserError: it is not such a model.
+    """
+    proto = parse_sentencepiece(files.read_bytes(encoder.path), encoder.path)
+    pieces = [piece.piece for piece in proto.pieces]
+    family = family_of(pieces)
+    missing = [token for token in family.special if token not in pieces]
+    if missing or proto.trainer_spec.model_type != proto.trainer_spec.UNIGRAM or pieces[EOS_ID] != family.end:
+        raise UserError(
+            f"{encoder.path}: {f'no {missing[0]}' if missing else f'not {family.name} vocabulary'}: SentencePiece in "
+            "Transformers is for vocabularies that came from there. Expected one of these, WordPiece or byte-level BPE."
+        )
+    first, last = (
+        [pieces.index(token) for token in tokens if token in pieces] for tokens in (family.order, family.last)
+    )
+    middle = [i for i in range(len(pieces)) if i not in (*first, *last)]
+    order = [*first, *middle, *last]
+    ids = [0] * len(order)
+    for theirs, ours in enumerate(order):
+        ids[ours] = theirs
+    in_file = [*map(pieces.index, family.in_file), *middle] if family.in_file else order
+    spec, place = proto.trainer_spec, {pieces[i]: number for number, i in enumerate(in_file)}
+    reordered = [proto.SentencePiece.FromString(proto.pieces[i].SerializeToString()) for i in in_file]
+    del proto.pieces[:]
+    proto.pieces.extend(reordered)
+    spec.pad_id, spec.unk_id, spec.eos_id, spec.bos_id = place.get(family.pad, -1), place[family.unknown], -1, -1
+    spec.vocab_size = len(in_file)
+    for role, piece in family.ends.items():
+        if piece in pieces:
+            setattr(spec, f"{role}_piece", piece)
+            setattr(spec, f"{role}_id", place[piece])
+    special = {token: pieces.index(token) for token in family.special}
+    return ids, special, {family.file: proto.SerializeToString(deterministic=True)}
+
+
+@functools.cache
+def _characters():
+    """Returns the characters that the clean-up may change; elsewhere nothing does."""
+    return [chr(code) for code in (*range(1, 0xD800), *range(0xE000, 0x30000), *range(0xE0000, 0xE0200))]
+
+
+def _add_clean_up(proto, path, lower, keep_accents):
+    """Makes the clean-up a part of the model's rules. Raises `UserError` if these are damaged."""
+    spec = proto.normalizer_spec
+    spec.remove_extra_whitespaces = True
+    try:
+        own = read_rules(spec.precompiled_charsmap) if keep_accents else {}
+    except (ValueError, IndexError):
+        raise UserError(f"{path}: its rules of normalization are damaged. Copy the file again.") from None
+    rules = _with_accents(own, lower) if keep_accents else _without_accents(proto, lower)
+    rules |= {c: " " for c in _characters() if c.isspace()} | _QUOTES
+    rules = {text: result for text, result in rules.items() if len(text) > 1 or text != result}
+    if rules != own:
+        spec.precompiled_charsmap = compiled(rules)
+
+
+def _without_accents(proto, lower):
+    """Returns {text: replacement}, the changes by the clean-up and the model's own rules.
+
+    Own rules of several characters are left out: but for Hangul they add an accent to a letter.
+    """
+    import sentencepiece
+
+    plain = type(proto).FromString(proto.SerializeToString())
+    for name in ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces"):
+        setattr(plain.normalizer_spec, name, False)
+    normalizer = sentencepiece.SentencePieceProcessor(model_proto=plain.SerializeToString())
+    rules = {}
+    characters = _characters()
+    for start in range(0, len(characters), _CHUNK):
+        chunk = characters[start : start + _CHUNK]
+        cleaned = normalizer.normalize(_BORDER.join(_clean(character, lower) for character in chunk)).split(_BORDER)
+        rules.update(zip(chunk, cleaned, strict=True))
+    return {text: "".join(" " if c.isspace() else c for c in result) for text, result in rules.items()}
+
+
+def _clean(character, lower):
+    parts = [part for part in unicodedata.normalize("NFKD", character) if unicodedata.category(part)[0] != "M"]
+    return "".join(part.lower() if lower else part for part in parts)
+
+
+def _with_accents(own, lower):
+    """Returns {text: replacement}, the changes by the clean-up but for accents, and the model's own rules."""
+    if not lower:
+        return own
+    texts = {*own, *(c for c in _characters() if c.lower() != c)}
+    texts |= {text.upper() for text in own if _lowered(text.upper()) == text}  # J and a caron as j and a caron
+    lowered = {text: _lowered(text) for text in texts}
+    return {text: own.get(small, "".join(own.get(c, c) for c in small)) for text, small in lowered.items()}
+
+
+def _lowered(text):
+    return "".join(map(str.lower, text))  # each letter by itself, also a sigma at the end of a word

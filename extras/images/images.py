@@ -1,0 +1,117 @@
+"""Published sets of images, under tensor2tensor's names: MNIST, Fashion-MNIST and CIFAR-10.
+
+The files are in `tmp_dir`, packed or not, or a prepared tensorflow-datasets set is there, or they are downloaded.
+The published test set is the dev set. docs/images.md has examples.
+"""
+
+import types
+
+from t2t_lite.corpora import downloads, source_files
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.errors import UserError
+from t2t_lite.extras.images import idx_files
+from t2t_lite.extras.images.image_problem import ImageProblem
+from t2t_lite.registry import register_problem
+
+_IN_PREPARED = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "test"}
+
+
+class PublishedImages(ImageProblem):
+    """Images of published files.
+
+    Attributes:
+        prepared_dataset: str, the name of the set in tensorflow-datasets.
+        image_files: {split: {pattern of the files' names: URL}}.
+    """
+
+    prepared_dataset = ""
+    image_files = types.MappingProxyType({})
+
+    def prepare_generation(self, data_dir, tmp_dir):
+        """Finds or downloads the files."""
+        if not self._prepared(tmp_dir):
+            named = {name: url for of_split in self.image_files.values() for name, url in of_split.items()}
+            downloads.provide([[url, ("text", name)] for name, url in named.items()], tmp_dir)
+        super().prepare_generation(data_dir, tmp_dir)
+
+    def generate_images(self, data_dir, tmp_dir, dataset_split):
+        """Yields (image, name of its class)."""
+        if folder := self._prepared(tmp_dir):
+            pairs = downloads.read_prepared_images(folder, _IN_PREPARED[dataset_split], self.image_size)
+        else:
+            named = self.image_files[dataset_split].items()
+            pairs = self.read(*(source_files.find_texts(tmp_dir, name, url) for name, url in named))
+        for image, number in pairs:
+            if number >= len(self.class_labels):
+                raise UserError(f"{self.name}: an image of class {number}. Expected 0 to {len(self.class_labels) - 1}.")
+            yield image, self.class_labels[number]
+
+    def read(self, *sources):
+        """Yields (image, number of its class) of the files of each of a split's patterns."""
+        raise NotImplementedError
+
+    def _prepared(self, tmp_dir):
+        return downloads.find_prepared(self.prepared_dataset, [*_IN_PREPARED.values()], tmp_dir)
+
+
+def _idx_files(folder):
+    """Returns `image_files` of a set in MNIST's files."""
+    kinds = ("images-idx3-ubyte", "labels-idx1-ubyte")
+    names = {
+        split: [f"{tag}-{kind}" for kind in kinds] for split, tag in zip(_IN_PREPARED, ("train", "t10k"), strict=True)
+    }
+    return {split: {f"{name}*": f"{folder}/{name}.gz" for name in of_split} for split, of_split in names.items()}
+
+
+@register_problem
+class ImageMnist(PublishedImages):
+    """Handwritten digits, 28x28 grey."""
+
+    image_size = (28, 28, 1)
+    class_labels = tuple("0123456789")
+    prepared_dataset = "mnist"
+    image_files = _idx_files("https://storage.googleapis.com/cvdf-datasets/mnist")
+
+    def read(self, *sources):
+        """See `PublishedImages`: one file of images, one of labels."""
+        return idx_files.read_idx_pairs(*(next(iter(found)) for found in sources))
+
+
+@register_problem
+class ImageFashionMnist(ImageMnist):
+    """Clothes, 28x28 grey, in MNIST's files."""
+
+    class_labels = (
+        "T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
+    )  # fmt: skip
+    prepared_dataset = "fashion_mnist"
+    image_files = _idx_files("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com")
+
+
+@register_problem
+class ImageCifar10PlainGen(PublishedImages):
+    """Photographs of ten classes, 32x32 RGB."""
+
+    image_size = (32, 32, 3)
+    class_labels = (
+        "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
+    )  # fmt: skip
+    prepared_dataset = "cifar10"
+    image_files = types.MappingProxyType(
+        {
+            split: {f"cifar-10-batches-bin/{name}.bin": "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"}
+            for split, name in ((DatasetSplit.TRAIN, "data_batch_*"), (DatasetSplit.EVAL, "test_batch"))
+        }
+    )
+
+    def read(self, sources):
+        """See `PublishedImages`: files of images with their labels."""
+        for source in sources:
+            yield from idx_files.read_cifar(source, self.image_size)
+
+
+@register_problem
+class ImageCifar10PlainGenBlocks(ImageCifar10PlainGen):
+    """The same in blocks of 16x16 numbers, those of tensor2tensor's imagetransformer2d_base."""
+
+    image_blocks = (16, 16)

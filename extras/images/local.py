@@ -1,0 +1,142 @@
+"""Blocks that see themselves and their neighbours (Parmar et al. 2018, "Image Transformer")."""
+
+from typing import ClassVar
+
+from keras import ops
+
+from t2t_lite.layers.checks import check_required_sizes
+from t2t_lite.layers.distances import Strides
+from t2t_lite.layers.patterns.part import block_part, blocks_of
+from t2t_lite.layers.patterns.pattern import Pattern
+from t2t_lite.layers.patterns.window import is_short, last_positions
+from t2t_lite.registry import register_pattern
+from t2t_lite.settings.ranges import setting
+
+
+@register_pattern("local_1d")
+class LocalOneDimension(Pattern):
+    """Each position sees what came before it in its own block of `block_length` and in the block before.
+
+    As tensor2tensor's `masked_local_attention_1d` (Parmar et al., section 3.1).
+    """
+
+    HPARAMS: ClassVar = {
+        "block_length": setting(
+            256, 1, 2**20, argument="self_attention.block_length", fixed=True,
+            meaning="Of local_1d: positions of a block, which sees itself and the block before.",
+        )
+    }  # fmt: skip
+
+    needs_order = True
+
+    def __init__(self, block_length: int):
+        check_required_sizes(block_length=block_length)
+        self.block_length = block_length
+
+    def visible(self, i, j, end, causal):
+        """Returns whether position i sees position j; arguments as `Pattern.visible`."""
+        return (j <= i) & (j // self.block_length >= i // self.block_length - 1)
+
+    def parts(self, length, causal):
+        """Returns blocks with the one before."""
+        if is_short(self.block_length, length):
+            return None
+        size, _ = blocks_of(self.block_length, length)
+        return [block_part(size, length, [1, 0], lambda i, j, end: j <= i, [Strides(-size)])]
+
+    def positions(self, at, count):
+        """Returns the last positions that two blocks may hold."""
+        return last_positions(2 * self.block_length, at, count)
+
+    def seen(self, keys):
+        """Returns two blocks."""
+        return min(2 * self.block_length, keys)
+
+
+@register_pattern("local_2d")
+class LocalTwoDimensions(Pattern):
+    """An image in blocks of rows and columns, each of which sees itself and the blocks around it that came before.
+
+    A sequence is the image's blocks in raster order, and in each its cells in raster order. A block sees the blocks to
+    its left and above it as far as `blocks_beside` and `blocks_above` reach, to the right in the rows above, as
+    tensor2tensor's `masked_local_attention_2d` (Parmar et al., section 3.2) with flanges of whole blocks.
+
+    Args:
+        block_height, block_width: int, cells of a block.
+        image_width: int, cells of a row of the image, a multiple of block_width.
+        blocks_above, blocks_beside: int.
+    """
+
+    HPARAMS: ClassVar = {
+        "block_height": setting(
+            16, 1, 2**12, argument="self_attention.block_height", fixed=True, meaning="Of local_2d: rows of a block."
+        ),
+        "block_width": setting(
+            16, 1, 2**12, argument="self_attention.block_width", fixed=True, meaning="Of local_2d: columns of a block."
+        ),
+        "image_width": setting(
+            32, 1, 2**16, argument="self_attention.image_width", fixed=True,
+            meaning="Of local_2d: columns of the image, those of several channels counted each.",
+        ),
+        "blocks_above": setting(
+            1, 0, 64, argument="self_attention.blocks_above", fixed=True,
+            meaning="Of local_2d: rows of blocks that one sees above it.",
+        ),
+        "blocks_beside": setting(
+            1, 0, 64, argument="self_attention.blocks_beside", fixed=True,
+            meaning="Of local_2d: blocks that one sees to its left and, above, to its right.",
+        ),
+    }  # fmt: skip
+
+    needs_order = True
+
+    def __init__(
+        self, block_height: int, block_width: int, image_width: int, blocks_above: int = 1, blocks_beside: int = 1
+    ):
+        check_required_sizes(block_height=block_height, block_width=block_width, image_width=image_width)
+        if image_width % block_width:
+            raise ValueError(
+                f"`image_width` must be a multiple of `block_width`={block_width}: received image_width={image_width}."
+            )
+        self.block_height, self.block_width, self.image_width = block_height, block_width, image_width
+        self.size, self.columns = block_height * block_width, image_width // block_width
+        self.blocks_above, self.blocks_beside = blocks_above, blocks_beside
+        beside = range(-blocks_beside, blocks_beside + 1)
+        around = [(0, column) for column in range(blocks_beside, -1, -1)]
+        around += [(row, column) for row in range(1, blocks_above + 1) for column in beside]
+        # (rows above, columns to the left, blocks before), without those that no image of this width has
+        self.neighbors = [(r, c, r * self.columns + c) for r, c in around if abs(c) < self.columns]
+
+    def visible(self, i, j, end, causal):
+        """Returns whether position i sees position j; arguments as `Pattern.visible`."""
+        (row, column), (other_row, other_column) = (
+            (x // self.size // self.columns, x // self.size % self.columns) for x in (i, j)
+        )
+        near = (row - other_row <= self.blocks_above) & (ops.abs(column - other_column) <= self.blocks_beside)
+        return (j <= i) & near
+
+    def parts(self, length, causal):
+        """Returns blocks with all neighbours."""
+        if is_short(self.size, length):
+            return None
+        lefts = ops.convert_to_tensor([c for _, c, _ in self.neighbors for _ in range(self.size)], "int32")
+
+        def mask(i, j, end):
+            column = i // self.size % self.columns - lefts  # what lies beyond an edge would be another row's
+            return (j <= i) & (column >= 0) & (column < self.columns)
+
+        shifts = [shift for *_, shift in self.neighbors]
+        return [block_part(self.size, length, shifts, mask, [Strides(-s * self.size, 1, self.size) for s in shifts])]
+
+    def positions(self, at, count):
+        """Returns the positions of all neighbours."""
+        block, within = at // self.size, ops.arange(self.size, dtype="int32")
+        column, found = block % self.columns, []
+        for _, left, shift in self.neighbors:
+            is_there = (column - left >= 0) & (column - left < self.columns)
+            found.append(ops.where(is_there, (block - shift) * self.size + within, -1))
+        return ops.concatenate(found, axis=1)
+
+    def seen(self, keys):
+        """Returns the cells of all neighbours."""
+        return min(len(self.neighbors) * self.size, keys)

@@ -1,0 +1,99 @@
+"""The base class of answers about models of all tasks: checking a request, and attention."""
+
+import numpy as np
+
+from t2t_lite.decoding.texts import valid_unicode
+from t2t_lite.errors import UserError, counted, nearest, shown
+from t2t_lite.extras.insights.media import picture_file
+from t2t_lite.extras.pictures.pattern_pictures import draw_patterns, has_patterns, usual_length
+from t2t_lite.files.safe_json import check_schema
+from t2t_lite.settings.ranges import PATTERN_LENGTH, typed_value
+from t2t_lite.visualization.attention_pictures import attend
+
+_MOST_CHARACTERS = 10_000  # of a text
+
+
+class Answers:
+    """Answers requests, JSON objects, by JSON objects; one at a time. Every call raises `UserError` for a bad request.
+
+    Args:
+        answerer: the result of `t2t_lite.load`.
+
+    Attributes:
+        calls: tuple of the names of methods that answer a request.
+    """
+
+    calls = ("attention", "patterns")
+
+    def __init__(self, answerer):
+        self.answerer = answerer
+        if not has_patterns(answerer.model):
+            self.leave_out("patterns")
+
+    def leave_out(self, call):
+        """Takes a call from those that this model answers."""
+        self.calls = tuple(one for one in self.calls if one != call)
+
+    def attention(self, request):
+        """Returns the model's attention in "text".
+
+        Returns:
+            {kind: {"queries": [str], "keys": [str], "weights": [layers, heads, queries, keys]}} for those of the kinds
+            "encoder", "decoder" and "memory" that the model has.
+        """
+        return shown_attention(attend(self.answerer, checked(request, {"text": str})["text"]))
+
+    def patterns(self, request):
+        """Returns which positions see which, of "length" positions (default: as many as the model was trained on).
+
+        Returns:
+            {"length": int, "picture": {"name", "type", "data" in base64}}.
+        """
+        request = checked(request, {"length?": int})
+        length = typed_value("length", request.get("length", usual_length(self.answerer.run)), int, PATTERN_LENGTH)
+        return {"length": length, "picture": picture_file("patterns", draw_patterns(self.answerer.model, length))}
+
+    def prepared(self, text):
+        """Returns a text as preprocessed by the problem."""
+        return self.answerer.problem.encoded_text(text) if self.answerer.problem else text
+
+
+def shown_attention(attentions):
+    """Returns {kind: SentenceAttention} as JSON."""
+    return {
+        kind: {
+            "queries": attention.queries,
+            "keys": attention.keys,
+            "weights": [_rounded(layer) for layer in attention.weights],
+        }
+        for kind, attention in attentions.items()
+    }
+
+
+def checked(request, schema):
+    """Returns a request with texts in valid Unicode.
+
+    Args:
+        request: a JSON value.
+        schema: {name: type}, see `check_schema`; other names are not allowed.
+
+    Raises:
+        UserError: it does not match the schema, has an unknown name, or has a text that is too long.
+    """
+    check_schema(request, schema, "request")
+    names = [name.removesuffix("?") for name in schema]
+    for name, value in request.items():
+        if name not in names:
+            raise UserError(
+                f"{shown(name)}: is not known. {nearest(name, names, end=' ')}Expected some of {', '.join(names)}."
+            )
+        if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
+            raise UserError(
+                f"{name}: {counted(len(value), 'character')}. Expected at most {_MOST_CHARACTERS:,}: split the text."
+            )
+    return {name: valid_unicode(value) if isinstance(value, str) else value for name, value in request.items()}
+
+
+def _rounded(weights):
+    """Returns nested lists with only the digits that a picture can show, since they make up most of the answer."""
+    return np.round(weights.astype(float), 5).tolist()

@@ -1,0 +1,135 @@
+"""The page's data about a language model: continuations, their search, probabilities and attention, as JSON."""
+
+import time
+import types
+
+from t2t_lite.decoding.ids import check_ids
+from t2t_lite.decoding.scoring import token_log_probs
+from t2t_lite.errors import UserError, counted, located, printable
+from t2t_lite.extras.insights.answers import checked, shown_attention
+from t2t_lite.extras.insights.media import FILE, picture_file, read_file
+from t2t_lite.extras.insights.text_answers import TextAnswers, shown_hypothesis
+from t2t_lite.settings.ranges import NEW_TOKENS, typed_value
+from t2t_lite.text.vocabulary import EOS_ID
+from t2t_lite.visualization.attention_maps import MOST_POSITIONS
+from t2t_lite.visualization.attention_pictures import attend_to_row, default_layer, draw_attention
+from t2t_lite.visualization.sentence_attention import MOST_TOKENS
+
+_SAMPLING = {"sampling": bool, "temperature": float, "top_k": int, "top_p": float, "seed": int}
+
+
+class Generations(TextAnswers):
+    """Answers of a Generator. A "text" is the prompt, and may be empty; or a "file" is, which the problem reads."""
+
+    calls = ("generate", "beam", "steps", "attention", "attention_map", "patterns", "files")
+    asked = types.MappingProxyType({"text?": str, "file?": FILE})
+    length = "max_new_tokens"
+
+    def __init__(self, answerer):
+        super().__init__(answerer)
+        self._scores = token_log_probs(answerer.model)
+
+    def generate(self, request):
+        """Continues "text" or "file"; "beam_size", "alpha", "max_new_tokens" and "prefix" are optional, as is sampling.
+
+        With "sampling" there are "beam_size" samples; see `SearchOptions` for "temperature", "top_k", "top_p", "seed".
+
+        Returns:
+            {"continuation": str, "hypotheses": [{"text", "score", "ended", "tokens": [{"token", "id", "log_prob"}]}],
+            best first or in the order of sampling, "prompt_tokens": [str], "seconds": float}.
+        """
+        start = time.perf_counter()
+        request, prefix, options = self.search_of(request, _SAMPLING)
+        prompt = self.searched(request)
+        text = request["text"] if "text" in request else self.answerer.encoders["targets"].decode(prompt)
+        prefix = self.prefix_of(prefix, prompt, options)
+        (results,) = self.answerer.searcher.search([prompt], options, [prefix])
+        scores = self._scores([prompt] * len(results), [result.all_ids for result in results])
+        hypotheses = [
+            self.answerer.hypothesis(text, result, options.stop, prompt, token_scores=log_probs.tolist())
+            for result, log_probs in zip(results, scores, strict=True)
+        ]
+        return {
+            "continuation": hypotheses[0].text,
+            "hypotheses": [shown_hypothesis(hypothesis) for hypothesis in hypotheses],
+            "prompt_tokens": self.answerer.encoders["targets"].pieces(prompt),
+            "seconds": round(time.perf_counter() - start, 4),
+        }
+
+    def attention(self, request):
+        """Returns the model's attention in "text" or "file", followed by "target" if there is one."""
+        request = checked(request, {**self.asked, "target?": str | list})
+        prompt, target = self.searched(request), self.text_or_ids(request, "target")
+        ids = self._row(prompt, target, MOST_TOKENS)
+        return shown_attention(attend_to_row(self.answerer, ids))
+
+    def attention_map(self, request):
+        """Returns the attention of one layer in a row of `attention`, as a picture of up to 1,100 tokens.
+
+        Returns:
+            {"layer": int, from 1, by default the last but one; "layers": their number; "picture": {"name", "type",
+            "data" in base64}}.
+        """
+        request = checked(request, {**self.asked, "target?": str | list, "layer?": int})
+        target = request.get("target")
+        if isinstance(target, list):
+            with located("target"):
+                target = check_ids(target[:-1] if target[-1:] == [EOS_ID] else target, self._vocab_size, least=2)
+        ids = self._row(self.searched(request), target, MOST_POSITIONS)
+        attention = attend_to_row(self.answerer, ids, MOST_POSITIONS)["decoder"]
+        layer = request.get("layer", default_layer(attention))
+        picture = picture_file("attention", draw_attention(attention, layer, view="map"))
+        return {"layer": layer, "layers": len(attention.weights), "picture": picture}
+
+    def search_of(self, request, others=None):
+        """See `TextAnswers.search_of`; the length is checked under its name here."""
+        if isinstance(request, dict) and "max_new_tokens" in request:
+            typed_value("max_new_tokens", request["max_new_tokens"], int, NEW_TOKENS)
+        return super().search_of(request, others)
+
+    def given(self, request):
+        """Returns the prompt, a text or a list of ids. Raises `UserError`."""
+        if ("text" in request) == ("file" in request):
+            raise UserError("request: expected either a 'text' or a 'file'.")
+        if "text" in request:
+            return self.prepared(request["text"])
+        return read_file(self.answerer.problem, self.answerer.encoders, request["file"])
+
+    def searched(self, request):
+        """Returns the prompt's ids. Raises `UserError` if they leave no room for a continuation."""
+        given, encoder = self.given(request), self.answerer.encoders["targets"]
+        where = "text" if "text" in request else printable(request["file"]["name"])[-80:]
+        with located(where):
+            prompt = encoder.encode(given) if isinstance(given, str) else check_ids(given, encoder.vocab_size)
+        longest = self.answerer.max_length
+        if longest is not None and len(prompt) >= longest:
+            raise UserError(
+                f"{where}: {len(prompt):,} ids. The model reads {longest:,}, the continuation included: shorten it."
+            )
+        return prompt
+
+    def scored(self, request, target):
+        """Returns the ids of the prompt and of the target, without an end."""
+        return self.searched(request), self._ids(target)
+
+    @property
+    def _vocab_size(self):
+        return self.answerer.encoders["targets"].vocab_size
+
+    def _row(self, prompt, target, most):
+        """Returns the ids of a prompt and a target, a text, ids or None. Raises `UserError` for none or too many."""
+        ids = [*prompt, *self._ids(target or [])]
+        if not ids:
+            raise UserError("text: is blank. Expected a text, or a target.")
+        if len(ids) > most:
+            raise UserError(f"text: {counted(len(ids), 'token')}. A picture shows at most {most:,}.")
+        return ids
+
+    def _ids(self, target):
+        if not isinstance(target, str):
+            return target
+        with located("target"):
+            ids = self.answerer.encoders["targets"].encode(target)
+        if not 0 < len(ids) <= MOST_TOKENS:
+            raise UserError(f"target: {counted(len(ids), 'token')}. Expected from 1 to {MOST_TOKENS}.")
+        return ids

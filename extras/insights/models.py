@@ -1,0 +1,150 @@
+"""The trained models of one server, and the choice of the one that answers a request."""
+
+import threading
+
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.decoding.loading import load
+from t2t_lite.decoding.search.own_search import searches
+from t2t_lite.errors import UserError, shown
+from t2t_lite.extras.insights.examples import example_text
+from t2t_lite.extras.insights.generations import Generations
+from t2t_lite.extras.insights.media import endings_read, types_written
+from t2t_lite.extras.insights.predictions import Predictions
+from t2t_lite.extras.insights.translations import Translations
+from t2t_lite.files.safe_json import check_schema
+from t2t_lite.models.attention_weights import KINDS, attention_weights
+from t2t_lite.runs.locating import find_checkpoint, find_run
+from t2t_lite.visualization.sentence_attention import attending_features, text_features, without_text
+
+# The answers of each class of answerer. Its `calls` are names of methods from a request, a JSON object, to an answer.
+_ANSWERS = {"Translator": Translations, "Predictor": Predictions, "Generator": Generations}
+CALLS = sorted({call for answers in _ANSWERS.values() for call in answers.calls})
+
+
+class Models:
+    """Models by name; the first one answers if a request names none. Thread-safe: one request at a time.
+
+    Args:
+        answerers: {name: Translator, Generator or Predictor}. The name of a loaded model is its path: an output_dir, a
+            checkpoint or an export.
+        data_dir: str, folder of records, of which the page takes an example; None: see `examples.example_text`.
+    """
+
+    def __init__(self, answerers, data_dir=None):
+        self._models = {name: _Model(name, answerer, data_dir) for name, answerer in answerers.items()}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def load(cls, paths, data_dir=None):
+        """Loads trained models of any tasks. Raises `UserError` if one is missing, repeated, or not supported."""
+        for at, path in enumerate(paths):
+            if path in paths[:at]:
+                raise UserError(f"{path}: is there twice. Expected different models.")
+            run = find_run(path)
+            if searches(registry.model(run.config["model"])):
+                raise UserError(
+                    f"{path}: a {run.config['model']} has a search of its own, which is not shown. Expected a model "
+                    "that predicts one id after the other."
+                )
+            problem = run.problem
+            if problem.answered_by is not None or registry.task_of(problem).answered_by not in _ANSWERS:
+                raise UserError(
+                    f"{path}: models of {problem.full_name} (task {problem.task}) are not shown. Expected one that a "
+                    f"{', '.join(_ANSWERS)} answers for."
+                )
+        return cls({path: load(path, data_dir=data_dir) for path in paths}, data_dir)
+
+    def list(self):
+        """Returns facts about each model, a list of dicts; docs/visualization.md describes them."""
+        return [{**model.about, "notice": model.notice()} for model in self._models.values()]
+
+    def answer(self, call, request, is_abandoned=lambda: False):
+        """Returns the answer of the model that the request names.
+
+        Args:
+            call: str, one of `CALLS`.
+            request: a JSON value.
+            is_abandoned: function that returns whether nobody waits for the answer any more, called before the work.
+
+        Raises:
+            UserError: the request cannot be answered, or is abandoned.
+        """
+        check_schema(request, {"model?": str}, "request")
+        name = request.get("model", next(iter(self._models)))
+        if name not in self._models:
+            raise UserError(f"model={shown(name)}: is not served. Expected one of {', '.join(self._models)}.")
+        answers = self._models[name].answers
+        if call not in answers.calls:
+            raise UserError(f"{name}: cannot {call}. Expected one of {', '.join(answers.calls)}.")
+        with self._lock:
+            if is_abandoned():
+                raise UserError("The client has gone.")
+            return getattr(answers, call)({key: value for key, value in request.items() if key != "model"})
+
+
+class _Model:
+    """One model and its source."""
+
+    def __init__(self, name, answerer, data_dir):
+        run = next(iter(answerer.runs), None)  # the first one of an ensemble
+        self.answers = _ANSWERS[answerer.task.answered_by](answerer)
+        self._name, self._loaded = name, run and (run.path, _time_of(run.path))
+        config = run.config if run else {}
+        self.about = {
+            "name": name,
+            "task": answerer.task.name,
+            "inputs": list(answerer.task.inputs),
+            **{key: config.get(key) for key in ("problem", "model", "hparams_set")},
+            "step": run and run.step,
+            "languages": answerer.problem and answerer.problem.languages,
+            "parameters": sum(model.count_params() for model in getattr(answerer.model, "models", [answerer.model])),
+            "attention": _heads(answerer) if "attention" in self.answers.calls else None,
+            "calls": list(self.answers.calls),
+            **(media := self._media(answerer)),
+            "example": "" if media["reads"] or media["writes"] else example_text(answerer, data_dir),
+        }
+
+    def _media(self, answerer):
+        """Returns what the model reads and writes beside text, and whether it samples unless it is told not to."""
+        makes_text = "steps" in self.answers.calls
+        asked = getattr(self.answers, "asked", {})
+        return {
+            "reads": endings_read(answerer.problem) if "file?" in asked else [],
+            "writes": types_written(answerer.problem) if "files" in self.answers.calls else {},
+            "samples": makes_text and answerer.search_options({}).sampling,
+        }
+
+    def notice(self):
+        """Returns a sentence about changes of the model's files since they were loaded, or None."""
+        if self._loaded is None:
+            return None
+        here = "This server answers with what it has loaded"
+        try:
+            newest = find_checkpoint(self._name)
+            if newest != self._loaded[0]:
+                return f"{newest} is newer. {here}, {self._loaded[0]}; start it again for the newer one."
+            if _time_of(newest) != self._loaded[1]:
+                return f"{newest} was written again. {here}; start it again for the new one."
+        except (UserError, tf.errors.OpError) as error:
+            return f"{error} {here}."
+        return None
+
+
+def _time_of(checkpoint):
+    """Returns time and size of a checkpoint, as TensorFlow has local files' times only in whole seconds."""
+    status = tf.io.gfile.stat(checkpoint + ".index")
+    return status.mtime_nsec, status.length
+
+
+def _heads(answerer):
+    """Returns {kind of attention: list of the number of heads per layer}, or None if the model exposes none."""
+    try:
+        weights = attention_weights(answerer.model, without_text(attending_features(answerer.problem), 1))
+    except UserError:
+        return None
+    texts = {*text_features(answerer.problem)}
+    return {
+        kind: [layer.shape[1] for layer in layers] for kind, layers in weights.items() if texts.issuperset(KINDS[kind])
+    }

@@ -1,0 +1,60 @@
+"""Shows in a browser how trained models answer: n-best lists, searches, token probabilities and attention.
+
+    t2t-insights-server --output_dir=train --port=8010
+    t2t-insights-server --checkpoint_path=train/model.ckpt-1000,train/model.ckpt-2000      # side by side
+    curl -H 'Content-Type: application/json' -d '{"text": "The red house.", "beam_size": 4}' \\
+        http://localhost:8010/api/translate
+
+The page is at http://localhost:8010. docs/visualization.md describes it and lists the calls of the JSON API. SIGTERM or
+Ctrl-C stops the server.
+"""
+
+import logging
+import sys
+
+from t2t_lite.bin import _app, _trained
+from t2t_lite.cli.modes import require
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+
+def define_flags(flags):
+    """Declares the command's flags."""
+    _trained.define_flags(flags)
+    flags.DEFINE_integer("port", 8010, "Port to listen on; 0: any that is free.", 0, 2**16 - 1)
+    flags.DEFINE_string(
+        "host", "127.0.0.1", "Address to listen on. There is no password: 0.0.0.0 opens the server to everyone."
+    )
+    _app.define_tf1_flags(flags)
+
+
+def check(flags):
+    """Raises `UserError` for mistakes that can be seen without imports."""
+    _trained.check(flags)
+    require(flags, "host")
+
+
+def run(flags):
+    """Serves until a signal comes."""
+    from t2t_lite.extras.serving.http_server import address_of, open_listener, serve
+
+    with open_listener(flags.host, flags.port) as listener:
+        _trained.find(flags)  # refuses flags that contradict a model
+        _LOGGER.info(f"Loading {', '.join(_trained.paths(flags))}; this may take half a minute.")
+        from t2t_lite.extras.insights.app import LONGEST_BODY, create_app
+        from t2t_lite.extras.insights.models import Models
+        from t2t_lite.training.distribution import gpus_as_needed
+
+        gpus_as_needed()  # a trainer may need the rest of their memory
+        models = Models.load(_trained.paths(flags), flags.data_dir)
+        for model in models.list():
+            _LOGGER.info(f"Loaded {model['name']}: {model['model']} of {model['problem']}, step {model['step']}")
+        _LOGGER.info(f"Serving at {address_of(listener)}/")
+        serve(create_app(models), listener, LONGEST_BODY)
+
+
+main = _app.command("t2t-insights-server", define_flags, run, check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,181 @@
+"""The page's data about a model that generates text: its search and its probabilities, as JSON."""
+
+import dataclasses
+import types
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.decoding.ids import check_ids, prefix_ids
+from t2t_lite.decoding.scoring import GivenTargets
+from t2t_lite.errors import UserError, located
+from t2t_lite.extras.insights.answers import Answers, checked
+from t2t_lite.extras.insights.media import types_written, write_files
+from t2t_lite.models.outputs import named_outputs
+from t2t_lite.settings.ranges import NEW_TOKENS, Range, typed_value
+from t2t_lite.text.vocabulary import EOS_ID
+from t2t_lite.visualization.sentence_attention import BEGIN, END, MOST_TOKENS
+
+_BEAM_SIZE = Range(1, 32)  # answers contain everything that a search keeps
+_TOP = Range(1, 100)
+
+
+class TextAnswers(Answers):
+    """Answers of a TextModel. Subclasses write `searched` and `scored`, the ids that its search reads.
+
+    In a request, "prefix" and "target" are a text, or a list of ids from an answer: a text may be tokenized differently
+    from the result of a search.
+
+    Attributes:
+        asked: {name: type} of what a request asks about.
+        length: str, the name of the option that limits the output's length.
+    """
+
+    asked = types.MappingProxyType({"text": str})
+    length = None
+
+    def __init__(self, answerer):
+        super().__init__(answerer)
+        self._log_probs = GivenTargets(self._traced)
+        if not types_written(answerer.problem):
+            self.leave_out("files")
+
+    def searched(self, request):
+        """Returns the ids that a search reads, of a checked request. Raises `UserError`."""
+        raise NotImplementedError
+
+    def scored(self, request, target):
+        """Returns the ids with which a request and its target, a text or ids, are scored. Raises `UserError`."""
+        raise NotImplementedError
+
+    def given(self, request):
+        """Returns what a request asks about, a text or a list of ids. Raises `UserError`."""
+        return self.prepared(request["text"])
+
+    def beam(self, request):
+        """Returns the tree of a search for "text".
+
+        Returns:
+            {"nodes": [{"id", "parent", "step", "token", "token_id", "log_prob", "score", "kept", "finished"}],
+            "hypotheses": [id]}. The first node is the root, and each node follows its parent;
+            `t2t_lite.extras.insights.search_tree.Node` documents them. Hypotheses are ranked as by the search.
+        """
+        request, prefix, options = self.search_of(request)
+        options = dataclasses.replace(options, sampling=False)
+        source = self.searched(request)
+        prefix = self.prefix_of(self.encoded_target(request, prefix), source, options)
+        nodes, hypotheses = self.answerer.searcher.trace(source, options, prefix)
+        encoder = self.answerer.encoders["targets"]
+        return {"nodes": [_node(encoder, *node) for node in enumerate(nodes)], "hypotheses": hypotheses}
+
+    def steps(self, request):
+        """Scores "target", an output for "text", with the "top" (default: 5) alternatives at each step.
+
+        Returns:
+            {"log_prob": float, "steps": [{"token", "id", "log_prob", "alternatives": [{"token", "id", "log_prob"}]}]}.
+            The alternatives are the most probable tokens given the previous ones.
+        """
+        request = checked(request, {**self.asked, "target": str | list, "top?": int})
+        top = typed_value("top", request.get("top", 5), int, _TOP)
+        source, target = self.scored(request, self.text_or_ids(request, "target"))
+        (log_probs,) = self._log_probs([source], [target])  # [length, V]
+        best = np.argsort(-log_probs, axis=1, kind="stable")[:, :top]
+        encoder = self.answerer.encoders["targets"]
+        steps = [
+            _token(encoder, i, row) | {"alternatives": [_token(encoder, j, row) for j in ids]}
+            for i, ids, row in zip(target, best, log_probs, strict=True)
+        ]
+        return {"log_prob": sum(step["log_prob"] for step in steps), "steps": steps}
+
+    def files(self, request):
+        """Returns "target", the ids of an output, as the files with an "ending" that the problem's writers make.
+
+        Returns:
+            {"files": [{"name", "type": media type, "data": base64}], "given": [left, top, width, height] or null, see
+            `Problem.given_part`}.
+        """
+        request = checked(request, {**self.asked, "target": list, "ending": str})
+        ids, encoders, problem = request["target"], self.answerer.encoders, self.answerer.problem
+        with located("target"):
+            ids = check_ids(ids[:-1] if ids[-1:] == [EOS_ID] else ids, encoders["targets"].vocab_size, least=2)
+        if len(ids) > NEW_TOKENS.most:
+            raise UserError(f"target: {len(ids):,} ids. Expected at most {NEW_TOKENS.most:,}.")
+        given = self.given(request)
+        area = problem.given_part([] if isinstance(given, str) else given, encoders)
+        written = write_files(problem, encoders, request["ending"], given, ids)
+        return {"files": written, "given": area and list(area)}
+
+    def search_of(self, request, others=None):
+        """Returns the request, the prefix and the SearchOptions of a search whose whole beam is returned.
+
+        Args:
+            request: a JSON value.
+            others: {name: type} of further options that it may have.
+        """
+        others = {"beam_size": int, "alpha": float, self.length: int, **(others or {})}
+        optional = {f"{name}?": kind for name, kind in others.items()}
+        request = checked(request, {**self.asked, "prefix?": str | list} | optional)
+        settings = {name: request[name] for name in others if name in request}
+        if self.length in settings:
+            settings["extra_length"] = settings.pop(self.length)
+        beam_size = typed_value("beam_size", settings.get("beam_size", 4), int, _BEAM_SIZE)
+        # Compiling takes longer than a reader waits, and changes the last digits from one request to the next.
+        settings |= {"beam_size": beam_size, "n_best": beam_size, "compile": False}
+        return request, self.text_or_ids(request, "prefix") or "", self.answerer.search_options(settings)
+
+    def prefix_of(self, prefix, source, options):
+        """Returns the ids of a prefix, a text or ids. Raises `UserError` if the output has no room for it."""
+        encoder, longest = (
+            self.answerer.encoders["targets"],
+            self.answerer.searcher.longest_output(len(source), options),
+        )
+        return prefix_ids(encoder, prefix, longest) if prefix else []
+
+    def encoded_target(self, request, target):
+        """Returns a target, a text or ids, with the symbols of the protected texts of the request's text."""
+        problem = self.answerer.problem
+        has_symbols = isinstance(target, str) and problem and problem.protection
+        return problem.encoded_target(target, request["text"]) if has_symbols else target
+
+    def text_or_ids(self, request, name):
+        """Returns a request's text, list of ids, or None. Raises `UserError` for ids that cannot be a target."""
+        value = request.get(name)
+        if isinstance(value, list):
+            size, may_end = self.answerer.encoders["targets"].vocab_size, name == "target" and value[-1:] == [EOS_ID]
+            with located(name):
+                check_ids(value[:-1] if may_end else value, size, least=2)
+            if not value and name == "target":
+                raise UserError("target: has no ids. Expected some, or a text.")
+            if len(value) > MOST_TOKENS:
+                raise UserError(f"{name}: {len(value):,} ids. Expected at most {MOST_TOKENS}.")
+        return value
+
+    def _traced(self, inputs, targets):
+        logits, _ = named_outputs(self.answerer.model({"inputs": inputs, "targets": targets}, training=False))
+        return tf.nn.log_softmax(tf.cast(logits["targets"], tf.float32))
+
+
+def shown_hypothesis(hypothesis):
+    """Returns a Hypothesis with token scores as JSON."""
+    ids = [*zip(hypothesis.tokens, hypothesis.ids, strict=True)]
+    pairs = [*ids, (END, EOS_ID)][: len(hypothesis.token_scores)]  # a stop string or the limit ends it without EOS
+    tokens = [
+        {"token": token, "id": number, "log_prob": log_prob}
+        for (token, number), log_prob in zip(pairs, hypothesis.token_scores, strict=True)
+    ]
+    return {"text": hypothesis.text, "score": hypothesis.score, "ended": hypothesis.ended, "tokens": tokens}
+
+
+def _node(encoder, at, node):
+    parent, token = (None, BEGIN) if node.parent < 0 else (node.parent, _label(encoder, node.id))
+    shown_of = ("step", "log_prob", "score", "kept", "finished")
+    of_token = {"id": at, "parent": parent, "token": token, "token_id": node.id}
+    return of_token | {name: getattr(node, name) for name in shown_of}
+
+
+def _token(encoder, number, log_probs):
+    return {"token": _label(encoder, number), "id": int(number), "log_prob": float(log_probs[number])}
+
+
+def _label(encoder, number):
+    return END if number == EOS_ID else encoder.pieces([number])[0]

@@ -1,0 +1,291 @@
+"""Describes the data that t2t-datagen has written, and the batches that a set of hyperparameters makes of them.
+
+Counts come from the manifest, and everything that needs ids comes from a sample, so the time does not depend on the
+size of the corpus.
+"""
+
+import dataclasses
+import functools
+import logging
+import math
+import os
+import re
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.data import split_facts
+from t2t_lite.data.example_reader import ExampleReader
+from t2t_lite.data.manifests import find_manifest
+from t2t_lite.data.records import Records
+from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
+from t2t_lite.errors import Failure, UserError, counted
+from t2t_lite.extras.inspection import batch_shapes, length_histogram
+from t2t_lite.text.class_label_encoder import ClassLabelEncoder
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
+
+_LOGGER = logging.getLogger("t2t_lite")
+_EXAMPLES, _WITH_PIECES = 10, 2
+_LONGEST_TEXT = 400  # characters of a text that are shown
+_PERCENTILES = (50, 90, 99, 100)
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """One feature of the training examples, as a model sees it.
+
+    Attributes:
+        name: str, such as "inputs".
+        title: str, such as "inputs (en)".
+        encoder: TextEncoder, or None if the feature has none.
+        lengths: {ids with EOS: examples}, of all examples, or of the sample if the manifest has no counts.
+        ids: list of lists, the ids of the sample without EOS and padding.
+    """
+
+    name: str
+    title: str
+    encoder: object
+    lengths: dict
+    ids: list
+
+    @functools.cached_property
+    def texts(self):
+        """The sample decoded."""
+        return [self.encoder.decode(ids) if self.encoder else " ".join(map(str, ids)) for ids in self.ids]
+
+    def share_of(self, is_wanted):
+        """Returns the share of ids, from 0 to 1, for which a function of the id is true."""
+        values, counts = np.unique(np.concatenate([*self.ids, np.zeros(0, int)]), return_counts=True)
+        return sum(count for i, count in zip(values, counts, strict=True) if is_wanted(int(i))) / max(1, counts.sum())
+
+
+def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", sample_size=20_000):
+    """Yields paragraphs of text about a problem's finished data; the last one names the picture that it writes.
+
+    Args:
+        problem: Problem; inputs and targets are those of a model, after `_rev` and `_copy`.
+        data_dir: str.
+        hparams: HParams whose batches are shown.
+        set_name: str, the name of the hyperparameters.
+        sample_size: int, number of examples to read.
+
+    Raises:
+        UserError: there are no finished data (the message gives the command that makes them), a shard is missing,
+            damaged or has changed in size, or records and vocabulary do not match.
+    """
+    in_files = problem.open_encoders(data_dir)
+    Records(problem, data_dir, DatasetSplit.TRAIN).check_vocabulary(in_files)
+    splits = _find_splits(problem, data_dir)
+    records = splits[DatasetSplit.TRAIN]
+    paths, facts = records.paths, records.facts
+    encoders = problem.get_feature_encoders(data_dir)
+    reader = ExampleReader(problem, hparams, "train", paths, encoders)
+    sample, of_sample = _read_sample(reader, sample_size)
+    is_exact = bool(facts)
+    if is_exact:
+        split_facts.check_ids(facts, in_files, paths[0])
+        facts = records.seen_facts(hparams, facts)
+    facts = facts or of_sample
+    sides = _sides(problem, encoders, facts, sample)
+    yield f"{problem.full_name} in {data_dir}\n\n{_splits_text(problem, splits)}"
+    yield _vocabulary_text(sides)
+    yield _examples_text(sides)
+    yield _sample_text(sides, facts["examples"] if is_exact else None, len(paths))
+    longest = split_facts.longest_row(problem, hparams)
+    examples, dropped = split_facts.count_kept(facts["lengths"], longest, hparams.min_length)
+    yield _lengths_text(sides, examples, dropped, hparams, longest, set_name, is_exact)
+    if examples:
+        statistics = batch_shapes.measure_batches(problem, hparams, paths, encoders, examples if is_exact else None)
+        titles = {side.name: side.title for side in sides}
+        titles = [titles.get(name, name) for name in problem.features]
+        yield _batches_text(titles, statistics, examples if is_exact else None, hparams, set_name)
+    path = os.path.join(data_dir, f"{problem.full_name}-lengths.png")
+    of_what = f"{'' if is_exact else 'a sample of '}{facts['examples']:,} training examples"
+    lengths = {side.title: side.lengths for side in sides}
+    try:
+        length_histogram.write_histogram(path, lengths, longest, f"{problem.full_name}: {of_what}")
+    except (UserError, Failure) as error:  # such as a read-only folder
+        _LOGGER.warning(f"{error} The lengths are not drawn.")
+        return
+    yield f"lengths as a picture: {path}"
+
+
+# Reading.
+
+
+def _find_splits(problem, data_dir):
+    """Returns {split: Records} of all existing splits, which must include training."""
+    names = find_manifest(problem, data_dir).get("splits", {})
+    splits = [Records(problem, data_dir, split) for split in FILE_TAGS]
+    return {
+        records.split: records for records in splits if records.split in (DatasetSplit.TRAIN, *names) or records.exist()
+    }
+
+
+def _read_sample(reader, size):
+    """Returns the first examples of every shard, `size` in total: ({feature: list of ids}, their facts)."""
+    shards = tf.data.Dataset.from_tensor_slices(reader.paths)
+    count = -(-size // len(reader.paths))
+    first = shards.flat_map(lambda path: tf.data.TFRecordDataset(path).take(count))
+    pools = reader.batched(first, count).map(reader.parse)
+    sample, facts = {name: [] for name in pools.element_spec}, split_facts.Facts(pools.element_spec)
+    with reader.naming_damage():
+        for pool in pools:
+            facts.add_batch(pool)
+            for name, ids in pool.items():
+                sample[name] += ids.to_list()
+    return sample, facts.as_json()
+
+
+def _sides(problem, encoders, facts, sample):
+    languages = dict(zip(("inputs", "targets"), problem.languages or (None, None), strict=True))
+    return [
+        Side(
+            name,
+            f"{name} ({languages[name]})" if languages.get(name) else name,
+            encoders.get(name),
+            {int(length): count for length, count in facts["side_lengths"][name].items()},
+            of_name if problem.features.get(name) == 1 else [_without_end(ids, encoders.get(name)) for ids in of_name],
+        )
+        for name, of_name in sample.items()
+    ]
+
+
+def _without_end(ids, encoder):
+    hidden = (PAD_ID,) if isinstance(encoder, ClassLabelEncoder) else (EOS_ID, PAD_ID)  # the first tag's id is 1, too
+    return [i for i in ids if i not in hidden]
+
+
+# Paragraphs.
+
+
+def _splits_text(problem, splits):
+    names = problem.record_features
+    rows = [("", "examples", *(f"tokens, {name}" for name in names), "shards", "left out")]
+    for split, records in splits.items():
+        paths, facts = records.paths, records.facts
+        if not facts:
+            rows.append((FILE_TAGS[split], "not counted", *("" for _ in names), f"{len(paths)}", ""))
+            continue
+        tokens = problem.maybe_reverse_and_copy(facts["tokens"])
+        removed = facts.get("removed") or {}
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in removed.items())
+        counts = (f"{count:,}" for count in (facts["examples"], *map(tokens.get, names), len(paths)))
+        rows.append((FILE_TAGS[split], *counts, reasons or ("0" if "removed" in facts else "")))
+    return table(rows, left=(0, len(rows[0]) - 1))
+
+
+def _vocabulary_text(sides):
+    sides = [side for side in sides if side.encoder]
+    if len(sides) == 2 and sides[0].encoder.fingerprint == sides[1].encoder.fingerprint:
+        return f"vocabulary of both sides: {_described(sides[0].encoder)}"
+    width = max((len(side.name) for side in sides), default=0) + 1
+    return "\n".join(f"vocabulary of {f'{side.name}:':<{width}} {_described(side.encoder)}" for side in sides)
+
+
+def _described(encoder):
+    return f"{type(encoder).__name__}, {encoder.vocab_size:,} entries, SHA-256 {encoder.fingerprint[:12]}…"
+
+
+def _examples_text(sides):
+    count = len(sides[0].ids)
+    indices = [at * count // _EXAMPLES for at in range(_EXAMPLES)] if count > _EXAMPLES else range(count)
+    lines = ["examples"]
+    for number, at in enumerate(indices, 1):
+        for place, side in enumerate(sides):
+            text = side.texts[at]
+            pieces = " ".join(side.encoder.pieces(side.ids[at])) if side.encoder else text
+            lines.append(f"{number if place == 0 else '':>4}  {printable(text)}")
+            if number <= _WITH_PIECES and pieces != text:
+                lines.append(f"      {printable(pieces)}")
+        lines.append("")
+    return "\n".join(lines[:-1])
+
+
+def printable(text):
+    """Truncates a text for the terminal and replaces line ends and other control characters."""
+    text = "".join(c if c.isprintable() else "\u21b5" if c == "\n" else "\ufffd" for c in text)
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}… ({len(text):,} characters)"
+
+
+def _sample_text(sides, examples, shards):
+    count = len(sides[0].ids)
+    rows = [(f"of a sample of {counted(count, 'example')}", *(side.title for side in sides))]
+    words = [sum(len(text.split()) for text in side.texts) for side in sides]
+    characters = [sum(len("".join(text.split())) for text in side.texts) for side in sides]
+    tokens = [sum(map(len, side.ids)) for side in sides]
+    rows.append(("tokens per word", *(_ratio(n, of) for n, of in zip(tokens, words, strict=True))))
+    rows.append(("tokens per character", *(_ratio(n, of) for n, of in zip(tokens, characters, strict=True))))
+    rows.append(("spelled in bytes", *(_byte_share(side) for side in sides)))
+    rows.append(("unknown", *(_unknown_share(side) for side in sides)))
+    of_shards = f"each of {shards:,} shards, which are" if shards > 1 else "the shard, which is"
+    where = "all there are" if count == examples else f"the first ones of {of_shards} shuffled"
+    note = f"({where}; words are separated by spaces; EOS and spaces are not counted)"
+    return f"{table(rows)}\n{note}"
+
+
+def _ratio(count, of):
+    return f"{count / of:.2f}" if of else "-"
+
+
+def _byte_share(side):
+    """Returns the share of SentencePiece's byte fallback, which other encoders lack."""
+    if not isinstance(side.encoder, SentencePieceEncoder):
+        return "-"
+    share = side.share_of(lambda i: re.fullmatch("<0x[0-9A-F]{2}>", side.encoder.pieces([i])[0]))
+    return f"{share:.2%}"
+
+
+def _unknown_share(side):
+    unknown = getattr(side.encoder, "unknown_id", None)
+    return "-" if unknown is None else f"{side.share_of(lambda i: i == unknown):.2%}"
+
+
+def _lengths_text(sides, examples, dropped, hparams, longest, set_name, is_exact):
+    rows = [("ids per example, EOS included", *(side.title for side in sides))]
+    for percent in _PERCENTILES:
+        name = "longest" if percent == 100 else f"{percent} % have at most"
+        rows.append((name, *(f"{percentile(side.lengths, percent):,}" for side in sides)))
+    limits = f"max_length={longest}" + (f", min_length={hparams.min_length}" if hparams.min_length else "")
+    of = f"{examples + dropped:,} examples" + ("" if is_exact else " of the sample")
+    return (
+        f"{table(rows)}\n{limits} ({set_name}): {dropped:,} of {of} are left out ({dropped / (examples + dropped):.2%})"
+    )
+
+
+def _batches_text(titles, statistics, examples, hparams, set_name):
+    """Describes `BatchShapes`; `examples` is the number of examples per pass, or None if unknown."""
+    rows = [(f"of {len(statistics.shapes):,} batches", *titles, "both" if len(titles) == 2 else "all")]
+    rows.append(("fill", *(f"{share:.1%}" for share in statistics.fill)))
+    tokens = statistics.tokens.mean(0)
+    rows.append(("tokens per batch", *(f"{count:,.0f}" for count in (*tokens, tokens.sum()))))
+    for name, extreme in (("smallest width", np.min), ("largest width", np.max)):
+        rows.append((name, *(f"{width:,}" for width in extreme(statistics.shapes[:, 1:], axis=0)), ""))
+    lines = [f"batches of {set_name}: batch_size={hparams.batch_size:,} ids a side, on one replica", table(rows)]
+    few, many = statistics.shapes[:, 0].min(), statistics.shapes[:, 0].max()
+    lines.append(
+        f"rows per batch: {statistics.mean_rows:,.0f} ({few:,} to {many:,}); "
+        f"shapes that differ: {statistics.distinct:,}"
+    )
+    if examples:
+        batches = math.ceil(examples / statistics.mean_rows)
+        accumulation = hparams.gradient_accumulation_steps
+        of = f" of {accumulation} batches" if accumulation > 1 else ""
+        lines.append(f"a pass over the data: about {batches:,} batches, {-(-batches // accumulation):,} steps{of}")
+    return "\n".join(lines)
+
+
+def percentile(lengths, percent):
+    """Returns the smallest length that `percent` % of the examples do not exceed, given {length: examples}."""
+    order = sorted(lengths)
+    reached = np.cumsum([lengths[length] for length in order])
+    return order[int(np.searchsorted(reached, math.ceil(reached[-1] * percent / 100)))]
+
+
+def table(rows, left=(0,)):
+    """Returns rows of str as lines, with the columns `left` left-aligned and the others right-aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(f"{cell:{'<' if at in left else '>'}{widths[at]}}" for at, cell in enumerate(row)) for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)

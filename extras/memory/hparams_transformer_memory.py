@@ -1,0 +1,86 @@
+"""Sets of Transformer-XL for `--model=transformer_memory`.
+
+`transformer_xl_…` have the sizes, lengths and optimizer of the authors' scripts (kimiyoung/transformer-xl,
+pytorch/run_enwik8_base.sh and run_wt103_base.sh), but no adaptive softmax, which theirs of WikiText-103 has.
+Distances are clamped in training, too, theirs in evaluation alone. The smaller ones are this package's
+`transformer_lm_` sets with a memory.
+"""
+
+from t2t_lite.hparams.transformer_lm import transformer_lm_small, transformer_lm_tiny
+from t2t_lite.registry import register_hparams
+from t2t_lite.settings.config import HParams
+
+
+def _set(hparams, **changes):
+    """Returns changed HParams with attention by distances alone; those of the model are added."""
+    changes |= {"pos": "none", "self_attention_type": "dot_product_relative_memory"}
+    hparams = hparams.override_from_dict({name: changes.pop(name) for name in [*changes] if name in hparams})
+    for name, value in changes.items():
+        hparams.add_hparam(name, value)
+    return hparams
+
+
+def _authors():
+    """Returns what the authors' sets share."""
+    return HParams().override_from_dict(
+        {
+            "initializer": "normal",
+            "initializer_gain": 0.02,
+            "label_smoothing": 0.0,
+            "max_length": 0,
+            "optimizer_adam_beta2": 0.999,
+            "optimizer_adam_epsilon": 1e-8,
+            "clip_grad_norm": 0.25,
+            "learning_rate_schedule": "constant*cosdecay",
+            "learning_rate_constant": 2.5e-4,
+            "learning_rate_warmup_steps": 0,
+        }
+    )
+
+
+@register_hparams
+def transformer_xl_enwik8_base():
+    """12 layers of 512, segments and memory of 512 bytes: 1.06 bits per character in the paper."""
+    return _set(
+        _authors(),
+        hidden_size=512,
+        filter_size=2048,
+        num_heads=8,
+        num_hidden_layers=12,
+        batch_size=22 * 512,
+        learning_rate_decay_steps=400_000,
+        segment_length=512,
+        memory_length=512,
+        eval_memory_length=2100,
+        clamp_length=820,
+    )
+
+
+@register_hparams
+def transformer_xl_wikitext103_base():
+    """16 layers of 410, a memory of 150 words: perplexity 24.0. Segments of 128, not 150, divide rows of 4,096 ids."""
+    return _set(
+        _authors(),
+        hidden_size=410,
+        filter_size=2100,
+        num_heads=10,
+        num_hidden_layers=16,
+        batch_size=60 * 128,
+        learning_rate_decay_steps=200_000,
+        segment_length=128,
+        memory_length=150,
+        eval_memory_length=640,
+        clamp_length=400,
+    )
+
+
+@register_hparams
+def transformer_memory_small():
+    """6 layers of 384, for one GPU."""
+    return _set(transformer_lm_small(), segment_length=128, memory_length=128)
+
+
+@register_hparams
+def transformer_memory_tiny():
+    """4 layers of 128, for CPUs and tests."""
+    return _set(transformer_lm_tiny(), segment_length=32, memory_length=32)

@@ -1,0 +1,123 @@
+"""Transformer-XL, a language model that sees the segment before (Dai et al. 2019, arXiv 1901.02860)."""
+
+from typing import ClassVar
+
+import keras
+from keras import ops
+
+from t2t_lite.layers.positions import POSITIONS
+from t2t_lite.layers.shapes import shape_of
+from t2t_lite.models.options import shared_options
+from t2t_lite.models.transformer_lm import TransformerLM
+from t2t_lite.registry import register_model
+from t2t_lite.settings.ranges import setting
+from t2t_lite.settings.reserved_names import STATE
+
+
+@register_model("transformer_memory")
+@keras.saving.register_keras_serializable("t2t_lite")
+class TransformerMemory(TransformerLM):
+    """A `TransformerLM` whose layers see their own inputs at the positions before those that are read, as a memory.
+
+    It is trained and evaluated on segments of a text, in order: see `SequenceModel.initial_state`. Without a state, as
+    in decoding and scoring, it is the language model of one pass. The memory has hidden states, to which the weights of
+    a later step are applied; no gradient goes through it. Its adaptive softmax is left out.
+
+    Args:
+        vocab_size: int.
+        target_vocab_size: None, or vocab_size: inputs and targets have one vocabulary.
+        {options}
+
+    Raises:
+        ValueError: an argument is out of its range, or positions are absolute; the message has its name and value.
+
+    Example:
+        >>> model = TransformerMemory(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_layers=1)
+        >>> batch = {"targets": keras.ops.ones((1, 4), "int32"), "state": model.initial_state(1)}
+        >>> model(batch)["targets"].shape
+        (1, 4, 20)
+    """
+
+    HPARAMS: ClassVar = {
+        **TransformerLM.HPARAMS,
+        "begin": setting(
+            "end", choices=("zero", "end"), argument="begin", fixed=True,
+            meaning="What is read before there is a token: id 1, or the zero vector.",
+        ),
+        "segment_length": setting(128, 1, 2**20, fixed=True, meaning="Ids of a text that are read at once."),
+        "memory_length": setting(
+            128, 1, 2**20, argument="memory_length", fixed=True,
+            meaning="Positions before a segment that each layer sees.",
+        ),
+        "eval_memory_length": setting(
+            0, 0, 2**20, argument="eval_memory_length", zero="none",
+            meaning="The same in evaluation; 0: memory_length.",
+        ),
+    }  # fmt: skip
+
+    OPTIONS: ClassVar = shared_options(
+        without=["num_encoder_layers", "num_decoder_layers", "target_space_embedding"],
+        position="none",
+        self_attention="dot_product_relative_memory",
+    )
+
+    def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
+        super().__init__(vocab_size, target_vocab_size, **options)
+        position = self.config["position"]
+        if POSITIONS[position].embedding is not None:
+            raise ValueError(
+                "`position` must be none or rotary, since a memory has no absolute positions: received "
+                f"position={position!r}."
+            )
+
+    @property
+    def context_length(self):
+        """See `SequenceModel`."""
+        return self.config["memory_length"]
+
+    def initial_state(self, rows, training=False):
+        """Returns {"memory": list of [rows, M, hidden] by layer, "visible": bool [rows, M], whether it is there}."""
+        lengths = self.config["memory_length"], self.config["eval_memory_length"]
+        length = lengths[0] if training else lengths[1] or lengths[0]
+        layers, hidden_size = self.config["num_layers"], self.config["hidden_size"]
+        memory = [ops.zeros((rows, length, hidden_size), self.compute_dtype) for _ in range(layers)]
+        return {"memory": memory, "visible": ops.zeros((rows, length), "bool")}
+
+    def call(self, inputs, training=None):
+        """Predicts the targets of a segment.
+
+        Args:
+            inputs: as in `TransformerLM`; without "inputs" there may be a "state", as `initial_state` returns it.
+            training: bool.
+
+        Returns:
+            float32 logits [B, T, vocab_size]; where there is a state {"targets": logits, "state": the next one}.
+        """
+        if (state := inputs.get(STATE)) is None:
+            return super().call(inputs, training)
+        self.check_inputs(inputs)
+        visible = ops.cast(state["visible"], "bool")
+        before = [{"earlier": memory, "visible": visible} for memory in state["memory"]]
+        x, (states,), *beside = self._read(inputs, training, before, return_hidden_states=True)
+        is_there = ops.ones(shape_of(x)[:2], "bool")
+        new = {
+            "memory": [_last(*pair) for pair in zip(state["memory"], states[:-1], strict=True)],
+            "visible": _last(visible, is_there),
+        }
+        return self.outputs(self.logits(x), *beside, **{STATE: new})
+
+    def compute_mask(self, inputs, mask=None):
+        """Returns bool [B, T]: True where the target is not padding; None with a state."""
+        return super().compute_mask(inputs) if inputs.get(STATE) is None else None
+
+    def compute_output_spec(self, inputs, training=None):
+        """Returns symbolic outputs: logits are float32 whatever the dtype policy."""
+        found = super().compute_output_spec(inputs, training)
+        if (state := inputs.get(STATE)) is None:
+            return found
+        return {**(found if isinstance(found, dict) else {"targets": found}), STATE: state}
+
+
+def _last(before, new):
+    """Returns the last M of positions [B, M, …] and [B, T, …]."""
+    return ops.concatenate([before, ops.cast(new, before.dtype)], axis=1)[:, -before.shape[1] :]

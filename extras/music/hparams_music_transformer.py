@@ -1,0 +1,44 @@
+"""Sets of the Music Transformer (Huang et al. 2018): a small one for one machine, and its own; relative positions."""
+
+from t2t_lite.hparams.transformer_lm import transformer_lm_base
+from t2t_lite.registry import register_hparams
+
+
+@register_hparams(model="transformer_lm")
+def music_transformer_small():
+    """4 layers of 128, the relative positions of 256 events, 2,048 events to a batch."""
+    return transformer_lm_base().override_from_dict(
+        {
+            "num_hidden_layers": 4,
+            "hidden_size": 128,
+            "filter_size": 512,
+            "num_heads": 4,
+            "learning_rate_schedule": "constant*linear_warmup*single_cycle_cos_decay",
+            "learning_rate_constant": 0.002,
+            "learning_rate_warmup_steps": 200,
+            "batch_size": 2048,
+            "self_attention_type": "dot_product_relative_v2",
+            "max_relative_position": 256,
+            "layer_prepostprocess_dropout": 0.1,
+        }
+    )
+
+
+@register_hparams(model="transformer_lm")
+def music_transformer_base():
+    """Huang et al.'s for performances of 2,048 events: 8 layers of 384, keys of 512 in all, dropout 0.2."""
+    return transformer_lm_base().override_from_dict(
+        {
+            "num_hidden_layers": 8,
+            "hidden_size": 384,
+            "filter_size": 1024,
+            "num_heads": 8,
+            "attention_key_channels": 512,
+            "attention_value_channels": 512,
+            "batch_size": 8192,
+            "self_attention_type": "dot_product_relative_v2",
+            "max_relative_position": 1024,
+            "layer_prepostprocess_dropout": 0.2,
+            "learning_rate_warmup_steps": 8000,
+        }
+    )

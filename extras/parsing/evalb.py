@@ -1,0 +1,171 @@
+"""Labelled bracketing: precision, recall and F1 of trees, by the rules of evalb with COLLINS.prm.
+
+A tree's brackets are (label, first word, last word + 1) of its phrases, under these rules:
+
+* Function labels and indices are removed (NP-SBJ becomes NP). TOP, ROOT and S1 are ignored. ADVP and PRT are equal.
+* Traces (-NONE-) and punctuation (tags `,` `:` ` `` ` `''` `.`) are not counted as words, nor is a phrase of only
+  these counted as a bracket.
+* A bracket of the prediction matches at most one of the gold tree, and vice versa.
+
+Precision, recall and tagging accuracy are computed from sums over all sentences. A blank prediction is skipped. A
+prediction that is not a tree, or has other words, is an error. Both are counted but, as in evalb, left out of the sums.
+
+One rule differs. evalb deletes punctuation by each tree's own tags. If a comma is tagged as a noun, the lengths differ
+("Length unmatch"), and the sentence is left out together with its wrong brackets. Here the gold tags decide which words
+are punctuation in both trees, and such sentences count; `Result.unmatched_punctuation` is their number.
+"""
+
+import collections
+import dataclasses
+
+from t2t_lite.errors import UserError, counted
+from t2t_lite.extras.parsing import trees
+
+CUTOFF = 40  # words, COLLINS.prm's CUTOFF_LEN; punctuation counts, traces do not
+PUNCTUATION_TAGS = (",", ":", "``", "''", ".")
+_SAME_LABEL = {"PRT": "ADVP"}
+
+
+@dataclasses.dataclass
+class Result:
+    """Counts over sentences, and the percentages computed from them (0 instead of a division by 0).
+
+    Attributes:
+        sentences: number of sentences.
+        errors, skipped: numbers of sentences that the following counts leave out.
+        gold, predicted, matched: numbers of brackets.
+        complete: number of sentences in which all brackets match.
+        words, right_tags: number of words without punctuation, and of those that have the gold tag.
+        unmatched_punctuation: number of sentences in which the two trees disagree on which words are punctuation.
+    """
+
+    sentences: int = 0
+    errors: int = 0
+    skipped: int = 0
+    gold: int = 0
+    predicted: int = 0
+    matched: int = 0
+    complete: int = 0
+    words: int = 0
+    right_tags: int = 0
+    unmatched_punctuation: int = 0
+
+    valid = property(lambda self: self.sentences - self.errors - self.skipped)
+    precision = property(lambda self: _percent(self.matched, self.predicted))
+    recall = property(lambda self: _percent(self.matched, self.gold))
+    f1 = property(lambda self: _percent(2 * self.matched, self.gold + self.predicted))
+    complete_match = property(lambda self: _percent(self.complete, self.valid))
+    tagging_accuracy = property(lambda self: _percent(self.right_tags, self.words))
+
+    def __add__(self, other):
+        return Result(*(a + b for a, b in zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)))
+
+
+def score_trees(gold, predicted, cutoff=CUTOFF):
+    """Scores predictions against gold trees.
+
+    Args:
+        gold: list of normalized nltk Trees.
+        predicted: list of the same length: a normalized Tree, None for an invalid tree, or "" for a blank line.
+        cutoff: maximum length of the sentences in the second result, in words including punctuation.
+
+    Returns:
+        (Result of all sentences, Result of those up to `cutoff`, list of str: the problems found in sentences).
+
+    Raises:
+        UserError: there are no trees, or the lists differ in length.
+    """
+    if len(gold) != len(predicted):
+        raise UserError(
+            f"{counted(len(gold), 'gold tree')}, {counted(len(predicted), 'prediction')}: expected one for each tree."
+        )
+    if not gold:
+        raise UserError("no trees to score. Expected at least one.")
+    total, short, problems = Result(), Result(), []
+    for number, (right, guess) in enumerate(zip(gold, predicted, strict=True), 1):
+        result, problem = score_tree(right, guess)
+        total += result
+        if len(right.leaves()) <= cutoff:
+            short += result
+        if problem:
+            problems.append(f"sentence {number}: {problem}")
+    return total, short, problems
+
+
+def score_tree(gold, predicted):
+    """Returns (Result, problem or "") of one sentence; arguments as in `score_trees`."""
+    if predicted == "":
+        return Result(sentences=1, skipped=1), "blank, skipped"
+    if predicted is None:
+        return Result(sentences=1, errors=1), "not a tree"
+    (right_words, right_tags), (words, tags) = _words_and_tags(gold), _words_and_tags(predicted)
+    if len(words) != len(right_words):
+        return Result(sentences=1, errors=1), f"{counted(len(words), 'word')}, the gold tree has {len(right_words)}"
+    if words != right_words:
+        guess, right = next(pair for pair in zip(words, right_words, strict=True) if pair[0] != pair[1])
+        return Result(sentences=1, errors=1), f"the word {guess!r}, in the gold tree {right!r}"
+    is_word = [tag not in PUNCTUATION_TAGS for tag in right_tags]
+    right_brackets, brackets = _brackets(gold, is_word), _brackets(predicted, is_word)
+    matched = (right_brackets & brackets).total()
+    result = Result(
+        sentences=1,
+        gold=right_brackets.total(),
+        predicted=brackets.total(),
+        matched=matched,
+        complete=int(right_brackets == brackets),
+        words=sum(is_word),
+        right_tags=sum(map(_same_tag, right_tags, tags, is_word)),
+        unmatched_punctuation=int(is_word != [tag not in PUNCTUATION_TAGS for tag in tags]),
+    )
+    return result, ""
+
+
+def read_predictions(path):
+    """Reads a file of one tree per line: a normalized Tree, None for an invalid tree, or "" for a blank line."""
+    from t2t_lite.corpora import plain_text
+
+    trees.import_nltk()
+    return [_prediction(plain_text.clean(line)) for line in plain_text.read_lines(path)]
+
+
+def _prediction(line):
+    if not line:
+        return ""
+    try:
+        return trees.parse_tree(line)
+    except UserError:
+        return None
+
+
+def _same_tag(right, guess, is_word):
+    return is_word and _SAME_LABEL.get(right, right) == _SAME_LABEL.get(guess, guess)
+
+
+def _words_and_tags(tree):
+    pairs = tree.pos()
+    return [word for word, _ in pairs], [tag for _, tag in pairs]
+
+
+def _brackets(tree, is_word):
+    """Returns the Counter of (label, begin, end), where positions count only the words selected by `is_word`."""
+    places = [0]
+    for counts in is_word:
+        places.append(places[-1] + counts)
+    brackets = collections.Counter()
+
+    def visit(node, begin):
+        if trees.is_word(node):
+            return begin + 1
+        end = begin
+        for child in node:
+            end = visit(child, end)
+        if node.label() not in trees.OUTER_LABELS and places[end] > places[begin]:
+            brackets[_SAME_LABEL.get(node.label(), node.label()), places[begin], places[end]] += 1
+        return end
+
+    visit(tree, 0)
+    return brackets
+
+
+def _percent(part, whole):
+    return 100.0 * part / whole if whole else 0.0

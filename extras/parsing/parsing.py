@@ -1,0 +1,230 @@
+"""English constituency parsing (paper, section 6.3): a sentence's words in, its linearised tree out.
+
+    t2t-datagen --problem=parsing_english_own --train_files=a.mrg --dev_files=b.mrg --vocab_size=4000 --data_dir=D
+    t2t-datagen --problem=parsing_english_ptb16k --tmp_dir=TREEBANK --data_dir=D
+
+See `t2t_lite.extras.parsing.trees` for the form of trees and of sequences. Words are split into SentencePiece pieces;
+labels are whole tokens, with a vocabulary of their own.
+"""
+
+import os
+import types
+
+from t2t_lite import files, registry
+from t2t_lite.cli.console import Progress
+from t2t_lite.data.next_command import datagen_command
+from t2t_lite.data.own_files import FLAGS
+from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
+from t2t_lite.data.text_problems.text_problem import Text2TextProblem
+from t2t_lite.errors import MissingFile, NotWritten, UserError, counted
+from t2t_lite.extras.parsing import tag_alignment, trees
+from t2t_lite.problems.own_corpus import OwnCorpus
+from t2t_lite.problems.own_settings import own_settings
+from t2t_lite.text import vocabulary
+
+_UNKNOWN_TOKEN = "<unk>"
+# The usual split of the WSJ sections since Collins (1997).
+_WSJ_SECTIONS = {DatasetSplit.TRAIN: range(2, 22), DatasetSplit.EVAL: (22,), DatasetSplit.TEST: (23,)}
+_WSJ_FOLDERS = ("", "wsj", "parsed/mrg/wsj", "treebank_3/parsed/mrg/wsj", "combined/wsj")
+
+
+class ParsingProblem(Text2TextProblem):
+    """Sentences and their trees. Subclasses write `generate_trees` and `approx_vocab_size` (of the words' pieces)."""
+
+    is_generate_per_split = True
+    decode_defaults = types.MappingProxyType({"beam_size": 21, "alpha": 0.3, "extra_length": 300})  # section 6.3
+
+    def __init__(self, was_reversed=False, was_copy=False):
+        super().__init__(was_reversed, was_copy)
+        self._known_tags = {}  # read with the vocabularies; repairs trees
+
+    def generate_trees(self, data_dir, tmp_dir, dataset_split):
+        """Yields the normalized nltk Trees of a split."""
+        raise NotWritten(f"{type(self).__name__}: write generate_trees.")
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"inputs": words, "targets": tokens}, each joined by spaces."""
+        for tree in self.generate_trees(data_dir, tmp_dir, dataset_split):
+            words, tokens = trees.linearize(tree)
+            yield {"inputs": " ".join(words), "targets": " ".join(tokens)}
+
+    # Vocabularies.
+
+    def _paths(self, data_dir):
+        """Returns the paths of the model of the words' pieces, of the list of tokens and of the words' tags."""
+        base = os.path.join(data_dir, f"vocab.{self.dataset_filename()}")
+        return f"{base}.inputs.{self.approx_vocab_size}.model", f"{base}.targets.tokens", f"{base}.tags.json"
+
+    def prepare_generation(self, data_dir, tmp_dir):
+        """Reads all trees once, so that a bad line is found before any work; then makes the vocabularies."""
+        lines, tokens, tagged = [], set(), []
+        for split in (described["split"] for described in self.dataset_splits):
+            progress = Progress(f"{self.name}: reading {FILE_TAGS[split]}", "trees")
+            for tree in progress.watch(self.generate_trees(data_dir, tmp_dir, split)):
+                if split == DatasetSplit.TRAIN:
+                    lines.append(" ".join(tree.leaves()))
+                    tokens.update(trees.linearize(tree)[1])
+                    tagged += tree.pos()
+            progress.done()
+        model, table, tags = self._paths(data_dir)
+        if not files.exists(model):
+            self._learn(lambda: lines, model, self.text_features[0])
+        if not files.exists(table):
+            entries = ["<pad>", "<EOS>", _UNKNOWN_TOKEN, *sorted(tokens)]
+            files.write_bytes(table, ("\n".join(entries) + "\n").encode())
+        if not files.exists(tags):
+            files.write_json(tags, tag_alignment.learn_tags(tagged))
+
+    def feature_encoders(self, data_dir):
+        """Returns the encoders of words and of tokens. Raises `UserError` where a file, or nltk, is missing."""
+        trees.import_nltk()  # evaluation and decoding will need it; fail early
+        model, table, tags = self._paths(data_dir)
+        for path in (model, table, tags):
+            if not files.exists(path):
+                raise MissingFile(f"{path}: no such vocabulary. Run: {datagen_command(self, data_dir)}")
+        self._known_tags = files.read_json(tags, {str: [str]})
+        return {
+            "inputs": vocabulary.SentencePieceEncoder(model),
+            "targets": vocabulary.TokenTextEncoder(table, replace_oov=_UNKNOWN_TOKEN),
+        }
+
+    def vocabulary_files(self, data_dir):
+        """Returns the paths of the vocabularies' files."""
+        model, table, tags = self._paths(data_dir)
+        return [model, model.removesuffix(".model") + ".vocab", table, tags]
+
+    def learned_files(self, data_dir):
+        """Returns the paths of the vocabularies' files, which are all made by generation."""
+        return ParsingProblem.vocabulary_files(self, data_dir)
+
+    def generation_settings(self):
+        """Returns the size of the words' vocabulary."""
+        return {"vocab_size": self.approx_vocab_size}
+
+    # Text.
+
+    @property
+    def _is_to_trees(self):
+        return not self.was_reversed and not self.was_copy
+
+    @property
+    def eval_decode_metric(self):
+        """Labelled bracketing F1; for `_rev` and `_copy` the share of correct outputs."""
+        return "bracketing_f1" if self._is_to_trees else "exact_sequence_accuracy"
+
+    def input_text(self, text):
+        """Returns the sentence in treebank form: one space between words, brackets as -LRB- and -RRB-."""
+        return " ".join(trees.escape_words(text)) if self._is_to_trees else text
+
+    def output_text(self, inputs, outputs, encoders):
+        """Returns the tree over the words of `inputs` that the tokens in `outputs` describe, repaired if needed."""
+        words = trees.escape_words(inputs)
+        if not self._is_to_trees or not words:
+            return outputs
+        return trees.to_line(trees.build_tree(_tokens(outputs), words, _phrases(encoders), self._known_tags))
+
+    @property
+    def chooses_output(self):
+        """Whether outputs are reranked: if they are trees. `_rev` and `_copy` use the output with the best score."""
+        return self._is_to_trees
+
+    def choose_output(self, inputs, outputs, encoders):
+        """Returns the index of the output whose tags fit the words best (`trees.misfit`), the first of equal ones.
+
+        A model that was trained on few trees omits words, and the beam contains outputs that omit fewer.
+        """
+        words, phrases = trees.escape_words(inputs), _phrases(encoders)
+        misfits = [trees.misfit(_tokens(output), words, phrases, self._known_tags) for output in outputs]
+        return misfits.index(min(misfits))
+
+
+def _tokens(outputs):
+    return [trees.UNKNOWN_TAG if token == _UNKNOWN_TOKEN else token for token in outputs.split()]
+
+
+def _phrases(encoders):
+    """Returns the labels that open a phrase: those whose closing token is in the vocabulary."""
+    encoder = encoders["targets"]
+    entries = encoder.pieces(range(encoder.vocab_size))
+    return {entry[1:] for entry in entries if len(entry) > 1 and entry.startswith("/")}
+
+
+@registry.register_problem
+class ParsingEnglishOwn(OwnCorpus, ParsingProblem):
+    """The user's own treebank, one file of bracketed trees per split, given to `configure`."""
+
+    settings = own_settings("format", "problem", "vocab_size", "files", format=1, vocab_size=8000)
+    example_flags = "--train_files=train.mrg --dev_files=dev.mrg"
+    usual_vocab_sizes = "1000 to 16000"
+
+    def check_files(self, paths):
+        """See `OwnCorpus.check_files`; a split has one file."""
+        for split, split_paths in paths.items():
+            flag = f"--{FLAGS[split]}"
+            if not split_paths and split != DatasetSplit.TEST:
+                raise UserError(
+                    f"{self.name}: missing {flag}. Expected a file of bracketed trees, such as "
+                    f"{flag}={FILE_TAGS[split]}.mrg"
+                )
+            if len(split_paths) > 1:
+                raise UserError(
+                    f"{flag}={','.join(split_paths)}: found {counted(len(split_paths), 'file')}. Expected one file of "
+                    "bracketed trees."
+                )
+
+    def check_settings(self, values, paths):
+        """See `OwnCorpus.check_settings`; a split's files are one dict."""
+        super().check_settings(values, paths)
+        values["files"] = {split: described[0] for split, described in values["files"].items()}
+
+    def check_corpus(self, data_dir, tmp_dir):
+        """Leaves the check to `ParsingProblem.prepare_generation`, which reads all trees."""
+
+    def generate_trees(self, data_dir, tmp_dir, dataset_split):
+        """Yields the trees of a split's file."""
+        self.read_config(data_dir)
+        for facts in self.files_of(dataset_split):
+            for tree, _ in trees.read_trees(facts["path"], self.on_bad_line):
+                yield tree
+
+
+class _WallStreetJournal(ParsingProblem):
+    """The Penn Treebank's WSJ part: sections 02-21 for training, 22 dev, 23 test; from the user's licensed copy."""
+
+    @property
+    def dataset_splits(self):
+        """Ten shards of training trees, and one each for dev and test."""
+        return [{"split": split, "shards": 10 if split == DatasetSplit.TRAIN else 1} for split in _WSJ_SECTIONS]
+
+    def generate_trees(self, data_dir, tmp_dir, dataset_split):
+        """Yields the trees of a split's sections, in the order of their names."""
+        for section in _WSJ_SECTIONS[dataset_split]:
+            for path in _section_files(tmp_dir, section):
+                for tree, _ in trees.read_trees(path, self.on_bad_line):
+                    yield tree
+
+
+def _section_files(tmp_dir, section):
+    """Returns the sorted `.mrg` files of one section. Raises `UserError` that describes the expected layout."""
+    for folder in _WSJ_FOLDERS:
+        if paths := files.list_files(os.path.join(tmp_dir, folder, f"{section:02d}"), r"(?i).*\.mrg(\.gz)?"):
+            return paths
+    raise UserError(
+        f"--tmp_dir={tmp_dir}: no .mrg files of WSJ section {section:02d}. Expected your licensed copy of the Penn "
+        f"Treebank (LDC99T42), which is not shipped: {os.path.join(tmp_dir, 'wsj', '02', 'wsj_0200.mrg')} and so on, "
+        "folders 02 to 23, directly there or in parsed/mrg/wsj."
+    )
+
+
+@registry.register_problem
+class ParsingEnglishPtb8k(_WallStreetJournal):
+    """WSJ, with 8,192 pieces for the words."""
+
+    approx_vocab_size = 2**13
+
+
+@registry.register_problem
+class ParsingEnglishPtb16k(_WallStreetJournal):
+    """WSJ, with 16,384 pieces for the words (the paper's size)."""
+
+    approx_vocab_size = 2**14

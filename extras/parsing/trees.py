@@ -1,0 +1,331 @@
+"""Constituency trees in Penn Treebank brackets, and as sequences of labels (paper, section 6.3).
+
+    (S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. .))   <->   words The cat sleeps .
+                                                                tokens S NP DT NN /NP VP VBZ /VP . /S
+
+The tokens are those of tensor2tensor (data_generators/wsj_parsing.py, after Vinyals et al. 2015): a phrase opens with
+its label and closes with `/label`, and a part of speech stands for one word. So the output need not repeat the words,
+and any sequence of tokens can be made into a tree over the words of the input (see `build_tree`).
+
+Trees are nltk's `Tree`, and nltk reads the files: `pip install t2t_lite[parsing]`.
+"""
+
+import dataclasses
+import re
+
+from t2t_lite.corpora import plain_text
+from t2t_lite.errors import UserError, first_line
+from t2t_lite.extras.parsing.tag_alignment import align, cost
+
+TOP = "TOP"
+OUTER_LABELS = ("", "ROOT", "S1", TOP)  # labels that treebanks use for the bracket around a sentence
+EMPTY_TAG = "-NONE-"
+UNKNOWN_TAG = "NN"  # for words without a tag in the output: the most frequent tag of English
+DEEPEST = 200  # nested brackets; the Penn Treebank has fewer than 40, and Python allows 1000 nested calls
+_BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
+# A word may contain a no-break space or the like, at which nltk would split it; private-use characters replace these
+# while it reads.
+_SPACES = [ord(c) for c in map(chr, range(0x80, 0x3001)) if c.isspace()]
+_HIDDEN = {space: 0x10FF00 + at for at, space in enumerate(_SPACES)}
+_SHOWN = {hidden: space for space, hidden in _HIDDEN.items()}
+
+
+def import_nltk():
+    """Returns the module `nltk.tree`. Raises `UserError` with the command that installs it."""
+    try:
+        import nltk.tree
+    except ImportError:
+        raise UserError("nltk, which reads trees, is not installed. Run: pip install t2t_lite[parsing]") from None
+    return nltk.tree
+
+
+# Files of trees.
+
+
+def read_trees(path, on_bad_line=None):
+    """Yields (normalized Tree, number of its first line) from a file of brackets, which may be compressed.
+
+    A tree may span lines and a line may contain several trees, as in the Penn Treebank's `.mrg` files.
+
+    Args:
+        path: str.
+        on_bad_line: None, or a function called with a message about each unreadable tree, which is skipped. Unmatched
+            brackets are still an error, since the beginning of the next tree is unknown.
+
+    Raises:
+        UserError: nltk is not installed; as `plain_text.read_lines`; or if brackets do not match, there is text outside
+            of them, a tree has no words, or a word has no part of speech. The message names the file and the line.
+    """
+    import_nltk()  # without it no tree can be read, which is not the file's fault
+    count = 0
+    for text, line in _bracketed(path, "strict" if on_bad_line is None else "replace"):
+        where = f"{path}, line {line}"
+        count += 1
+        try:
+            if on_bad_line is not None and "\ufffd" in text:
+                raise UserError(f"{where}: a tree with bytes that are not UTF-8.")
+            tree = parse_tree(text, where)
+        except UserError as error:
+            if on_bad_line is None:
+                raise
+            on_bad_line(str(error))
+            continue
+        yield tree, line
+    if not count:
+        raise UserError(f"{path}: contains no tree. Expected brackets such as (S (NP (NNP Kim)) (VP (VBZ sleeps))).")
+
+
+def parse_tree(text, where="tree"):
+    """Returns the normalized Tree of one string of brackets. Raises `UserError`, whose message begins with `where`."""
+    depth = longest = 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        longest = max(longest, depth)
+    if longest > DEEPEST:
+        raise UserError(f"{where}: {longest} nested brackets. Expected at most {DEEPEST}.")
+    tree = import_nltk().Tree
+    try:
+        raw = tree.fromstring(text.translate(_HIDDEN), read_node=_shown_spaces, read_leaf=_shown_spaces)
+    except ValueError as error:
+        raise UserError(f"{where}: not a tree: {_shown_spaces(first_line(error))}") from None
+    return normalize(raw, where)
+
+
+def _shown_spaces(text):
+    return text.translate(_SHOWN)
+
+
+def to_line(tree):
+    """Returns a Tree as one line with single spaces between its parts."""
+    if isinstance(tree, str):
+        return tree
+    return f"({' '.join([tree.label(), *map(to_line, tree)])})"
+
+
+def _bracketed(path, errors):
+    """Yields (text of one outermost pair of brackets, line where it begins)."""
+    parts, depth, begin = [], 0, 0
+    for number, line in enumerate(plain_text.read_lines(path, errors=errors), 1):
+        line = plain_text.clean(line)
+        start = 0
+        for match in re.finditer(r"[()]", line):
+            if match[0] == "(":
+                if not depth:
+                    _check_outside(line[start : match.start()], path, number)
+                    begin, start = number, match.start()
+                depth += 1
+                continue
+            depth -= 1
+            if depth < 0:
+                raise UserError(
+                    f"{path}, line {number}: unmatched closing bracket. Expected one for each opening bracket."
+                )
+            if not depth:
+                yield " ".join([*parts, line[start : match.end()]]), begin
+                parts, start = [], match.end()
+        if depth:
+            parts.append(line[start:])
+        else:
+            _check_outside(line[start:], path, number)
+    if depth:
+        raise UserError(
+            f"{path}, line {begin}: the tree that begins here is not closed: {depth} bracket{'s' * (depth > 1)} open "
+            "at the end of the file."
+        )
+
+
+def _check_outside(text, path, number):
+    if text.strip():
+        raise UserError(
+            f"{path}, line {number}: {text.split()[0]!r} is outside of brackets. Expected trees such as "
+            "(S (NP (NNP Kim)) (VP (VBZ sleeps)))."
+        )
+
+
+# Normal form.
+
+
+def normalize(tree, where="tree"):
+    """Returns a copy `(TOP …)` reduced to what parsers learn, as is usual since Collins (1997).
+
+    Function labels and indices are removed (NP-SBJ-1 and NP=2 become NP; ADVP|PRT becomes ADVP), and so are empty
+    elements (-NONE- and phrases that contain nothing else). The outer bracket becomes TOP, whatever its label.
+
+    Args:
+        tree: nltk Tree.
+        where: its name in error messages.
+
+    Raises:
+        UserError: there are no words, a word has no part of speech, or a label is empty or begins with /.
+    """
+    children = [tree]
+    while len(children) == 1 and not isinstance(children[0], str) and children[0].label() in OUTER_LABELS:
+        children = list(children[0])
+    nonempty = [child for child in (_normalized(child, where) for child in children) if child is not None]
+    if not nonempty:
+        raise UserError(f"{where}: a tree without words. Expected at least one.")
+    return type(tree)(TOP, nonempty)
+
+
+def strip_label(label):
+    """Returns a label without function, index and alternative: NP-SBJ-1 -> NP. Labels such as -LRB- do not change."""
+    return label if label.startswith("-") else re.split(r"[-=|]", label, maxsplit=1)[0] or label
+
+
+def _normalized(tree, where):
+    """Returns the normalized copy of an inner node, or None if it is empty."""
+    if isinstance(tree, str):
+        raise UserError(
+            f"{where}: the word {tree!r} has no part of speech of its own. Expected ({UNKNOWN_TAG} {tree})."
+        )
+    label = strip_label(tree.label())
+    if not label or label.startswith("/"):
+        raise UserError(f"{where}: the label {tree.label()!r} of a bracket. Expected one that does not begin with /.")
+    if len(tree) == 1 and isinstance(tree[0], str):
+        return None if label == EMPTY_TAG else type(tree)(label, [tree[0]])
+    children = [child for child in (_normalized(child, where) for child in tree) if child is not None]
+    return type(tree)(label, children) if children else None
+
+
+def is_word(node):
+    """Returns whether a node is a part of speech with its word."""
+    return len(node) == 1 and isinstance(node[0], str)
+
+
+# Sequences.
+
+
+def linearize(tree):
+    """Returns (words, tokens) of a normalized Tree, both lists of str; TOP has no token."""
+    words, tokens = [], []
+
+    def visit(node):
+        tokens.append(node.label())
+        if is_word(node):
+            words.append(node[0])
+            return
+        for child in node:
+            visit(child)
+        tokens.append("/" + node.label())
+
+    for child in tree:
+        visit(child)
+    return words, tokens
+
+
+def escape_words(text):
+    """Returns the words of a text, with brackets as in treebanks: ( becomes -LRB-.
+
+    Spaces and control characters divide words; a no-break space may be part of one.
+    """
+    words = plain_text.clean(text).split(" ")
+    return [re.sub(r"[()]", lambda match: _BRACKETS[match[0]], word) for word in words if word]
+
+
+@dataclasses.dataclass
+class _Phrase:
+    label: str
+    children: list = dataclasses.field(default_factory=list)
+
+
+def build_tree(tokens, words, phrases=(), known_tags=None):
+    """Returns the Tree `(TOP …)` of any sequence of tokens over exactly these words.
+
+    A sequence that `is_valid` gives its own tree. Any other sequence is repaired:
+
+    1. Tags and words are aligned (tag_alignment.py). A tag without a word is dropped. A word without a
+       tag gets its most frequent tag, or NN, and follows the previous word. At the end of the sentence, it goes into
+       the innermost open phrase, or to the end of the last phrase if none is open.
+    2. `/X` closes the innermost open X and everything open inside it. If no X is open, it is ignored.
+    3. Phrases that are open at the end are closed. A phrase is dropped if it has no words, or if it would be nested
+       inside 198 others.
+
+    Args:
+        tokens: list of str.
+        words: list of str, at least one.
+        phrases: labels that open a phrase, in addition to those that some `/X` among the tokens closes. They are needed
+            to distinguish phrases that are never closed from tags.
+        known_tags: result of `tag_alignment.learn_tags` for the training trees, or None.
+    """
+    phrases, known_tags = set(phrases) | _closed(tokens), known_tags or {}
+    pairs = list(reversed(_tagged(tokens, words, phrases, known_tags)))
+    stack, tags_left = [_Phrase(TOP)], sum(tag is not None for tag, _ in pairs)
+
+    def put_words_alone(place):
+        while pairs and pairs[-1][0] is None:
+            word = pairs.pop()[1]
+            place.children.append((next(iter(known_tags.get(word, ())), UNKNOWN_TAG), word))
+
+    for token in tokens:
+        if _is_closing(token):
+            labels = [phrase.label for phrase in stack]
+            if token[1:] in labels[1:]:
+                del stack[len(labels) - 1 - labels[::-1].index(token[1:]) :]
+        elif token in phrases:
+            if len(stack) >= DEEPEST - 1:  # TOP and the tag are brackets, too
+                continue
+            phrase = _Phrase(token)
+            stack[-1].children.append(phrase)
+            stack.append(phrase)
+        else:
+            put_words_alone(stack[-1])  # only before the first tag
+            tag, word = pairs.pop()
+            if word is not None:
+                stack[-1].children.append((tag, word))
+            tags_left -= 1
+            if tags_left:
+                put_words_alone(stack[-1])
+    place = stack[-1]
+    if len(stack) == 1 and place.children and isinstance(place.children[-1], _Phrase):
+        place = place.children[-1]
+    put_words_alone(place)
+    return _to_nltk(stack[0], import_nltk().Tree)
+
+
+def misfit(tokens, words, phrases, known_tags):
+    """Returns how badly the tags of a sequence fit the words, float; 0 if each word gets a tag known from training.
+
+    This is the cost (`t2t_lite.extras.parsing.tag_alignment`) of the alignment that `build_tree` makes from the same
+    arguments.
+    """
+    return cost(_tagged(tokens, words, set(phrases) | _closed(tokens), known_tags), known_tags)
+
+
+def _tagged(tokens, words, phrases, known_tags):
+    """Returns (tag or None, word or None) pairs: in order if their numbers agree, otherwise aligned."""
+    tags = [token for token in tokens if token not in phrases and not _is_closing(token)]
+    return align(tags, words, known_tags if len(tags) != len(words) else {})
+
+
+def is_valid(tokens, num_words, phrases=()):
+    """Returns whether the tokens form a tree over `num_words` words: brackets match and no phrase is empty."""
+    phrases = set(phrases) | _closed(tokens)
+    stack, count, previous = [], 0, None
+    for token in tokens:
+        if _is_closing(token):
+            if not stack or stack.pop() != token[1:] or previous in phrases:
+                return False
+        elif token in phrases:
+            stack.append(token)
+        else:
+            count += 1
+        previous = token
+    return not stack and count == num_words > 0
+
+
+def _is_closing(token):
+    return len(token) > 1 and token.startswith("/")
+
+
+def _closed(tokens):
+    return {token[1:] for token in tokens if _is_closing(token)}
+
+
+def _to_nltk(phrase, tree):
+    children = []
+    for child in phrase.children:
+        if isinstance(child, tuple):
+            children.append(tree(child[0], [child[1]]))
+        elif (subtree := _to_nltk(child, tree)) is not None:
+            children.append(subtree)
+    return tree(phrase.label, children) if children else None

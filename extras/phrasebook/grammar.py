@@ -1,0 +1,225 @@
+"""Noun phrases and clauses in English and German: a `Clause` is one meaning, which `english` and `german` express."""
+
+import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from t2t_lite.extras.phrasebook.inflection import Pronoun, adjective_form, determiner_form, noun_form
+from t2t_lite.extras.phrasebook.lexicon import DETERMINERS, MODALS
+
+_CONTRACTIONS = {"in dem": "im", "in das": "ins", "an dem": "am", "zu dem": "zum", "zu der": "zur"}
+_AUXILIARIES = {"haben": "habe hast hat haben", "sein": "bin bist ist sind"}
+_BE, _THIRD_PERSON = ("am", "are", "is", "are"), {"have": "has", "do": "does", "want": "wants"}
+
+
+class NounPhrase(NamedTuple):
+    """Determiner, adjective, noun; with an owner ("the teacher's book") the determiner is "the"."""
+
+    noun: tuple
+    determiner: str = "-"
+    is_plural: bool = False
+    adjective: tuple | None = None
+    owner: "NounPhrase | None" = None
+
+    @property
+    def person(self):
+        """The person of verbs with this subject."""
+        return 3 if self.is_plural else 2
+
+    @property
+    def gender(self):
+        """Gender in the singular, otherwise p."""
+        return "p" if self.is_plural else self.noun.gender
+
+    @property
+    def is_definite(self):
+        """Whether the German object precedes nicht, nie and oft."""
+        return DETERMINERS[self.determiner].inflection != "" and self.determiner not in ("a", "any", "every")
+
+    def english(self, case="nom"):
+        """Returns the English words; they are the same in every case."""
+        noun = self.noun.en_plural if self.is_plural else self.noun.en
+        described = f"{self.adjective.en} {noun}" if self.adjective else noun
+        if self.owner:
+            owner = self.owner.english()
+            return f"{owner}'{'' if self.owner.is_plural and owner.endswith('s') else 's'} {described}"
+        row = DETERMINERS[self.determiner]
+        determiner = row.plural if self.is_plural else row.singular
+        if determiner == "a" and not self.noun.en_plural:
+            determiner = "any"
+        elif determiner == "a" and described[0] in "aeiou" and not described.startswith("uni"):
+            determiner = "an"
+        return f"{determiner} {described}".strip()
+
+    def german(self, case):
+        """Returns the German words in a case."""
+        determiner, has_ending = determiner_form(self.determiner, self.gender, case)
+        words = [determiner, noun_form(self.noun, self.is_plural, case)]
+        if self.adjective:
+            words.insert(1, adjective_form(self.adjective.stem, has_ending, self.gender, case))
+        if self.owner:
+            words.append(self.owner.german("gen"))
+        return " ".join(filter(None, words))
+
+    def german_after(self, preposition, case):
+        """Returns preposition and words, with the contractions that German requires: im, ins, am, zum, zur."""
+        words = f"{preposition} {self.german(case)}"
+        return re.sub(r"^\w+ \w+", lambda start: _CONTRACTIONS.get(start[0], start[0]), words)
+
+
+# Places in the German middle field, in order. Definite objects precede nicht and oft, others follow.
+PRONOUN, TIME, DATIVE, DEFINITE, ADVERB, INDEFINITE, PLACE = range(7)
+
+
+class Phrase(NamedTuple):
+    """A part of a clause in both languages: an object, a place, a time, a predicate.
+
+    `role` is what a question may ask for; `filler` is the word whose combination with the verb may be held out.
+    """
+
+    en: str
+    de: str
+    slot: int
+    role: str = ""
+    filler: str = ""
+    noun_phrase: NounPhrase | None = None
+
+
+@dataclass
+class Clause:
+    """One meaning.
+
+    Attributes:
+        subject: a `NounPhrase` or `Pronoun`.
+        verb: a row of the lexicon.
+        tense: "present", "perfect" or a modal of `MODALS`.
+        aspect: the English aspect: "" for the simple form and the present perfect, "progressive", "past".
+        phrases: objects, places and predicates in English order.
+        time: a `Phrase`; it comes first when `is_fronted`, otherwise last in English.
+        adverb: (English, German) such as ("often", "oft").
+        is_negated: expressed by nicht, or by kein if an object has the determiner "any".
+    """
+
+    subject: NounPhrase | Pronoun
+    verb: tuple
+    tense: str = "present"
+    aspect: str = ""
+    phrases: list = field(default_factory=list)
+    time: Phrase | None = None
+    is_fronted: bool = False
+    adverb: tuple = ()
+    is_negated: bool = False
+
+
+def object_phrase(thing, case="acc"):
+    """Returns an object: a `NounPhrase` or a `Pronoun`, in the accusative or the dative ("dat")."""
+    if not isinstance(thing, NounPhrase):
+        return Phrase(thing.english(case), thing.german(case), PRONOUN)
+    if case == "dat":
+        slot, role = DATIVE, "recipient"
+    else:
+        slot, role = DEFINITE if thing.is_definite else INDEFINITE, "object"
+    return Phrase(thing.english(), thing.german(case), slot, role, thing.noun.en, thing)
+
+
+def place_phrase(place, is_goal=False):
+    """Returns a place where something happens, or where somebody goes, with its prepositions."""
+    noun = place.noun
+    if not is_goal:
+        return Phrase(f"{noun.at} {place.english()}", place.german_after(noun.wo, "dat"), PLACE, "place", noun.en)
+    case = "acc" if noun.wohin in ("in", "auf") else "dat"
+    en = f"{noun.to} {place.english()}".strip()
+    return Phrase(en, place.german_after(noun.wohin, case), PLACE, "goal", noun.en)
+
+
+def _english_verbs(clause, needs_operator):
+    """Returns (finite verb, the other verbs, whether the finite one is an operator)."""
+    verb, person = clause.verb, clause.subject.person
+    chain, is_operator = [verb.en], verb.en == "be"
+    if clause.tense in MODALS:
+        chain = [*clause.tense.split(), verb.en]
+        is_operator = chain[0] not in ("have", "want")
+    elif clause.aspect == "progressive":
+        chain, is_operator = ["be", verb.ing], True
+    elif clause.tense == "perfect" and clause.aspect != "past":
+        chain, is_operator = ["have", verb.participle], True
+    if needs_operator and not is_operator:
+        chain, is_operator = ["do", *chain], True
+    finite, *rest = chain
+    if clause.aspect == "past":
+        finite = "did" if finite == "do" else verb.past
+    elif finite == "be":
+        finite = _BE[person]
+    elif person == 2 and finite == verb.en:
+        finite = verb.third
+    elif person == 2:
+        finite = _THIRD_PERSON.get(finite, finite)
+    return finite, rest, is_operator
+
+
+def english(clause, question_word=None):
+    """Returns an English clause without capital and full stop.
+
+    Args:
+        clause: what to say.
+        question_word: None for a statement or a question about the subject, "" for a yes/no question, otherwise the
+            first words of the question.
+    """
+    is_question = question_word is not None
+    finite, verbs, is_operator = _english_verbs(clause, clause.is_negated or is_question)
+    subject = clause.subject.english()
+    middle = ["not"] * clause.is_negated + list(clause.adverb[:1])
+    if is_question:
+        start = [question_word, finite, subject, *middle, *verbs]
+    elif is_operator:
+        start = [subject, finite, *middle, *verbs]
+    else:
+        start = [subject, *middle, finite, *verbs]
+    phrases = [clause.verb.preposition, *(phrase.en for phrase in clause.phrases)]
+    is_behind = clause.phrases and clause.phrases[0].slot == PRONOUN  # pick up the man, but pick him up
+    phrases.insert(2 if is_behind else 1, clause.verb.adverb)
+    time = [clause.time.en] if clause.time else []
+    words = [*time, *start, *phrases] if clause.is_fronted else [*start, *phrases, *time]
+    return " ".join(filter(None, words)).replace("can not", "cannot")
+
+
+def _german_verbs(clause):
+    """Returns (finite verb, the words at the end of the clause)."""
+    verb, person = clause.verb, clause.subject.person
+    if clause.tense in MODALS:
+        return MODALS[clause.tense].present[person], verb.de
+    if clause.tense == "perfect":
+        return _AUXILIARIES[verb.auxiliary].split()[person], verb.perfect
+    return verb.present[person], verb.prefix
+
+
+def german(clause, order="second", first=""):
+    """Returns a German clause without capital and full stop.
+
+    Args:
+        clause: what to say.
+        order: place of the finite verb: "second", "first" (yes/no question, or after a subordinate clause) or "last"
+            (subordinate clause).
+        first: words before the finite verb, or before the subject for "last"; by default a fronted time.
+    """
+    finite, end = _german_verbs(clause)
+    middle = [(phrase.slot, phrase.de) for phrase in clause.phrases]
+    if clause.time and clause.is_fronted:
+        first = clause.time.de
+    elif clause.time:
+        middle.append((TIME, clause.time.de))
+    if clause.adverb:
+        middle.append((ADVERB, clause.adverb[1]))
+    has_kein = any(phrase.noun_phrase and phrase.noun_phrase.determiner == "any" for phrase in clause.phrases)
+    if clause.is_negated and not has_kein:
+        middle.append((ADVERB, "nicht"))
+    middle = [words for _, words in sorted(middle, key=lambda part: part[0])]
+    subject = clause.subject.german("nom")
+    if order == "last":
+        end = end + finite if end and end == clause.verb.prefix else f"{end} {finite}"
+        words = [first, subject, *middle, end.strip()]
+    elif order == "second" and not first:
+        words = [subject, finite, *middle, end]
+    else:
+        words = [first, finite, subject, *middle, end]
+    return " ".join(filter(None, words))

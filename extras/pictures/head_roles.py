@@ -1,0 +1,183 @@
+"""The role of each attention head over a text: how sharply, how far and where it attends (paper, section 4)."""
+
+import dataclasses
+import logging
+
+import keras
+import numpy as np
+
+from t2t_lite.cli.console import Progress
+from t2t_lite.decoding.jobs.text_files import input_lines
+from t2t_lite.decoding.search.searcher import plan_batches
+from t2t_lite.errors import UserError, counted, located
+from t2t_lite.models.attention_weights import KINDS, attention_weights
+from t2t_lite.text.vocabulary import EOS_ID
+from t2t_lite.visualization.sentence_attention import attending_features, text_features, without_text
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+FAR = 5  # positions: an edge of this length or more is long-distance
+# The classes of keys, each of which belongs to one.
+SHARES = ("previous", "same", "next", "near", "far", "end")
+_CLEAR = 0.5  # a head with such a share has a role
+_BATCH_SIZE = 16
+_MOST_TOKENS = 512  # of a line: memory grows with its square
+
+
+@dataclasses.dataclass(frozen=True)
+class HeadRole:
+    """The role of one head, as the mean over all queries of a text.
+
+    Attributes:
+        kind: str: see `t2t_lite.models.attention_weights`.
+        layer, head: int, from 1.
+        entropy: float, nats; its exponential is the effective number of keys that a head attends to.
+        distance: float, weighted mean of the positions between query and key, without the "end".
+        shares: {name in `SHARES`: float}, with sum 1. Positions of queries and keys are compared directly, also those
+            of two sentences. A decoder's step has the position of the token that it read last.
+    """
+
+    kind: str
+    layer: int
+    head: int
+    entropy: float
+    distance: float
+    shares: dict
+
+    @property
+    def role(self):
+        """The name of a share of at least one half, or "mixed"."""
+        name = max(self.shares, key=self.shares.get)
+        return name if self.shares[name] >= _CLEAR else "mixed"
+
+
+def head_roles(model, ids, on_progress=None, features=None):
+    """Returns a `HeadRole` for each head of each layer and kind, in this order.
+
+    Args:
+        model: see `t2t_lite.models.attention_weights`.
+        ids: {feature: list of lists of int}, sentences without padding that end in EOS: "inputs" and "targets" of a
+            translation model; without "targets", only the kinds that do not need them.
+        on_progress: None, or a function called with the number of sentences of each finished batch.
+        features: {feature: rank} of the model's inputs: see `read_attention`.
+
+    Raises:
+        UserError: there are no sentences, or the model does not expose attention weights.
+    """
+    count = len(next(iter(ids.values()), []))
+    if not count:
+        raise UserError("No sentences to measure heads on. Expected at least one that is not blank.")
+    totals = {}
+    lengths = [max(len(rows[at]) for rows in ids.values()) for at in range(count)]
+    for batch in plan_batches(lengths, _BATCH_SIZE):
+        batch_ids = {
+            feature: keras.utils.pad_sequences([rows[at] for at in batch], padding="post")
+            for feature, rows in ids.items()
+        }
+        weights_by_kind = attention_weights(model, without_text(features, len(batch)) | batch_ids)
+        for kind, (query, key) in KINDS.items():
+            if kind in weights_by_kind and query in batch_ids and key in batch_ids:
+                places = _places(batch_ids[query], batch_ids[key], kind == "decoder")
+                for layer, weights in enumerate(weights_by_kind[kind], 1):
+                    total = totals.setdefault((kind, layer), 0)
+                    totals[kind, layer] = total + _sums(
+                        np.asarray(weights, dtype=np.float32), batch_ids[query], *places
+                    )
+        if on_progress:
+            on_progress(len(batch))
+    return [
+        _role(kind, layer, head, sums) for (kind, layer), sums in _sorted(totals) for head, sums in enumerate(sums, 1)
+    ]
+
+
+def roles_in_files(answerer, path, target_path=None):
+    """Returns a `HeadRole` for each head of a trained model, over the lines of a text file.
+
+    Args:
+        answerer: the result of `t2t_lite.load`: a Translator or another.
+        path: str, UTF-8, one sentence per line; blank lines are skipped, as are lines of more than 512 tokens with a
+            warning.
+        target_path: str, their translations; None: the model's own translations, if it translates.
+
+    Raises:
+        UserError: as `head_roles`, or a file is missing, is not UTF-8, is empty or has another number of lines, or
+            there is a `target_path` but the model does not translate.
+    """
+    names, paths = text_features(answerer.problem, target_path), [path, target_path][: 1 + bool(target_path)]
+    sides = [input_lines(file_path) for file_path in paths]
+    if len({*map(len, sides)}) > 1:
+        raise UserError(
+            f"{target_path}: {counted(len(sides[1]), 'line')}, {path} has {len(sides[0])}. Expected as many."
+        )
+    sides = list(zip(*[lines for lines in zip(*sides, strict=True) if all(map(str.strip, lines))], strict=True))
+    ids = []
+    for name, file_path, lines in zip(names, paths, sides, strict=False):
+        with located(file_path):
+            prepare = answerer.problem.input_text if answerer.problem and name == "inputs" else str
+            ids.append([[*answerer.encoders[name].encode(prepare(line)), EOS_ID] for line in lines])
+    if sides and len(names) > len(sides):
+        progress = Progress("translating", "sentences", len(sides[0]))
+        translations = answerer.translate(sides[0], split_sentences="never", on_progress=progress.add)
+        progress.done()
+        ids.append([[*translation.hypotheses[0].ids, EOS_ID] for translation in translations])
+    rows = [row for row in zip(*ids, strict=True) if max(map(len, row)) <= _MOST_TOKENS]
+    if num_dropped := len(ids[0]) - len(rows) if ids else 0:
+        _LOGGER.warning(f"{path}: {counted(num_dropped, 'line')} of more than {_MOST_TOKENS} tokens left out.")
+    progress = Progress("measuring heads", "sentences", len(rows))
+    ids_by_name = dict(zip(names, map(list, zip(*rows, strict=True)), strict=False))
+    with located(path):
+        roles = head_roles(answerer.model, ids_by_name, progress.add, attending_features(answerer.problem))
+    progress.done()
+    return roles
+
+
+def _sorted(totals):
+    order = list(KINDS)
+    return sorted(totals.items(), key=lambda item: (order.index(item[0][0]), item[0][1]))
+
+
+def _places(queries, keys, shifted):
+    """Returns (distance [T, S]: positions from query to key, end [B, S]: whether a key is an end or a beginning).
+
+    Args:
+        queries, keys: int32 ids [B, T] and [B, S], padded with 0.
+        shifted: bool, whether keys are the decoder's inputs, with the beginning in column 0.
+    """
+    columns = np.arange(keys.shape[1])
+    distance = columns[None, :] - np.arange(queries.shape[1])[:, None]
+    last = 0 if shifted else (keys != 0).sum(1, keepdims=True) - 1
+    return distance, np.broadcast_to(columns[None, :] == last, keys.shape)
+
+
+def _sums(weights, queries, distance, end):
+    """Returns float64 [heads, 3 + shares]: sums over the queries of 1, entropy, distance, and each share.
+
+    Args:
+        weights: [B, heads, T, S].
+        queries: int32 ids [B, T], padded with 0.
+        distance, end: see `_places`.
+    """
+    weights = weights.astype(np.float64) * (queries != 0)[:, None, :, None]
+    on_end = end[:, None, None, :]
+    inner = np.where(on_end, 0.0, weights)
+    entropy = -np.sum(weights * np.log(np.maximum(weights, 1e-30)), axis=(0, 2, 3))
+    away = np.abs(distance)
+    masks = {
+        "previous": distance == -1,
+        "same": distance == 0,
+        "next": distance == 1,
+        "near": (away > 1) & (away < FAR),
+        "far": away >= FAR,
+    }
+    shares = [
+        (inner * masks[name]).sum((0, 2, 3)) if name in masks else (weights * on_end).sum((0, 2, 3)) for name in SHARES
+    ]
+    total = weights.sum((0, 2, 3))
+    return np.stack([total, entropy, (inner * away).sum((0, 2, 3)), *shares], axis=1)
+
+
+def _role(kind, layer, head, sums):
+    total, entropy, distance, *shares = sums
+    shares = dict(zip(SHARES, (float(share / total) for share in shares), strict=True))
+    inner = total * (1 - shares["end"])
+    return HeadRole(kind, layer, head, float(entropy / total), float(distance / max(inner, 1e-9)), shares)

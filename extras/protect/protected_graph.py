@@ -1,0 +1,147 @@
+"""Protected texts inside a TensorFlow graph: the same as `protected_texts`, of a batch of texts.
+
+TensorFlow replaces all matches of a regular expression by one text. So the matches are only marked by a byte that UTF-8
+does not have, at which the texts are split: then every second part is a match, and parts are looked up and joined.
+"""
+
+import typing
+
+import tensorflow as tf
+
+from t2t_lite.extras.protect.protected_texts import BROKEN, LOST_SEPARATOR, NUMBERS
+from t2t_lite.text.reading_graph import BLANK
+
+_MARK = b"\xff"
+
+
+class HiddenBatch(typing.NamedTuple):
+    """Texts with symbols.
+
+    Attributes:
+        texts: string [batch].
+        slots: int32 [batch, M], which of `ProtectedTexts.symbols` each of a text's protected texts has, then -1.
+        found: string [batch, M], the protected texts, in order, then "".
+        only: string [batch], the original text if there is nothing to translate, only protected texts and spaces; "".
+    """
+
+    texts: tf.Tensor
+    slots: tf.Tensor
+    found: tf.Tensor
+    only: tf.Tensor
+
+    def read(self, is_symbol):
+        """Returns the same without the protected texts that were not read, where long texts were truncated.
+
+        Args:
+            is_symbol: bool [batch, length], which of the ids that were read are symbols.
+        """
+        count = tf.math.count_nonzero(is_symbol, axis=1, dtype=tf.int32)
+        is_read = tf.range(tf.shape(self.slots)[1]) < count[:, None]
+        return self._replace(slots=tf.where(is_read, self.slots, -1))
+
+
+def hide(protection, texts):
+    """See `ProtectedTexts.hide`.
+
+    Args:
+        protection: ProtectedTexts.
+        texts: string [batch], valid UTF-8.
+
+    Returns:
+        HiddenBatch.
+    """
+    parts, is_match = _split(texts, protection.pattern)
+    rows = parts.value_rowids()
+    kinds = tf.stack([tf.strings.regex_full_match(parts.values, one) for one in protection.patterns.values()], -1)
+    is_kind = tf.one_hot(tf.argmax(tf.cast(kinds, tf.int32), -1), len(protection.kinds), dtype=tf.int32)
+    is_kind *= tf.cast(is_match, tf.int32)[:, None]  # [parts, kinds]
+    number = tf.reduce_sum(_running(is_kind, parts) * is_kind, -1)  # of its kind, from 1
+    slot = tf.where(is_match, tf.argmax(is_kind, -1, tf.int32) * NUMBERS + (number - 1) % NUMBERS, -1)
+    hidden = parts.with_values(_with_symbols(protection, parts.values, slot))
+    rest = parts.with_values(tf.where(is_match, "", hidden.values))
+    slots = tf.ragged.boolean_mask(parts.with_values(slot), parts.with_values(is_match))
+    found = tf.ragged.boolean_mask(parts, parts.with_values(is_match))
+    has_some = tf.math.unsorted_segment_max(tf.cast(is_match, tf.int32), rows, parts.nrows()) > 0
+    is_only = has_some & tf.strings.regex_full_match(tf.strings.reduce_join(rest, axis=-1), BLANK)
+    return HiddenBatch(
+        tf.strings.reduce_join(hidden, axis=-1),
+        slots.to_tensor(-1),
+        found.to_tensor(""),
+        tf.where(is_only, texts, ""),
+    )
+
+
+def hide_as(protection, texts, hidden):
+    """See `ProtectedTexts.hide_as`: valid UTF-8 [batch], and the HiddenBatch of its inputs -> string [batch]."""
+    parts, is_match = _split(texts, protection.pattern)
+    is_there = hidden.slots >= 0
+    ranks = _ranks(hidden.found, is_there)
+    rows = parts.value_rowids()
+    is_equal = (parts.values[:, None] == tf.gather(hidden.found, rows)) & tf.gather(is_there, rows) & is_match[:, None]
+    is_equal &= _running(tf.cast(is_equal, tf.int32), parts) == tf.gather(ranks, rows)
+    slot = tf.reduce_max(tf.where(is_equal, tf.gather(hidden.slots, rows), -1), -1)
+    slot = tf.maximum(slot, -1)  # of no columns the maximum is the least integer
+    return tf.strings.reduce_join(parts.with_values(_with_symbols(protection, parts.values, slot)), axis=-1)
+
+
+def restore(protection, outputs, slots, found):
+    """See `ProtectedTexts.restore`.
+
+    Args:
+        protection: ProtectedTexts.
+        outputs: string [batch], valid UTF-8.
+        slots, found: [batch, M], see `HiddenBatch`.
+
+    Returns:
+        string [batch].
+    """
+    parts, is_match = _split(outputs, protection.symbol_pattern)
+    rows, count = parts.value_rowids(), parts.nrows()
+    slot = tf.argmax(tf.cast(parts.values[:, None] == tf.constant(protection.symbols), tf.int32), -1, tf.int32)
+    is_slot = tf.one_hot(slot, len(protection.symbols), dtype=tf.int32) * tf.cast(is_match, tf.int32)[:, None]
+    rank = tf.reduce_sum(_running(is_slot, parts) * is_slot, -1)  # among the same symbols of a text, from 1
+    ranks = _ranks(slots, slots >= 0)
+    is_known = (tf.gather(slots, rows) == slot[:, None]) & (tf.gather(ranks, rows) == rank[:, None])
+    is_known &= is_match[:, None]
+    puts_back = tf.reduce_any(is_known, -1)
+    removes = is_match & ~puts_back
+    # Of one that is known there is exactly one; of no columns the join is empty.
+    text = tf.strings.reduce_join(tf.where(is_known, tf.gather(found, rows), ""), axis=-1)
+    is_before = tf.concat([removes, [False]], 0)[1:]
+    between = tf.where(is_before, tf.strings.regex_replace(parts.values, " $", ""), parts.values)
+    joined = tf.strings.reduce_join(
+        parts.with_values(tf.where(is_match, tf.where(puts_back, text, ""), between)), axis=-1
+    )
+    removed = tf.math.unsorted_segment_max(tf.cast(removes, tf.int32), rows, count) > 0
+    joined = tf.where(removed, tf.strings.regex_replace(joined, "^ +", ""), joined)
+    written = tf.math.unsorted_segment_sum(is_slot, rows, count)
+    is_lost = (ranks > tf.gather(written, tf.maximum(slots, 0), batch_dims=1)) & (slots >= 0)
+    lost = tf.strings.reduce_join(tf.where(is_lost, LOST_SEPARATOR + found, ""), axis=-1)
+    alone = tf.strings.regex_replace(lost, f"^{LOST_SEPARATOR}", "", replace_global=False)
+    return tf.where(joined == "", alone, joined + lost)
+
+
+def _split(texts, pattern):
+    """Returns the parts of texts, ragged [batch, (parts)], and which of the flat parts match: bool."""
+    marked = tf.strings.regex_replace(texts, f"({pattern})", _MARK + rb"\1" + _MARK)
+    parts = tf.strings.split(marked, _MARK)
+    at = tf.ragged.range(parts.row_lengths())
+    return parts, at.values % 2 == 1
+
+
+def _with_symbols(protection, values, slot):
+    """Returns string [parts] with the symbols of those whose slot is not -1, the others without symbols."""
+    symbols = tf.gather(tf.constant(protection.symbols), tf.maximum(slot, 0))
+    return tf.where(slot >= 0, symbols, tf.strings.regex_replace(values, *BROKEN))
+
+
+def _running(counts, parts):
+    """int32 [parts, n] of ragged parts -> the running sums within each row."""
+    before = tf.gather(tf.cumsum(counts, 0, exclusive=True), parts.row_starts())  # each row has a part
+    return tf.cumsum(counts, 0) - tf.gather(before, parts.value_rowids())
+
+
+def _ranks(values, is_there):
+    """[batch, M], bool [batch, M] -> int32 [batch, M]: which of the equal values of its row each one is, from 1."""
+    is_equal = (values[:, :, None] == values[:, None]) & is_there[:, :, None]
+    return tf.linalg.diag_part(tf.math.cumsum(tf.cast(is_equal, tf.int32), axis=1))

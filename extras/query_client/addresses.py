@@ -1,0 +1,151 @@
+"""Where a client's requests go: the address of a server, the files of an encrypted connection, and a model on it."""
+
+import dataclasses
+import ipaddress
+import os
+import re
+import ssl
+import urllib.parse
+
+from t2t_lite.decoding.texts import valid_unicode
+from t2t_lite.errors import UserError, shown
+from t2t_lite.settings.ranges import MODEL_VERSION, typed_value
+
+_ADDRESS = re.compile(
+    r"(?:(?P<scheme>https?)://)?(?P<host>\[[0-9a-f:.]+\]|[^\s:/?#@\[\]\\]+)(?::(?P<port>[0-9]{1,5}))?"
+    r"(?P<path>/[^\s?#\\]*)?",
+    re.IGNORECASE,
+)
+# The path that requests add to a server's address.
+_MODEL_PATH = re.compile(r"/v1/models(?:/(?P<name>[^/:]+).*)?$|:(?:predict|classify|regress)$", re.IGNORECASE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Servable:
+    """A model on the server.
+
+    Attributes:
+        name: str, its name on the server.
+        version: int, or None for the newest loaded one.
+        label: str, a version's label in the server's model config, or None. Version and label exclude each other.
+    """
+
+    name: str
+    version: int | None = None
+    label: str | None = None
+
+    def __post_init__(self):
+        for what, name in (("name", self.name), ("label", "-" if self.label is None else self.label)):
+            if not isinstance(name, str) or not name.strip() or name != valid_unicode(name):
+                raise UserError(f"a model's {what} {shown(name)}: expected a text such as translate.")
+        if self.version is not None:
+            object.__setattr__(self, "version", typed_value("version", self.version, int, MODEL_VERSION))
+        if self.version is not None and self.label is not None:
+            raise UserError(
+                f"version {self.version} and label {self.label!r}: expected at most one. A label stands for a version."
+            )
+
+    def __str__(self):
+        if self.version is not None:
+            return f"model {self.name!r}, version {self.version}"
+        return f"model {self.name!r}" + (f", label {self.label!r}" if self.label is not None else "")
+
+
+@dataclasses.dataclass(frozen=True)
+class Tls:
+    """Files (PEM) for an encrypted connection.
+
+    Attributes:
+        ca_file: str, certificate authorities that must have signed the server's certificate; None: the system's.
+        cert_file: str, the client's certificate, if the server requires one; key_file is its private key.
+    """
+
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+
+    def context(self):
+        """Returns an `ssl.SSLContext`. Raises `UserError` for missing or invalid files."""
+        for path in (self.ca_file, self.cert_file, self.key_file):
+            if path is not None and not os.path.isfile(path):
+                raise UserError(f"{path}: no such file. Expected a PEM file.")
+        if (self.cert_file is None) != (self.key_file is None):
+            raise UserError("TLS: a client's certificate and its private key are given together, or neither of them.")
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+        except ssl.SSLError:
+            raise UserError(f"{self.ca_file}: not a certificate. Expected a PEM file of authorities.") from None
+        if self.cert_file is not None:
+            try:
+                context.load_cert_chain(
+                    self.cert_file, self.key_file, password=lambda: ""
+                )  # never prompts on a terminal
+            except ssl.SSLError:
+                raise UserError(
+                    f"{self.cert_file}, {self.key_file}: not a certificate and its private key. Expected PEM files "
+                    "that belong together; the key without a password."
+                ) from None
+        return context
+
+
+@dataclasses.dataclass(frozen=True)
+class Address:
+    """The address of a server; `path` precedes /v1 in REST addresses."""
+
+    protocol: str
+    host: str
+    port: int
+    path: str = ""
+    encrypted: bool = False
+
+    @classmethod
+    def parse(cls, server, protocol=None, encrypted=False):
+        """Parses host:port, or, for REST, http://host:port/path and https://….
+
+        Args:
+            server: str.
+            protocol: one of PROTOCOLS; None: REST for an http address, otherwise gRPC.
+            encrypted: bool, whether to use TLS.
+
+        Raises:
+            UserError: the address is invalid, or contradicts another argument.
+        """
+        if at := _MODEL_PATH.search(server):
+            base = server[: at.start()]
+            model = f" and --servable_name={at['name']}" if at["name"] else ""
+            raise UserError(
+                f"server {shown(server)}: that is where a request goes. Expected the server alone, "
+                f"{base if '://' in base else f'http://{base}'}{model}."
+            )
+        match = _ADDRESS.fullmatch(server)
+        scheme = (match["scheme"] or "").lower() if match else ""
+        port = int(match["port"] or {"http": 80, "https": 443}.get(scheme, 0)) if match else 0
+        host = _host(match["host"]) if match else None
+        if not host or not 0 < port < 2**16:
+            raise UserError(
+                f"server {shown(server)}: expected host:port, such as localhost:8500 (gRPC) or localhost:8501 (REST), "
+                "or an http:// or https:// address (REST); ports are 1 to 65535."
+            )
+        path = urllib.parse.quote(valid_unicode(match["path"] or ""), safe="/%:@!$&'()*+,;=~").rstrip("/")
+        if not scheme and path:
+            raise UserError(f"server {shown(server)}: a path needs http:// or https:// before the host.")
+        if scheme and protocol == "grpc":
+            raise UserError(f"server {shown(server)}: that is a REST address. Expected host:port for gRPC.")
+        if scheme == "http" and encrypted:
+            raise UserError(f"server {shown(server)}: http is not encrypted. Expected https:// with TLS.")
+        protocol = protocol or ("rest" if scheme else "grpc")
+        return cls(protocol, host, port, path, encrypted or scheme == "https")
+
+    def __str__(self):
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def _host(text):
+    """Returns a host's name or address in the form for name resolution, or None if it is invalid."""
+    try:
+        if text.startswith("["):
+            return str(ipaddress.IPv6Address(text[1:-1]))
+        name = text.encode("idna").decode().lower()
+    except ValueError:  # UnicodeError too: a part of the name is empty, or too long
+        return None
+    return name if re.fullmatch(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?", name) else None

@@ -1,0 +1,347 @@
+"""A client of TensorFlow Serving for exported models: addresses, certificates, retries, batches.
+
+    client = open_client("localhost:8500", Servable("translate"))
+    [answer.text for answer in client.translate(["Hello world.", "How are you?"])]
+
+grpc_requests.py and rest_requests.py implement the protocols.
+"""
+
+import dataclasses
+import functools
+import logging
+import math
+import random
+import time
+
+from t2t_lite.corpora.sentences import SENTENCES
+from t2t_lite.decoding.texts import check_options, check_texts, valid_unicode
+from t2t_lite.errors import Failure, UserError, counted
+from t2t_lite.extras.query_client import sentence_answers
+from t2t_lite.extras.query_client.addresses import Address, Servable, Tls
+from t2t_lite.extras.query_client.sentence_answers import ServedAnswer
+from t2t_lite.extras.query_client.server_errors import ServerError
+from t2t_lite.files.safe_json import check_schema
+from t2t_lite.settings.ranges import DECODE_BATCH, REQUEST_TIMEOUT, RETRIES, settings_of, typed_value
+from t2t_lite.settings.search_options import SearchOptions
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+__all__ = ["PROTOCOLS", "Address", "Client", "NoTranslations", "Servable", "ServedAnswer", "Tls", "open_client"]
+
+PROTOCOLS = ("grpc", "rest")
+# Errors that may be temporary; translating has no side effects, so repeating a request is safe.
+_PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
+_REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # of a missing signature
+_LONGEST_WAIT = 10.0  # seconds
+_OPTIONS = settings_of(SearchOptions)
+_COLUMNS = {"outputs": [str], "scores": [float], "truncated": [bool]}
+_ROW = {"outputs": [str], "scores": [float], "truncated": bool}  # of the signature n_best
+_LOWEST = -3e38  # scores below mean that there is no hypothesis
+
+
+class NoTranslations(Failure):
+    """The model answers with something other than translations, such as an encoder's classes."""
+
+
+class Client:
+    """Translates through a server; thread-safe. `open_client` creates it.
+
+    Attributes:
+        transport: has `predict(signature, inputs) -> {output: list}`, of inputs {name: list of str, float or int},
+            `status() -> [(version, state, message)]` and `signatures() -> {name: {input: type}}`; they raise
+            ServerError.
+        retries: int, number of times that a failed request is repeated.
+        first_wait: float, seconds before the first retry. The wait doubles each time and varies randomly, so that
+            clients that failed together do not retry together.
+    """
+
+    def __init__(self, transport, retries=3, first_wait=0.5):
+        self.transport, self.retries, self.first_wait = transport, retries, first_wait
+        self._wants_sentences = None  # until the server has been asked
+
+    def translate(
+        self,
+        texts,
+        *,
+        split_sentences=None,
+        alpha=None,
+        extra_length=None,
+        seed=None,
+        batch_size=32,
+        on_progress=None,
+        **others,
+    ):
+        """Returns a list of ServedAnswer in the order of texts.
+
+        Args:
+            texts: list of str.
+            split_sentences: "always": send the sentences of a text one by one, and join their answers; a score is their
+                sum. "never": send each text as it is. None, or "auto": split texts of several sentences if the export
+                has the signature `sentences`, since its model was trained on single sentences.
+            alpha, extra_length: float and int, both or neither: see `SearchOptions`. None: the export's.
+            seed: int, instead of alpha if the export samples.
+            batch_size: int, texts per request; texts of similar length are batched together.
+            on_progress: None, or a function called with the number of texts just translated.
+
+        Raises:
+            ServerError: there was no answer after all retries.
+            Failure: the answer is not that of an exported model that generates text; `NoTranslations` if the model is
+                of another kind.
+            UserError: an option is out of range, or lacks the other one.
+            TypeError: texts is not a list of str, or there are other arguments, which are fixed in the export.
+        """
+        names = ("alpha", "extra_length", "seed", "split_sentences", "batch_size", "on_progress")
+        check_options(others, names, "translate")
+        texts = check_texts(texts)
+        options = {"alpha": alpha, "seed": seed, "extra_length": extra_length}
+        if parts := sentence_answers.parts_of(texts, split_sentences, self._has_sentences):
+            translate = functools.partial(self.translate, split_sentences="never", batch_size=batch_size, **options)
+            return sentence_answers.joined(translate, parts, on_progress)
+        options = {name: _OPTIONS[name].typed(value) for name, value in options.items() if value is not None}
+        if options and (len(options) != 2 or extra_length is None):
+            raise UserError(
+                f"{', '.join(options)}: expected alpha and extra_length, or, of an export that samples, seed and "
+                "extra_length; the export's own are not known here."
+            )
+        signature = "with_options" if options else "serving_default"
+        answers = [None] * len(texts)
+        for places in _batches(texts, batch_size):
+            inputs = {"inputs": [texts[i] for i in places]}
+            # One value per text, because a server that batches requests does not accept scalars.
+            inputs |= {name: [value] * len(places) for name, value in options.items()}
+            outputs = self._called(signature, inputs)
+            for i, answer in zip(places, self._checked(outputs, len(places)), strict=True):
+                answers[i] = answer.checked(texts[i])
+            if on_progress:
+                on_progress(len(places))
+        return answers
+
+    def n_best(self, texts, *, count=None, split_sentences=None, batch_size=32, on_progress=None):
+        """Returns a list of ServedAnswer with at most `count` hypotheses, in the order of texts.
+
+        Args:
+            texts, split_sentences, batch_size, on_progress: as for `translate`. The k-th hypothesis of a text that is
+                split joins the k-th ones of its sentences.
+            count: int, at most the beam size of the export; None: as many.
+
+        Raises:
+            ServerError, Failure, UserError, TypeError: as `translate`; Failure also if the export has no signature
+                `n_best`, and UserError if it has fewer hypotheses.
+        """
+        texts = check_texts(texts)
+        if parts := sentence_answers.parts_of(texts, split_sentences, self._has_sentences):
+            each = functools.partial(self.n_best, count=count, split_sentences="never", batch_size=batch_size)
+            return sentence_answers.joined(each, parts, on_progress)
+        options = {"signature": "n_best", "batch_size": batch_size, "on_progress": on_progress}
+        rows = self.predict({"inputs": texts}, **options)
+        return [self._hypotheses(row, count).checked(text) for row, text in zip(rows, texts, strict=True)]
+
+    def stream(self, prompt, **options):
+        """Continues a text by the language model of a t2t-server, over REST; it is not repeated if it fails.
+
+        Args:
+            prompt: str.
+            **options: of the request, see docs/serving.md: max_tokens, temperature, stop and so on.
+
+        Yields:
+            str, the parts of the continuation, as they come.
+
+        Raises:
+            ServerError: it was refused, or is not complete.
+            UserError: over gRPC, or of a version.
+        """
+        if not hasattr(self.transport, "stream"):
+            raise UserError(
+                f"{self.transport.address}: streams come over REST. Expected http://host:port of a t2t-server."
+            )
+        (prompt,) = check_texts([prompt])
+        for event in self.transport.stream({"prompt": prompt, **options}):
+            yield event["choices"][0]["text"]
+
+    def signatures(self):
+        """Returns {name of a signature of the export: {name of an input: its type, such as "string"}}."""
+        return self._retrying(self.transport.signatures)
+
+    def predict(self, inputs, *, signature="serving_default", batch_size=32, on_progress=None):
+        """Calls a signature of an export that does not translate, such as an encoder's: see docs/serving.md.
+
+        Args:
+            inputs: {name: list of str}, all of the same length.
+            signature: str.
+            batch_size, on_progress: as for `translate`.
+
+        Returns:
+            A list of {name of the output: value}, one per text. A value that is a list may be padded.
+
+        Raises:
+            ServerError: there was no answer after all retries.
+            Failure: the number of answers is wrong.
+            UserError, TypeError: the inputs are not lists of str of the same length.
+        """
+        inputs = {name: check_texts(texts, name) for name, texts in inputs.items()}
+        if len({*map(len, inputs.values())}) != 1:
+            numbers = ", ".join(f"{len(texts)} {name}" for name, texts in inputs.items())
+            raise UserError(f"inputs: {numbers or 'none'}. Expected lists of equally many texts.")
+        joined = ["".join(row) for row in zip(*inputs.values(), strict=True)]
+        answers = [None] * len(joined)
+        for places in _batches(joined, batch_size):
+            part = {name: [texts[i] for i in places] for name, texts in inputs.items()}
+            outputs = self._called(signature, part)
+            if wrong := [
+                name for name, rows in outputs.items() if not isinstance(rows, list) or len(rows) != len(places)
+            ]:
+                raise Failure(
+                    f"{self.transport.address}: {self.transport.servable}: {wrong[0]} is not a list of "
+                    f"{counted(len(places), 'answer')}. Expected one for each text."
+                )
+            for at, i in enumerate(places):
+                answers[i] = {name: rows[at] for name, rows in outputs.items()}
+            if on_progress:
+                on_progress(len(places))
+        return answers
+
+    def status(self):
+        """Returns [(version, state, message)] of the model: int, a state such as "AVAILABLE", and an error or ""."""
+        return self._retrying(self.transport.status)
+
+    def close(self):
+        """Closes the connection."""
+        self.transport.close()
+
+    def _has_sentences(self):
+        """Returns whether the export has the signature `sentences`; asks the server only once."""
+        if self._wants_sentences is None:
+            try:
+                self._retrying(lambda: self.transport.predict(SENTENCES, {"inputs": [""]}))
+                self._wants_sentences = True
+            except ServerError as error:
+                if error.code not in _REFUSALS:
+                    raise
+                self._wants_sentences = False
+        return self._wants_sentences
+
+    def _called(self, signature, inputs):
+        try:
+            return self._retrying(lambda: self.transport.predict(signature, inputs))
+        except ServerError as error:
+            if error.code in _REFUSALS and signature != "serving_default":
+                self.check_signature(signature, error)
+            raise
+
+    def check_signature(self, signature, error=None):
+        """Returns the inputs of a signature, as of `signatures`. Raises `Failure` if the export does not have it.
+
+        Args:
+            signature: str.
+            error: ServerError of a call, which is raised if the server does not say what the export has.
+        """
+        try:
+            known = self.signatures()
+        except Failure:
+            if error is None:
+                raise
+            raise error from None
+        if signature not in known or signature.startswith("__"):  # that one initializes the model
+            raise Failure(
+                f"{self.transport.address}: {self.transport.servable}: no signature {signature}. The export has "
+                f"{', '.join(sorted(name for name in known if not name.startswith('__')))}."
+            ) from None
+        return known[signature]
+
+    def _retrying(self, call):
+        for attempt in range(self.retries + 1):
+            try:
+                return call()
+            except ServerError as error:
+                if error.code not in _PASSING or attempt == self.retries:
+                    raise
+                wait = min(self.first_wait * 2**attempt, _LONGEST_WAIT) * random.uniform(0.5, 1)
+                wait += min(error.retry_after, _LONGEST_WAIT)
+                _LOGGER.warning(f"{error.code}: asking again in {wait:.1f} s ({attempt + 1} of {self.retries}).")
+                time.sleep(wait)
+
+    def _checked(self, outputs, count):
+        """Checks the outputs of a signature and returns a list of ServedAnswer."""
+        where = f"{self.transport.address}: {self.transport.servable}"
+        try:
+            check_schema(outputs, _COLUMNS, where)
+        except UserError as error:
+            expected = f"Expected outputs, scores and truncated of {counted(count, 'text')}"
+            if "outputs" not in outputs and "truncated" in outputs:
+                raise NoTranslations(
+                    f"{where}: answers with {', '.join(outputs)}. {expected}, as a model that makes texts has; "
+                    "Client.predict returns the answers of others."
+                ) from None
+            raise Failure(f"{error} {expected}, as exports of t2t-exporter have.") from None
+        if sizes := [f"{len(outputs[name])} {name}" for name in _COLUMNS if len(outputs[name]) != count]:
+            raise Failure(f"{where}: answers {', '.join(sizes)} for {counted(count, 'text')}. Expected one for each.")
+        self._check_finite(outputs["scores"])
+        texts = map(valid_unicode, outputs["outputs"])
+        return [ServedAnswer(*row) for row in zip(texts, outputs["scores"], outputs["truncated"], strict=True)]
+
+    def _check_finite(self, scores):
+        if not all(map(math.isfinite, scores)):
+            raise Failure(
+                f"{self.transport.address}: {self.transport.servable}: a score is not finite: the model is damaged. "
+                "Export it from another checkpoint."
+            )
+
+    def _hypotheses(self, row, count):
+        """Checks the outputs of `n_best` for one text, and returns a ServedAnswer."""
+        where = f"{self.transport.address}: {self.transport.servable}"
+        try:
+            check_schema(row, _ROW, where)
+        except UserError as error:
+            raise Failure(f"{error} Expected outputs, scores and truncated, as exports of t2t-exporter have.") from None
+        texts, scores = row["outputs"], row["scores"]
+        if not 0 < len(texts) == len(scores):
+            raise Failure(f"{where}: {len(texts)} outputs and {len(scores)} scores for a text. Expected one for each.")
+        if count is not None and count > len(texts):
+            raise UserError(
+                f"n_best={count}: the export has the {len(texts)} best, its beam_size. Expected at most so many."
+            )
+        self._check_finite(scores)
+        pairs = zip(map(valid_unicode, texts[:count]), scores, strict=False)
+        first, *others = [
+            ServedAnswer(text, score, row["truncated"])
+            for rank, (text, score) in enumerate(pairs)
+            if score > _LOWEST or rank == 0
+        ]
+        return dataclasses.replace(first, others=tuple(others))
+
+
+def _batches(texts, batch_size):
+    """Yields lists of indices of texts; texts of similar length are batched together."""
+    batch_size = typed_value("batch_size", batch_size, int, DECODE_BATCH)
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    for start in range(0, len(order), batch_size):
+        yield order[start : start + batch_size]
+
+
+def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retries=3):
+    """Returns a Client. It connects with the first request.
+
+    Args:
+        server: str, host:port, or an http address for REST.
+        servable: Servable.
+        protocol: "grpc" or "rest"; None: see `Address.parse`.
+        tls: Tls; None: not encrypted, unless the address is https.
+        timeout: float, seconds for one request, from looking up the host to the answer's last byte; each retry has
+            the same time.
+        retries: int, number of times that a request is repeated if the server was not available (gRPC's UNAVAILABLE,
+            REST's 503) or did not answer in time.
+
+    Raises:
+        UserError: an invalid address or file, or gRPC without the packages of `t2t_lite[serving]`.
+    """
+    timeout, retries = (
+        typed_value("timeout", timeout, float, REQUEST_TIMEOUT),
+        typed_value("retries", retries, int, RETRIES),
+    )
+    address = Address.parse(server, protocol, tls is not None)
+    tls = tls or (Tls() if address.encrypted else None)
+    if address.protocol == "rest":
+        from t2t_lite.extras.query_client.rest_requests import RestTransport as Transport
+    else:
+        from t2t_lite.extras.query_client.grpc_requests import GrpcTransport as Transport
+    return Client(Transport(address, servable, tls, timeout), retries)

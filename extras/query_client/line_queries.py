@@ -1,0 +1,229 @@
+"""Translates lines through a server: from a file, from standard input as they arrive, or typed by a user.
+
+For an encoder, or a signature that is chosen by its name, a line of output is the JSON of the server's answer. If it
+reads several texts, such as pairs, or questions and contexts, a line of input has them with tabs between them.
+"""
+
+import logging
+import sys
+
+from t2t_lite.cli import streams
+from t2t_lite.cli.console import Progress
+from t2t_lite.corpora.plain_text import LONGEST_LINE, as_field
+from t2t_lite.decoding.jobs import text_files
+from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
+from t2t_lite.decoding.jobs.text_files import json_text
+from t2t_lite.errors import Failure, UserError, counted
+from t2t_lite.extras.query_client.client import NoTranslations
+from t2t_lite.extras.query_client.server_errors import ServerError
+from t2t_lite.settings.assignments import parse_assignments
+from t2t_lite.settings.ranges import BEAM_SIZE
+
+_LOGGER = logging.getLogger("t2t_lite")
+_OF_THE_SEARCH = {"alpha": "alpha", "sampling_seed": "seed", "extra_length": "extra_length"}  # -> SearchOptions
+_PAIRS = (("first", "second"), ("question", "context"))  # inputs of encoders of two texts
+_COLUMNS = (*_PAIRS, ("inputs", "targets"))  # in the order of a line's columns
+_N_BEST = ("n_best", "return_beams")
+_SETTINGS = (*_OF_THE_SEARCH, *_N_BEST, "write_beam_scores")
+
+
+def interact(show):
+    """Calls a function of a str with each typed line, until q or the end of input; failures are shown."""
+    for line in streams.typed_lines(">> ", LONGEST_LINE):
+        try:
+            show(line)
+        except Failure as error:
+            print(error, file=sys.stderr)
+
+
+class LineQueries:
+    """Sends lines to a server and writes a line for each.
+
+    Args:
+        client: result of `serving.client.open_client`.
+        decode_hparams: str, `name=value,…` of write_beam_scores, of n_best or return_beams, and of extra_length with
+            alpha, or with sampling_seed if the export samples.
+        batch_size: int, sentences per request.
+        split_sentences: as for `Client.translate`.
+        as_json: bool, whether the outputs of a line are a line of JSON, as t2t-decoder writes it.
+        signature: str, the signature to call, whose outputs are JSON; None: the one that fits the settings.
+
+    Raises:
+        UserError: a setting is fixed in the export, does not go with another, or a value is out of range.
+    """
+
+    def __init__(
+        self, client, decode_hparams="", batch_size=32, split_sentences=None, *, as_json=False, signature=None
+    ):
+        assigned = set(parse_assignments(decode_hparams, "--decode_hparams"))
+        # n_best may be as large as the export's beam_size, which is not known here.
+        beam = f",beam_size={BEAM_SIZE.most}" if "n_best" in assigned and "beam_size" not in assigned else ""
+        settings = DecodeHParams.parse(decode_hparams + beam)
+        if fixed := sorted(assigned - set(_SETTINGS)):
+            raise UserError(
+                f"--decode_hparams: {', '.join(fixed)}: fixed in the export. Expected {', '.join(_SETTINGS)}; "
+                "t2t-exporter takes the others."
+            )
+        if signature and (assigned or as_json or split_sentences):
+            raise UserError(
+                f"--signature_name={signature}: its outputs are written as they are, in JSON. Leave out "
+                "--decode_hparams, --n_best_format and --split_sentences."
+            )
+        self._is_n_best = settings.n_best > 0 or settings.return_beams
+        assigned &= {*_OF_THE_SEARCH}
+        if assigned and self._is_n_best:
+            raise UserError(
+                f"--decode_hparams: {', '.join(sorted(assigned))}: not with n_best or return_beams, whose signature "
+                "has the export's own. Leave one of them out."
+            )
+        if assigned and (len(assigned) != 2 or "extra_length" not in assigned):
+            raise UserError(
+                f"--decode_hparams: {', '.join(sorted(assigned))}: expected alpha and extra_length, or, of an export "
+                "that samples, sampling_seed and extra_length; the export's own are not known."
+            )
+        self._client = client
+        names = [_OF_THE_SEARCH[name] for name in assigned]
+        self._options = {name: getattr(settings.search, name) for name in names} | {"batch_size": batch_size}
+        self._options["split_sentences"] = split_sentences
+        if self._is_n_best:
+            self._options["count"] = settings.n_best or None
+        self._settings, self._as_json, self._signature = settings, as_json, signature
+        self._columns = None  # inputs of the model, once its answers show that it is an encoder
+
+    def show(self, text):
+        """Prints a text, its translation and the score, or the best translations."""
+        (answer,) = self._answers([text])
+        print(f"Input: {as_field(text)}")
+        if self._as_json or isinstance(answer, dict):
+            print(f"Output: {self._output(1, text, answer)}", flush=True)
+        else:
+            for one in answer.hypotheses:
+                print(f"Output (score {one.score:.3f}): {as_field(one.text)}", flush=True)
+
+    def translate_file(self, path, output):
+        """Translates the lines of a file; `output` is a path, or - for standard output."""
+        lines = text_files.input_lines(path)
+        with text_files.output_file(output) as write:
+            progress = Progress("answering", "lines", len(lines))
+            write(self._lines(lines, on_progress=progress.add))
+        progress.done()
+        if output != "-":
+            print(f"written: {output}", file=sys.stderr)
+
+    def translate_stdin(self, output):
+        """Translates standard input; available lines are answered before more are read."""
+        with text_files.output_file(output) as write:
+            for first, lines in text_files.stdin_lines():
+                write(self._lines(lines, first))
+
+    def _lines(self, lines, first=1, on_progress=None):
+        answers = enumerate(self._answers(lines, first, on_progress), first)
+        return "".join(f"{self._output(n, line, answer)}\n" for line, (n, answer) in zip(lines, answers, strict=True))
+
+    def _output(self, number, line, answer):
+        """Returns the output of a line, without its end: text, or JSON."""
+        if isinstance(answer, dict):
+            place = {"line": number, "input": line} if self._as_json else {}
+            return json_text(place | dict(sorted(_unpadded(answer).items())))  # gRPC's order is any
+        if self._as_json:
+            return text_files.json_line(number, line, answer, _described)
+        return text_files.output_line(answer, self._settings)
+
+    def _answers(self, texts, first=1, on_progress=None):
+        """Returns a list of `ServedAnswer`, or of {name of the output: value} for an encoder."""
+        if self._signature and self._columns is None:
+            self._columns = self._columns_of(self._signature)
+        answers = self._translations(texts, on_progress) if self._columns is None else None
+        if answers is None:
+            options = {"signature": self._signature} if self._signature else {}
+            options |= {"batch_size": self._options["batch_size"], "on_progress": on_progress}
+            answers = self._client.predict(self._inputs(texts, first), **options)
+        for number, answer in enumerate(answers, first):
+            if answer.get("truncated") if isinstance(answer, dict) else answer.truncated:
+                _LOGGER.warning(f"line {number}: longer than the export takes; the rest of it was not read.")
+            if not isinstance(answer, dict) and answer.is_short:
+                _LOGGER.warning(
+                    f"line {number}: the answer is very short, so some of the line may not be translated. "
+                    "--split_sentences=always sends its sentences one by one."
+                )
+        return answers
+
+    def _translations(self, texts, on_progress):
+        """Returns a list of `ServedAnswer`; None if the model turns out to be an encoder."""
+        if self._is_n_best:
+            return self._client.n_best(texts, on_progress=on_progress, **self._options)
+        try:
+            return self._client.translate(texts, on_progress=on_progress, **self._options)
+        except NoTranslations:
+            self._columns = ("inputs",)
+        except ServerError as error:
+            candidates = _PAIRS if error.code == "INVALID_ARGUMENT" and "\t" in texts[0] else ()
+            self._columns = next((columns for columns in candidates if self._takes(columns, texts[0])), None)
+            if self._columns is None:
+                raise
+        return None
+
+    def _columns_of(self, signature):
+        """Returns the inputs of a signature in the order of columns. Raises `UserError` if some are numbers."""
+        inputs = self._client.check_signature(signature)
+        if numbers := sorted(name for name, kind in inputs.items() if kind != "string"):
+            raise UserError(
+                f"--signature_name={signature}: takes numbers, too: {', '.join(numbers)}. Expected a signature of "
+                "texts; --decode_hparams sends such numbers."
+            )
+        return next((columns for columns in _COLUMNS if {*columns} == {*inputs}), tuple(sorted(inputs)))
+
+    def _takes(self, columns, text):
+        """Returns whether the model has these inputs."""
+        try:
+            self._client.predict(dict(zip(columns, ([part] for part in text.split("\t")), strict=False)))
+        except ServerError as error:
+            if error.code != "INVALID_ARGUMENT":
+                raise
+            return False
+        return True
+
+    def _inputs(self, texts, first):
+        """Returns {input: list of str} of lines. Raises `UserError` for a line with another number of columns."""
+        if len(self._columns) == 1:
+            return {self._columns[0]: texts}
+        rows = [text.split("\t") for text in texts]
+        for number, row in enumerate(rows, first):
+            if len(row) != len(self._columns):
+                raise UserError(
+                    f"line {number}: {counted(len(row), 'column')}. Expected {' and '.join(self._columns)} with a tab "
+                    "between them."
+                )
+        return {name: [row[at] for row in rows] for at, name in enumerate(self._columns)}
+
+
+def _described(hypothesis):
+    """Returns the JSON object of a hypothesis, of which a server tells less than t2t-decoder knows."""
+    return {"text": hypothesis.text, "score": round(hypothesis.score, 6)}
+
+
+def _unpadded(answer):
+    """Returns an answer without the padding, "", 0 and vectors of 0, to the longest of a request."""
+    lists = {name: value for name, value in answer.items() if isinstance(value, list)}
+    if (length := answer.get("lengths")) is not None:  # of features, and of a text's scores
+        return answer | {name: value[:length] for name, value in lists.items()}
+    if "tokens" in lists:  # the signature of this name
+        counts = {name: _count(lists.get(name, [])) for name in ("tokens", "input_tokens")}
+        return answer | {name: value[: counts[name.replace("ids", "tokens")]] for name, value in lists.items()}
+    of_texts = [value for value in lists.values() if _texts(value)]
+    if not of_texts:
+        return answer
+    count, padded = max(map(_count, of_texts)), {*map(len, of_texts)}
+    return answer | {name: value[:count] for name, value in lists.items() if len(value) in padded}
+
+
+def _count(values):
+    """Returns the number of items up to the last one that is not blank."""
+    return max((at for at, item in enumerate(values, 1) if any(_texts(item))), default=0)
+
+
+def _texts(value):
+    """Returns the texts in a JSON value, at any depth of lists."""
+    if isinstance(value, list):
+        return [text for item in value for text in _texts(item)]
+    return [value] if isinstance(value, str) else []

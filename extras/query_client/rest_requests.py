@@ -1,0 +1,211 @@
+"""Requests to TensorFlow Serving over REST (JSON), with Python's standard library."""
+
+import contextlib
+import http.client
+import json
+import re
+import socket
+import ssl
+import threading
+import urllib.parse
+
+from t2t_lite.errors import Failure, UserError
+from t2t_lite.extras.query_client.server_errors import LONGEST_ANSWER, server_error
+from t2t_lite.files.safe_json import check_schema, parse_json
+
+# HTTP statuses that TensorFlow Serving uses for gRPC's codes; 502 comes from proxies.
+_CODES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    502: "UNAVAILABLE",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+
+_JSON = {"Content-Type": "application/json"}
+_STATUS = {"model_version_status": [{"version": str | int, "state": str, "status?": {"error_message?": str}}]}
+
+
+class RestTransport:
+    """Addresses of one model on one server. See `client.Client` for its methods.
+
+    Every request opens a connection, so no request can fail because a proxy closed an idle one.
+    """
+
+    def __init__(self, address, servable, tls, timeout):
+        self.address, self.servable, self._timeout = address, servable, timeout
+        self._context = None if tls is None else tls.context()
+        self._path = f"{address.path}/v1/models/{urllib.parse.quote(servable.name, safe='')}"
+        if servable.version is not None:
+            self._path += f"/versions/{servable.version}"
+        if servable.label is not None:
+            self._path += f"/labels/{urllib.parse.quote(servable.label, safe='')}"
+
+    def predict(self, signature, inputs):
+        """Calls a signature; returns {name of the output: list}."""
+        body = {"signature_name": signature, "inputs": inputs}
+        outputs = self._ask("POST", f"{self._path}:predict", json.dumps(body)).get("outputs")
+        return outputs if isinstance(outputs, dict) else {"outputs": outputs}
+
+    def status(self):
+        """Returns [(version, state, message)]."""
+        answer = self._ask("GET", self._path)
+        try:
+            check_schema(answer, _STATUS, f"{self.address}: {self.servable}")
+            versions = [int(version["version"]) for version in answer["model_version_status"]]
+        except ValueError as error:  # UserError too
+            raise Failure(f"{error} Expected the answer of a TensorFlow Serving.") from None
+        messages = [version.get("status", {}).get("error_message", "") for version in answer["model_version_status"]]
+        states = [version["state"] for version in answer["model_version_status"]]
+        return list(zip(versions, states, messages, strict=True))
+
+    def stream(self, request):
+        """Yields the events of a completion, dicts; the time limit is that of the wait for the next one.
+
+        Args:
+            request: dict, without "model" and "stream".
+
+        Raises:
+            ServerError: it was refused, or failed before its end.
+            UserError: a version or label was chosen.
+        """
+        if self.servable.version is not None or self.servable.label is not None:
+            raise UserError(f"{self.servable}: streams are of the newest version. Leave the version or the label out.")
+        body = json.dumps({"model": self.servable.name, "stream": True, **request})
+        with contextlib.closing(self._connection()) as connection, self._errors():
+            connection.request("POST", f"{self.address.path}/v1/completions", body, _JSON)
+            with contextlib.closing(connection.getresponse()) as answer:
+                if answer.status != 200:
+                    self._content(*self._read(answer))
+                while (line := answer.readline(LONGEST_ANSWER)) != b"data: [DONE]\n":
+                    if not line:
+                        raise self._error("UNAVAILABLE", "the stream ends too early")
+                    if line.startswith(b"data: "):
+                        yield self._event(line.removeprefix(b"data: "))
+
+    def _event(self, line):
+        """Returns the dict of an event. Raises ServerError if it is an error."""
+        where = f"{self.address}: not a t2t-server, its event"
+        try:
+            event = parse_json(line, where, LONGEST_ANSWER, {"choices?": [{"text": str}]})
+        except UserError as error:
+            raise Failure(str(error)) from None
+        if not event.get("choices"):
+            raise self._error("INTERNAL", _message(event.get("error")) or "an event without a text")
+        return event
+
+    def signatures(self):
+        """Returns {name: {input: type}}."""
+        answer = self._ask("GET", f"{self._path}/metadata")
+        try:
+            every = answer["metadata"]["signature_def"]["signature_def"]
+            inputs = {name: one.get("inputs", {}) for name, one in every.items()}
+            return {
+                name: {key: spec["dtype"].removeprefix("DT_").lower() for key, spec in specs.items()}
+                for name, specs in inputs.items()
+            }
+        except (KeyError, TypeError, AttributeError):
+            raise Failure(f"{self.address}: {self.servable}: no signatures in the answer about the model.") from None
+
+    def close(self):
+        """Does nothing, since no connection is kept open."""
+
+    def _ask(self, method, path, body=None):
+        """Sends a request and returns the JSON object of the answer, within the time limit of a request."""
+        connection, sockets, outcome = self._connection(), [], []
+
+        def exchange():
+            try:
+                outcome.append(self._exchange(connection, sockets, method, path, body))
+            except Exception as error:
+                outcome.append(error)
+
+        # A socket's own timeout applies to each step: looking up the host has none, and a server that keeps sending
+        # single bytes would never exceed it.
+        thread = threading.Thread(target=exchange, daemon=True)
+        thread.start()
+        try:
+            thread.join(self._timeout)
+            answer = outcome[0] if outcome else self._error("DEADLINE_EXCEEDED", "")
+        finally:
+            _break_off(sockets)
+        if isinstance(answer, Exception):
+            raise answer
+        return self._content(*answer)
+
+    def _exchange(self, connection, sockets, method, path, body):
+        """Returns (status, reason, content, Retry-After) of an answer. Raises ServerError if there is none."""
+        # The connection's socket is added to `sockets`, since the connection drops it once the answer has started.
+        with self._errors():
+            connection.connect()
+            sockets.append(connection.sock)
+            connection.request(method, path, body, _JSON if body else {})
+            with contextlib.closing(connection.getresponse()) as answer:  # otherwise it would keep the connection open
+                return self._read(answer)
+
+    def _connection(self):
+        place, options = (self.address.host, self.address.port), {"timeout": self._timeout}
+        if self._context is None:
+            return http.client.HTTPConnection(*place, **options)
+        return http.client.HTTPSConnection(*place, context=self._context, **options)
+
+    @contextlib.contextmanager
+    def _errors(self):
+        """Context manager in which errors of a connection become ServerError."""
+        try:
+            yield
+        except TimeoutError:
+            raise self._error("DEADLINE_EXCEEDED", "") from None
+        except ssl.SSLError as error:
+            raise self._error("CERTIFICATE", error) from None
+        except (http.client.BadStatusLine, http.client.LineTooLong) as error:
+            if isinstance(error, OSError):  # a connection that was closed
+                raise self._error("UNAVAILABLE", error) from None
+            raise self._error("UNIMPLEMENTED", "it does not answer in HTTP") from None
+        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a chunk's size is not a number
+            raise self._error("UNAVAILABLE", getattr(error, "strerror", None) or error) from None
+
+    def _read(self, answer):
+        too_long = (answer.length or 0) > LONGEST_ANSWER
+        if too_long or len(data := answer.read(LONGEST_ANSWER + 1)) > LONGEST_ANSWER:
+            raise Failure(
+                f"{self.address}: {self.servable}: an answer of more than {LONGEST_ANSWER:,} bytes. Ask for fewer "
+                "sentences at a time."
+            )
+        if answer.length:
+            raise self._error("UNAVAILABLE", f"the answer ends {answer.length:,} bytes too early")
+        return answer.status, answer.reason, data, answer.headers.get("Retry-After", "")
+
+    def _content(self, status, reason, data, retry_after):
+        """Returns the JSON object in an answer. Raises ServerError if it is an error."""
+        try:
+            content = parse_json(data, f"{self.address}: not a TensorFlow Serving, its answer", LONGEST_ANSWER, dict)
+        except UserError as error:
+            if status == 200:
+                raise Failure(str(error)) from None
+            content = {}
+        if status != 200:
+            code, details = _CODES.get(status, f"HTTP {status}"), _message(content.get("error"))
+            error = self._error(code, details if isinstance(details, str) and details else f"HTTP {status} {reason}")
+            error.retry_after = int(retry_after[:6]) if re.fullmatch("[0-9]+", retry_after) else 0  # or it is a date
+            raise error
+        return content
+
+    def _error(self, code, details):
+        return server_error(code, details, self.address, self.servable, self._timeout)
+
+
+def _message(error):
+    """Returns the message of an error, as TensorFlow Serving or as OpenAI's API has it, or None."""
+    return error.get("message") if isinstance(error, dict) else error
+
+
+def _break_off(sockets):
+    """Closes sockets, and wakes threads that are waiting for them."""
+    for connected in sockets:
+        with contextlib.suppress(OSError):
+            connected.shutdown(socket.SHUT_RDWR)
+        connected.close()

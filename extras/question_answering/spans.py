@@ -1,0 +1,320 @@
+"""The task of finding the answer to a question in a context."""
+
+import dataclasses
+import functools
+import logging
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.corpora.plain_text import as_field
+from t2t_lite.errors import UserError, counted, shown
+from t2t_lite.evaluation import answer_files, answer_metrics
+from t2t_lite.evaluation.score_files import read_lines
+from t2t_lite.extras.question_answering.squad_files import read_squad
+from t2t_lite.extras.question_answering.windows import DOC_STRIDE, LONGEST_QUESTION, windows
+from t2t_lite.files.safe_json import parse_json
+from t2t_lite.settings.ranges import Range, typed_value
+from t2t_lite.tasks.encoder_task import EncoderTask, Reading, by_rows
+from t2t_lite.text.beginnings import encode_beginning
+from t2t_lite.text.offsets_graph import encode_with_offsets, has_offsets
+from t2t_lite.text.reading_graph import beginnings, longest_input, texts_spec, valid
+from t2t_lite.text.vocabulary import EOS_ID
+
+_LOGGER = logging.getLogger("t2t_lite")
+LONGEST_ANSWER = 30  # pieces, as in BERT's run_squad.py
+NEVER = -1e9  # the score of what can't be an answer
+_LONGEST = 2048  # ids of a question and its context in an export, by default
+_MOST = 2**16
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """The answer to one question, a part of its context.
+
+    Attributes:
+        text: str, context[start:end].
+        start, end: int, where it stands in the context, in characters.
+        probability: float, among all parts of the context that may be the answer.
+        hypotheses: tuple of `Answer` without hypotheses, the most probable first; this is the first one.
+        truncated: bool, whether the question was longer than the model reads, and therefore truncated. Of a context
+            all is read.
+    """
+
+    text: str
+    start: int
+    end: int
+    probability: float
+    hypotheses: tuple["Answer", ...] = ()
+    truncated: bool = False
+
+
+def part_scores(logits, inputs, places, size, spans=None):
+    """Returns how good each part of contexts is as an answer, in the best of the rows that have it; in a graph, too.
+
+    Args:
+        logits: float32 [rows, 2, 1 + width], of the first and of the last position, counted from 1.
+        inputs: int32 [rows, width], a question and a part of its context, each ending in 1; padded with 0.
+        places: int [rows], where the first id of a row's context stands among the ids of all contexts.
+        size: int scalar, how many these are.
+        spans: int [size, 2], the characters that each of them stands for, for which an answer neither begins nor ends
+            with an id of none; None: not known.
+
+    Returns:
+        float32 [size, LONGEST_ANSWER], by a part's first id and by how many follow it: the sum of the logits of its
+        first and of its last position; `NEVER` where no row has the part.
+    """
+    ends = tf.cast(inputs == EOS_ID, tf.int32)
+    is_context = (tf.cumsum(ends, axis=1) == 1) & (inputs != EOS_ID) & (inputs != 0)
+    width = tf.shape(inputs)[1]
+    first, last = tf.unstack(tf.where(is_context[:, None], logits[:, :, 1:], NEVER), axis=1)
+    last = tf.pad(last, [[0, 0], [0, LONGEST_ANSWER - 1]], constant_values=NEVER)
+    sums = first[:, :, None] + tf.stack([last[:, more : more + width] for more in range(LONGEST_ANSWER)], 2)
+    at = tf.cast(places, tf.int32)[:, None] + tf.range(width) - _begins(inputs)[:, None]
+    at = tf.where(is_context, at, -1)  # of no part
+    best = tf.math.unsorted_segment_max(tf.reshape(sums, [-1, LONGEST_ANSWER]), tf.reshape(at, [-1]), size)
+    may_be = best > NEVER / 2
+    if spans is not None:
+        is_space = spans[:, 0] >= spans[:, 1]
+        final = tf.minimum(tf.range(size)[:, None] + tf.range(LONGEST_ANSWER), size - 1)
+        may_be &= ~(is_space[:, None] | tf.gather(is_space, final))
+    return tf.where(may_be, best, NEVER)
+
+
+def _begins(inputs):
+    """Returns int32 [rows], the position, from 0, where the context of each row begins."""
+    is_question = tf.cumsum(tf.cast(inputs == EOS_ID, tf.int32), axis=1) == 0
+    return 1 + tf.reduce_sum(tf.cast(is_question, tf.int32), 1)
+
+
+def best_spans(logits, inputs):
+    """Returns int32 [rows, 2], the first and the last position, counted from 1, of the best part of each row."""
+    rows, width = tf.unstack(tf.shape(inputs))
+    scores = part_scores(logits, inputs, width * tf.range(rows) + _begins(inputs), rows * width)
+    best = tf.argmax(tf.reshape(scores, [rows, width * LONGEST_ANSWER]), axis=-1, output_type=tf.int32)
+    first, more = best // LONGEST_ANSWER, best % LONGEST_ANSWER
+    return 1 + tf.stack([first, first + more], axis=-1)
+
+
+@registry.register_task("spans")
+class SpansTask(EncoderTask):
+    """Answers to questions. `scores` are logits of the first and of the last position, float32 [rows, 2, 1 + S].
+
+    A text is a tuple: a question and its context. A long context is read in windows, which overlap.
+    """
+
+    eval_metrics = ("exact_match", "squad_f1")
+    head = "span"
+    metrics = answer_metrics.OF_SPANS
+    num_texts = 2
+    has_hypotheses = True
+    long_input = ()
+    columns = ()
+    unit = "question"
+    hub_task, export_name, output = "question-answering", "answer", "answers"
+    inputs = ("question", "context")
+
+    def _row(self, longest):
+        """Returns the most ids of a row."""
+        return min(longest, getattr(self.problem, "sequence_length", longest))
+
+    @property
+    def _stride(self):
+        return getattr(self.problem, "doc_stride", DOC_STRIDE)
+
+    def read(self, text, longest):
+        """Returns the Reading of a question and its context; its source is the context and the windows."""
+        question, context = self.texts(text)
+        found = windows(self.encoder, question, context, self._row(longest), self._stride)
+        truncated = len(encode_beginning(self.encoder, question, LONGEST_QUESTION)) > LONGEST_QUESTION
+        return Reading([window.ids for window in found], truncated, (context, found))
+
+    def scores(self, logits):
+        """See `EncoderTask`."""
+        return logits
+
+    def answer(self, reading, scores, n_best):
+        """Returns an `Answer`; of each part of the context the best window counts."""
+        context, found = reading.source
+        size = found[-1].start + len(found[-1].spans)
+        spans = np.zeros([size, 2], np.int32)  # the characters of each piece
+        width = max(len(row) for row in reading.rows)
+        logits, inputs = np.zeros([len(found), 2, 1 + width], np.float32), np.zeros([len(found), width], np.int32)
+        for at, (window, of_window) in enumerate(zip(found, scores, strict=True)):
+            spans[window.start : window.start + len(window.spans)] = window.spans or np.zeros([0, 2])
+            inputs[at, : len(window.ids)] = window.ids
+            logits[at, :, : 1 + len(window.ids)] = of_window[:, : 1 + len(window.ids)]
+        best = self._part_scores(logits, inputs, [window.start for window in found], size, spans).numpy().astype(float)
+        best[best == NEVER] = -np.inf
+        weights = np.exp(best - best.max(initial=-np.finfo(float).max))
+        hypotheses = {}
+        for at in np.argsort(-weights, axis=None, kind="stable"):
+            first, more = divmod(int(at), LONGEST_ANSWER)
+            if len(hypotheses) == n_best or not weights[first, more]:
+                break
+            start, end = int(spans[first, 0]), int(spans[first + more, 1])
+            probability = float(weights[first, more] / weights.sum())
+            hypotheses.setdefault((start, end), Answer(context[start:end], start, end, probability))
+        top = next(iter(hypotheses.values()), Answer("", 0, 0, 0.0))
+        return Answer(top.text, top.start, top.end, top.probability, tuple(hypotheses.values()), reading.truncated)
+
+    @functools.cached_property
+    def _part_scores(self):
+        signature = [tf.TensorSpec([None, 2, None]), tf.TensorSpec([None, None], tf.int32)]
+        signature += [tf.TensorSpec(shape, tf.int32) for shape in ([None], [], [None, 2])]
+        return tf.function(functools.partial(part_scores), input_signature=signature, autograph=False)
+
+    def choose(self, logits, inputs):
+        """See `EncoderTask`: two positions."""
+        return best_spans(logits, inputs)
+
+    def compared(self, inputs, targets, chosen):
+        """See `EncoderTask`: two texts."""
+        decode = self.encoders["inputs"].decode
+        return [decode(inputs[first - 1 : last].tolist()) for first, last in (chosen, targets)]
+
+    @staticmethod
+    def as_line(answer):
+        """Returns the answer and its probability."""
+        return f"{as_field(answer.text)}\t{answer.probability:.6f}"
+
+    @classmethod
+    def shown(cls, answer):
+        """See `EncoderTask`."""
+        return answer.text, [[(one.text, one.probability) for one in answer.hypotheses]]
+
+    @classmethod
+    def file_reader(cls, ending, problem, folder):
+        """See `EncoderTask`: questions in SQuAD's format."""
+        return _questions if ending == "json" else None
+
+    @classmethod
+    def references(cls, path, layout):
+        """See `EncoderTask`; keys are the ids of the questions, and of the answers to one each is right."""
+        questions = list(read_squad(path))
+        # A question without an answer (SQuAD 2.0) is answered right by an empty text, as in its official scores.
+        golds = [[question.context[start:end] for start, end in question.answers] or [""] for question in questions]
+        return golds, [question.id for question in questions]
+
+    @classmethod
+    def predictions(cls, path, reference):
+        """See `EncoderTask`: those in a JSON object {id: answer}; questions without one count as wrong."""
+        answers = parse_json("\n".join(read_lines(path)), path, schema={str: str})
+        missing = [key for key in reference.keys if key not in answers]
+        if len(missing) == len(reference.keys):
+            raise UserError(f"{path}: has no answer to a question of {reference.path}. Expected {{id: answer, …}}.")
+        if missing:
+            _LOGGER.warning(
+                f"{path}: has no answer to {counted(len(missing), 'question')} of {len(reference.keys):,}, such as "
+                f"{shown(missing[0])}. They count as wrong."
+            )
+        found = [answers.get(key, "") for key in reference.keys]
+        answer_files.warn_of_forms(path, found, [next(iter(golds), "") for golds in reference.answers])
+        return found
+
+    def export_length(self, max_input_length, most):
+        """See `EncoderTask`: of a question and its context, which may be more than a row's; None: 2,048."""
+        if not has_offsets(self.encoder):
+            raise UserError(
+                f"A SavedModel cannot tell where the pieces of a {type(self.encoder).__name__} stand in a text. "
+                "Expected SentencePiece, byte-level BPE, WordPiece or bytes; in Python t2t_lite.load(path) answers."
+            )
+        found = _LONGEST if max_input_length is None else max_input_length
+        return typed_value("max_input_length", found, int, Range(min(LONGEST_QUESTION, self._row(most) - 3) + 3, _MOST))
+
+    @functools.cached_property
+    def _encode_with_offsets(self):
+        # One function, since it has the vocabulary's whole file as a constant.
+        encode = functools.partial(encode_with_offsets, self.encoder)
+        return tf.function(encode, input_signature=[texts_spec()], autograph=False)
+
+    def encode_texts(self, texts):
+        """See `EncoderTask`."""
+        return self._encode_with_offsets(valid(texts))[0]
+
+    def features_length(self, longest, most):
+        """See `EncoderTask`: that of a row."""
+        return longest_input(None, most)
+
+    def answers(self, predictor, texts, longest):
+        """See `EncoderTask`.
+
+        Returns:
+            {"answers" string, parts of the contexts; "starts" and "ends" int32, where they stand, in characters;
+            "probabilities" float32, among all parts that may be the answer; "truncated" bool, the question or the
+            context was cut}, [batch] each. An answer has at most 30 pieces; of an empty context it is "".
+        """
+        row = self._row(predictor.max_input_length)
+        longest_question = min(LONGEST_QUESTION, row - 3)
+        (question, is_cut), (context, is_context_cut) = (
+            beginnings(valid(one), most, strips=False)  # answers stand where they stand in the whole
+            for one, most in zip(texts, (longest_question, longest), strict=True)
+        )
+        count = tf.size(question)
+        ids, starts, ends = self._encode_with_offsets(tf.concat([question, context], 0))
+        spans = ids.with_values(tf.stack([starts, ends], 1))[count:].values
+        asked, ids = ids[:count], ids[count:]
+        is_cut |= is_context_cut | (asked.row_lengths() > longest_question)
+        asked = asked[:, :longest_question]
+        kept = tf.minimum(ids.row_lengths(), longest - 2 - asked.row_lengths())
+        inputs, places = _windows(asked, ids, kept, row, self._stride)
+        logits = by_rows(predictor.probabilities, inputs)
+        best = part_scores(logits, inputs, places, tf.size(ids.values), spans)
+        best = ids.with_values(best).to_tensor(NEVER, shape=[None, None, LONGEST_ANSWER])
+        best = tf.reshape(best, [count, LONGEST_ANSWER * tf.shape(best)[1]])
+        best = tf.pad(best, [[0, 0], [0, 1]], constant_values=NEVER)
+        at = tf.argmax(best, 1)
+        top = tf.gather(best, at, batch_dims=1)
+        has_answer = top > NEVER
+        first = tf.where(has_answer, ids.row_starts() + at // LONGEST_ANSWER, 0)
+        spans = tf.pad(spans, [[0, 1], [0, 0]])
+        start, end = tf.gather(spans, first)[:, 0], tf.gather(spans, first + at % LONGEST_ANSWER)[:, 1]
+        start, end = (tf.where(has_answer, tf.cast(each, tf.int32), 0) for each in (start, end))
+        weight = tf.reduce_sum(tf.where(best > NEVER, tf.exp(best - top[:, None]), 0.0), 1)
+        return {
+            "answers": tf.strings.substr(context, start, end - start, unit="UTF8_CHAR"),
+            "starts": start,
+            "ends": end,
+            "probabilities": tf.math.divide_no_nan(1.0, weight),
+            "truncated": is_cut | (kept < ids.row_lengths()),
+        }
+
+    def card(self):
+        """See `EncoderTask`."""
+        outputs = "`answers` string, `starts` and `ends` int32, `probabilities` float32, [batch]"
+        return {"answers": f"parts of the contexts, of at most {LONGEST_ANSWER} pieces"}, outputs
+
+
+def _questions(path):
+    found = read_squad(path, with_answers=False)
+    lines = [{"id": one.id, "question": one.question, "context": one.context} for one in found]
+    if not lines:
+        raise UserError(f"{path}: has no question. Expected one at least.")
+    return lines
+
+
+def _windows(asked, ids, kept, row, stride):
+    """The rows in which questions and contexts are read, see `text.windows`, in a graph.
+
+    Args:
+        asked, ids: int32 ragged [batch, (length)], questions and contexts.
+        kept: int64 [batch], how many ids of each context are read.
+        row: int, the most ids of a row.
+        stride: int, ids from the start of a window to that of the next one.
+
+    Returns:
+        (int32 [windows, width], rows; int64 [windows], where the context of each begins in `ids.values`).
+    """
+    room = row - 2 - asked.row_lengths()
+    last = tf.maximum(kept - room, 0)
+    step = tf.minimum(room, stride)
+    counts = 1 + (last + step - 1) // step
+    owner = tf.repeat(tf.range(tf.size(counts)), counts)  # of each window
+    at = tf.range(tf.size(owner, tf.int64)) - tf.gather(tf.cumsum(counts, exclusive=True), owner)
+    at = tf.minimum(at * tf.gather(step, owner), tf.gather(last, owner))
+    lengths = tf.minimum(tf.gather(kept, owner) - at, tf.gather(room, owner))
+    start = tf.gather(ids.row_starts(), owner) + at
+    end = tf.fill([tf.size(owner), 1], EOS_ID)
+    context = tf.gather(ids.values, tf.ragged.range(start, start + lengths))
+    return tf.concat([tf.gather(asked, owner), end, context, end], 1).to_tensor(), start

@@ -1,0 +1,136 @@
+"""The quickstart on a user's own pairs: a model as good as the time allows, its translations, its export."""
+
+import logging
+import os
+import shlex
+import shutil
+import time
+
+from t2t_lite import registry
+from t2t_lite.data.manifests import find_manifest
+from t2t_lite.extras.quickstart import plan as plans
+from t2t_lite.extras.quickstart.commands import export, is_newer, run, step
+from t2t_lite.extras.quickstart.record_texts import write_texts
+from t2t_lite.extras.quickstart.report import print_score, print_translations
+from t2t_lite.runs.log import read_lines
+
+_PROBLEM = "translate_own"
+_PROBE_STEPS = 30
+_FEW_PASSES = 10
+_LOGGER = logging.getLogger("t2t_lite")
+_LATER_STARTS = 3  # the trainer, the decoder and the exporter, each about as long as the probe's start
+_NEXT = """\
+== What next
+serve it          t2t-server --export_dir={export} --port=8501
+try it yourself   t2t-decoder --output_dir={best} --decode_interactive
+see it            t2t-insights-server --output_dir={best} --port=8010
+curves            t2t-trainer --summary={train}
+"""
+
+
+def run_own_files(output_dir, train_files, dev_files, minutes):
+    """Does the whole job in a folder; what is there is used again.
+
+    Args:
+        output_dir: str.
+        train_files: list of paths, as t2t-datagen's flag of this name.
+        dev_files: likewise; []: pairs are held out.
+        minutes: int, about how long all of it may take.
+
+    Raises:
+        UserError: the files cannot be read, or the folder was made by other flags.
+        UserError, Failure: a command stopped; see `commands.run`.
+    """
+    start = time.monotonic()
+    request = {"train_files": train_files, "dev_files": dev_files, "minutes": minutes}
+    plan = plans.read_plan(output_dir, request)
+    if not plan:
+        problem = registry.problem(_PROBLEM)
+        problem.configure(train_files=train_files, dev_files=dev_files)
+        plan = plans.choose(request, problem.generate_samples("", "", "train"), _has_gpu())
+    data, train, probe, export_dir = (os.path.join(output_dir, name) for name in ("data", "train", "probe", "export"))
+
+    step("1. A vocabulary learned from the pairs, and records")
+    corpora = [f"--train_files={','.join(train_files)}", *([f"--dev_files={','.join(dev_files)}"] if dev_files else [])]
+    size = [f"--vocab_size={plan.vocab_size}"] if plan.vocab_size else []
+    run("t2t-datagen", f"--problem={_PROBLEM}", f"--data_dir={data}", *corpora, *size)
+    plans.write_plan(output_dir, plan)
+
+    if not plan.train_steps:
+        step(f"2. How fast is this machine? {_PROBE_STEPS} steps")
+        shutil.rmtree(probe, ignore_errors=True)
+        plan = plan._replace(train_steps=_measure_steps(plan, data, probe, start))
+        plans.write_plan(output_dir, plan)
+
+    step(f"3. A Transformer, trained for {plan.train_steps:,} steps; the best one on the dev set is kept")
+    steps_between = -(-plan.train_steps // plans.EVALUATIONS)
+    _train(plan, data, train, plan.train_steps, f"--local_eval_frequency={steps_between}")
+
+    _translate_and_export(output_dir, data, os.path.join(train, "best"), export_dir)
+
+
+def _has_gpu():
+    import tensorflow as tf
+
+    return bool(tf.config.list_physical_devices("GPU"))
+
+
+def _train(plan, data, output_dir, steps, *flags):
+    hparams = plans.hparams_for(plan, steps)
+    run(
+        "t2t-trainer", f"--problem={_PROBLEM}", f"--data_dir={data}", f"--output_dir={output_dir}",
+        f"--hparams_set={plan.hparams_set}", *([f"--hparams={hparams}"] if hparams else []), f"--train_steps={steps}",
+        *flags,
+    )  # fmt: skip
+
+
+def _measure_steps(plan, data, probe, start):
+    """Returns the number of steps that fit in the remaining time, estimated from a few steps."""
+    before = time.monotonic()
+    _train(plan, data, probe, _PROBE_STEPS, "--schedule=train", "--log_step_count_steps=10")
+    now = time.monotonic()
+    *_, last = (line for line in read_lines(os.path.join(probe, "train.log")) if line["event"] == "progress")
+    shutil.rmtree(probe)
+    seconds_per_step = last["seconds_per_step"]
+    start_up = now - before - _PROBE_STEPS * seconds_per_step
+    manifest = find_manifest(registry.problem(_PROBLEM), data)
+    pairs = manifest["splits"]["train"]["examples"]
+    seconds = 60 * plan.request["minutes"] - (now - start) - _LATER_STARTS * start_up
+    passes_per_step = last["sentences_per_step"] / pairs
+    steps = plans.steps_for(seconds, seconds_per_step, passes_per_step)
+    passes = steps * passes_per_step
+    print(
+        f"{seconds_per_step:.2f} s per step of {last['sentences_per_step']:.0f} pairs: {steps:,} steps take about "
+        f"{steps * seconds_per_step / 60:.0f} minutes, {passes:.{0 if passes >= 10 else 1}f} passes over the {pairs:,} "
+        "pairs",
+        flush=True,
+    )
+    if passes < _FEW_PASSES:
+        minutes = plan.request["minutes"] + (_FEW_PASSES / passes_per_step - steps) * seconds_per_step / 60
+        _LOGGER.warning(
+            f"{_FEW_PASSES} passes teach much more than {passes:.1f}: with --minutes={round(minutes, -1):.0f} and "
+            "another --output_dir there is time for them."
+        )
+    return steps
+
+
+def _translate_and_export(output_dir, data, best, export_dir):
+    problem = registry.problem(_PROBLEM)
+    problem.read_config(data)
+    source, reference = (os.path.join(output_dir, f"dev.{language}") for language in problem.language_pair)
+    translation = os.path.join(output_dir, f"translation.{problem.language_pair[1]}")
+    checkpoint = os.path.join(best, "checkpoint")
+
+    step("4. The dev set, translated and scored")
+    if not os.path.exists(reference):
+        write_texts(problem, data, "dev", (source, reference))
+    if not is_newer(translation, checkpoint):
+        run("t2t-decoder", f"--output_dir={best}", f"--decode_from_file={source}", f"--decode_to_file={translation}")
+    score = run("t2t-bleu", f"--translation={translation}", f"--reference={reference}", is_captured=True)
+
+    step("5. A SavedModel: text in, text out")
+    export(best, export_dir, checkpoint)
+    print_translations({"source": source, "translation": translation, "reference": reference})
+    folders = {"export": export_dir, "best": best, "train": os.path.dirname(best)}
+    print(_NEXT.format(**{name: shlex.quote(path) for name, path in folders.items()}))
+    print_score("dev", score)

@@ -1,0 +1,98 @@
+"""The quickstart on the embedded phrasebook, from data to a SavedModel that answers."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+from t2t_lite import registry
+from t2t_lite.errors import Failure
+from t2t_lite.extras.quickstart.commands import SCRIPTS, export, is_newer, run, step
+from t2t_lite.extras.quickstart.record_texts import write_texts
+from t2t_lite.extras.quickstart.report import print_score, print_translations
+
+_PROBLEM = "translate_ende_phrasebook"
+_AVERAGED = 5  # checkpoints, as in the paper, section 6.1
+_ASK = """\
+import tensorflow as tf
+import tensorflow_text  # the export holds its SentencePiece op, as TensorFlow Serving does
+
+translate = tf.saved_model.load("{export}").signatures["serving_default"]
+answer = translate(inputs=tf.constant(["{text}"]))
+print(answer["outputs"].numpy()[0].decode(), answer["scores"].numpy()[0])
+"""
+_NEXT = """\
+== What next
+your own corpus   t2t-quickstart --train_files=a.en,a.de --minutes=30
+try it yourself   t2t-decoder --output_dir={average} --decode_interactive
+curves            tensorboard --logdir={train}
+the paper's data  t2t-datagen --problem=translate_ende_wmt37k --data_dir=data --tmp_dir=downloads   # 4.5 million pairs
+(the commands are in {scripts})
+"""
+
+
+def run_phrasebook(output_dir, train_steps, steps_between):
+    """Does the whole job in a folder; what is there is used again.
+
+    Args:
+        output_dir: str.
+        train_steps: int, steps of training.
+        steps_between: int, steps between checkpoints, the last five of which are averaged.
+
+    Raises:
+        UserError, Failure: a command stopped; see `commands.run`.
+    """
+    data, train, export_dir, source, reference, translation = (
+        os.path.join(output_dir, name) for name in ("data", "train", "export", "test.en", "test.de", "translation.de")
+    )
+    average = os.path.join(train, "avg")
+    step("1. English-German sentence pairs, a vocabulary learned from them, records")
+    run("t2t-datagen", f"--problem={_PROBLEM}", f"--data_dir={data}")
+
+    step("2. A small Transformer, trained")
+    run(
+        "t2t-trainer", f"--problem={_PROBLEM}", f"--data_dir={data}", f"--output_dir={train}", "--model=transformer",
+        "--hparams_set=transformer_quickstart", f"--train_steps={train_steps}",
+        f"--local_eval_frequency={steps_between}",
+    )  # fmt: skip
+
+    step("3. The average of the last five checkpoints (paper, section 6.1)")
+    averaged = os.path.join(average, f"model.ckpt-{train_steps}.index")
+    if not os.path.exists(averaged):
+        count = min(_AVERAGED, -(-train_steps // steps_between))
+        first = max(0, train_steps - (_AVERAGED - 1) * steps_between)
+        run("t2t-avg-all", f"--model_dir={train}", f"--output_dir={average}", f"--n={count}", f"--min_steps={first}")
+
+    step("4. The test set, whose combinations of words training never showed, translated and scored")
+    if not os.path.exists(reference):
+        write_texts(registry.problem(_PROBLEM), data, "test", (source, reference))
+    if not is_newer(translation, averaged):
+        run(
+            "t2t-decoder", f"--output_dir={average}", f"--decode_from_file={source}",
+            f"--decode_to_file={translation}", "--decode_hparams=beam_size=4,alpha=0.6",
+        )  # fmt: skip
+    score = run("t2t-bleu", f"--translation={translation}", f"--reference={reference}", is_captured=True)
+
+    step("5. A SavedModel for TensorFlow Serving: text in, text out")
+    export(average, export_dir, averaged)
+    print_translations({"English": source, "German": translation, "reference": reference})
+    _ask(output_dir, export_dir, source)
+    print(_NEXT.format(average=shlex.quote(average), train=shlex.quote(train), scripts=SCRIPTS))
+    print_score("test", score)
+
+
+def _ask(output_dir, export_dir, source):
+    """Asks the SavedModel in a process of its own, by a file that is printed."""
+    step("The SavedModel's answer, in a process without t2t_lite")
+    with open(source, encoding="utf-8") as file:
+        values = {"export": os.path.join(export_dir, "1"), "text": file.readline().rstrip("\n")}
+    code = _ASK.format(**{name: json.dumps(value, ensure_ascii=False)[1:-1] for name, value in values.items()})
+    path = os.path.join(output_dir, "ask.py")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(code)
+    print(f"{code}$ python {shlex.quote(path)}", flush=True)
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Failure(f"{path} failed: {done.stderr.strip().splitlines()[-1:]}")
+    print(done.stdout)

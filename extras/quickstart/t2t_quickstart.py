@@ -1,0 +1,74 @@
+"""Does the whole job: data, a small Transformer, translations, BLEU, a SavedModel.
+
+    t2t-quickstart                               # on the embedded phrasebook: about ten minutes on two CPU cores
+    t2t-quickstart --train_files=a.en,a.de --minutes=30
+
+The second one takes your own pairs, in any format of t2t-datagen's translate_own, and chooses vocabulary,
+hyperparameters and steps for them, this machine and the time. Both print the commands that they run, and write to
+--output_dir. What is there is used again, so a run that was stopped continues; to begin anew, delete the folder.
+"""
+
+import os
+import sys
+
+from t2t_lite.bin import _app
+from t2t_lite.cli.modes import Mode, check_mode
+from t2t_lite.errors import UserError
+from t2t_lite.process.quiet_import import import_tensorflow
+from t2t_lite.settings.ranges import COUNT, Range
+
+_STEPS = Range(1, COUNT.most)
+_MINUTES = Range(5, 100_000)
+_MODES = {
+    "phrasebook": Mode("the phrasebook", ("train_steps", "local_eval_frequency")),
+    "own": Mode("--train_files", ("train_files", "dev_files", "minutes")),
+}
+
+
+def define_flags(flags):
+    """Declares the command's flags."""
+    flags.DEFINE_path("output_dir", None, "Folder to write to. Default: quickstart; with --train_files: translator.")
+    flags.DEFINE_paths("train_files", [], "Your own pairs to learn from, as t2t-datagen takes them: a.en,a.de.")
+    flags.DEFINE_paths("dev_files", [], "Pairs to evaluate on; default: 1,000 of the training pairs, at most a tenth.")
+    flags.DEFINE_integer("minutes", 30, "With --train_files: about how long the whole job may take.", limits=_MINUTES)
+    flags.DEFINE_integer("train_steps", 1500, "Steps of training on the phrasebook.", limits=_STEPS)
+    flags.DEFINE_integer(
+        "local_eval_frequency", 150, "Steps between checkpoints, the last five of which are averaged.", limits=_STEPS
+    )
+
+
+def check(flags):
+    """Raises `UserError` without a folder, or if the export of something else would be replaced."""
+    check_mode(flags, _MODES["own" if flags.train_files else "phrasebook"], _MODES)
+    export, train = (os.path.join(_output_dir(flags), name) for name in ("export", "train"))
+    if os.path.exists(export) and not os.path.exists(train):
+        raise UserError(
+            f"--output_dir={_output_dir(flags)}: has an export/, but not the train/ that it comes from. Name a new "
+            "folder, or one that t2t-quickstart has made."
+        )
+
+
+def _output_dir(flags):
+    if flags.output_dir == "":
+        raise UserError("--output_dir is empty. Name the folder to write to, such as quickstart.")
+    return flags.output_dir or ("translator" if flags.train_files else "quickstart")
+
+
+def run(flags):
+    """Runs the commands, one after the other."""
+    if flags.train_files:
+        import_tensorflow()
+        from t2t_lite.extras.quickstart.own_files import run_own_files
+
+        run_own_files(_output_dir(flags), flags.train_files, flags.dev_files, flags.minutes)
+    else:
+        from t2t_lite.extras.quickstart.phrasebook_job import run_phrasebook
+
+        run_phrasebook(_output_dir(flags), flags.train_steps, flags.local_eval_frequency)
+
+
+main = _app.command("t2t-quickstart", define_flags, run, check, tensorflow=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

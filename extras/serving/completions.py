@@ -1,0 +1,190 @@
+"""Completions of prompts, whole or as server-sent events, as OpenAI's API has them: docs/serving.md."""
+
+import json
+import logging
+import threading
+import time
+import uuid
+
+from t2t_lite.extras.serving.model_errors import model_errors
+from t2t_lite.extras.serving.refusals import FAILED, Refusal
+
+_LOGGER = logging.getLogger("t2t_lite")
+PATH = "/v1/completions"
+HEADERS = [
+    ("Content-Type", "text/event-stream; charset=utf-8"),
+    ("Cache-Control", "no-store"),
+    ("X-Accel-Buffering", "no"),  # else nginx holds parts back
+]
+_LAST_SECONDS = 20.0  # in which a server that stops lets streams come to their end
+_DONE = b"data: [DONE]\n\n"
+_LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+
+
+class Completions:
+    """The places of a server for texts that are generated part by part.
+
+    A client that has gone frees its place at once, even while a step of its text is computed, or traced.
+
+    Args:
+        most: int, the number of places.
+    """
+
+    def __init__(self, most):
+        self._most, self._lock = most, threading.Lock()
+        self._abandonments = []  # of texts that are not closed: functions that return whether the client has gone
+        self._end = float("inf")  # time.monotonic() at which the open ones are ended
+
+    @property
+    def num_open(self):
+        """The number of places that are taken."""
+        return sum(not is_abandoned() for is_abandoned in self._abandonments)
+
+    def open(self, generator, request, name, is_abandoned):
+        """Returns a Completion, which has to be closed. Raises `Refusal`.
+
+        Args:
+            generator: ServedGenerator.
+            request: CompletionRequest.
+            name: str, the model's name.
+            is_abandoned: function that returns whether there is nobody to read the answer; called by any thread.
+        """
+        with self._lock:
+            # The model may be busy with as many other texts of clients that have gone: each takes memory.
+            if self.num_open >= self._most or len(self._abandonments) >= 2 * self._most:
+                raise Refusal(f"all {self._most} streams of the server are in use", "UNAVAILABLE")
+            self._abandonments.append(is_abandoned)
+
+        def release():
+            with self._lock:
+                self._abandonments.remove(is_abandoned)
+
+        try:
+            stream = generator.stream(request.prompt, request.max_tokens, request.options)
+        except BaseException:
+            release()
+            raise
+        return Completion(stream, name, is_abandoned, release, lambda: time.monotonic() > self._end)
+
+    def end(self):
+        """Ends the open ones, unless they come to their end soon."""
+        self._end = time.monotonic() + _LAST_SECONDS
+
+
+class Completion:
+    """A text that is being generated.
+
+    Args:
+        stream: GenerationStream.
+        name: str, the model's name.
+        is_abandoned: function that returns whether there is nobody to read the answer.
+        on_close: function that is called once.
+        must_end: function that returns whether the server stops.
+    """
+
+    def __init__(self, stream, name, is_abandoned, on_close, must_end):
+        self._stream, self._is_abandoned, self._on_close, self._must_end = stream, is_abandoned, on_close, must_end
+        self._head = {"id": f"cmpl-{uuid.uuid4().hex}", "object": "text_completion", "created": int(time.time())}
+        self._head["model"] = name
+        self._is_aborted = False
+
+    def whole(self):
+        """Returns the answer, a dict, when all is generated. Raises `Refusal` if there is nobody to read it."""
+        for _ in self._parts():
+            pass
+        if self._is_aborted:
+            raise Refusal("the server is stopping", "UNAVAILABLE")
+        return self._answer(self._stream.text)
+
+    def events(self):
+        """Yields the events, bytes, as their texts become known. Raises `Refusal` if there is nobody to read them."""
+        for part in self._parts():
+            yield _event(self._head | {"choices": [_choice(part)]})
+        yield _event(self._answer("") | {"generated_text": self._stream.text})
+        yield _DONE
+
+    def close(self):
+        """Frees the place, and what the model keeps of the text."""
+        on_close, self._on_close = self._on_close, lambda: None
+        on_close()
+        self._stream.close()
+
+    def _parts(self):
+        while not self._must_end():
+            if self._is_abandoned():
+                raise Refusal("the client has gone", "CANCELLED")
+            with model_errors():
+                part = self._stream.step()
+            if part is None:
+                return
+            if part:
+                yield part
+        self._is_aborted = True
+
+    def _answer(self, text):
+        """Returns the answer, or the last event, which says why the text ended."""
+        reason = "abort" if self._is_aborted else "stop" if self._stream.ended else "length"
+        counts = len(self._stream.prompt_ids), len(self._stream.ids)
+        usage = dict(zip(("prompt_tokens", "completion_tokens", "total_tokens"), (*counts, sum(counts)), strict=True))
+        choice = _choice(text, reason) | {"stop_reason": self._stream.stop}
+        return self._head | {"choices": [choice], "usage": usage, "truncated": self._stream.truncated}
+
+
+class EventStream:
+    """The body of an answer (PEP 3333): an iterator of bytes, which the server closes at its end, or before.
+
+    Args:
+        completion: Completion, which is closed with it.
+        on_end: function that is called once, with the name of a gRPC code.
+
+    Raises:
+        Exception: the first event could not be made; then it is closed.
+    """
+
+    def __init__(self, completion, on_end):
+        self._completion, self._on_end, self._code = completion, on_end, "CANCELLED"
+        self._events = completion.events()
+        try:
+            self._first = [next(self._events)]  # so that an error may still have a status
+        except BaseException:
+            completion.close()
+            raise
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        try:
+            event = self._first.pop() if self._first else next(self._events, None)
+        except Refusal as refusal:
+            self._code, self._events = refusal.code, iter(())
+            return _event(error_of(refusal.message, refusal.code))
+        except Exception:
+            _LOGGER.exception("A stream failed:")
+            self._code, self._events = "INTERNAL", iter(())
+            return _event(error_of(FAILED, "INTERNAL"))
+        if event is None:
+            raise StopIteration
+        if event is _DONE:
+            self._code = "OK"
+        return event
+
+    def close(self):
+        """Ends the stream."""
+        self._completion.close()
+        on_end, self._on_end = self._on_end, lambda code: None
+        on_end(self._code)
+
+
+def error_of(message, code):
+    """Returns the JSON object of an error, in which OpenAI's clients look for its message."""
+    return {"error": {"message": message, "code": code}}
+
+
+def _choice(text, reason=None):
+    return {"index": 0, "text": text, "logprobs": None, "finish_reason": reason}
+
+
+def _event(value):
+    """Returns a server-sent event, bytes. Characters that some clients take for ends of lines are escaped."""
+    return f"data: {json.dumps(value, ensure_ascii=False).translate(_LINE_ENDS)}\n\n".encode()

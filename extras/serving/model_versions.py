@@ -1,0 +1,168 @@
+"""The newest version of an export, which a server keeps loaded.
+
+<export_dir>/1/saved_model.pb, variables/ …
+<export_dir>/2/…
+"""
+
+import contextlib
+import gc
+import logging
+import os
+import re
+import threading
+import weakref
+
+import tensorflow as tf
+
+from t2t_lite.errors import Failure, UserError, first_line
+from t2t_lite.extras.serving.refusals import Refusal
+from t2t_lite.files import exists
+from t2t_lite.files.file_errors import translated
+from t2t_lite.files.file_system import list_names, status, walk
+
+_LOGGER = logging.getLogger("t2t_lite")
+_NAME = re.compile(r"\d{1,18}")
+_LONGEST_END = 60.0  # seconds; a version that takes longer to load must not delay the server
+
+
+class ModelVersions:
+    """Loads the newest version and provides it to requests; thread-safe, except for `refresh`.
+
+    A replaced version gets no new requests. It is freed when its last request is answered, since nothing else refers to
+    it then.
+
+    Args:
+        name: str, the model's name in messages.
+        folder: str, the export_dir.
+        load: function of a path that returns a ServedExport, ready for requests. A `UserError` of it says what to do.
+    """
+
+    def __init__(self, name, folder, load=None):
+        self.name, self.folder = name, folder
+        self._load = load or load_export
+        self._served = None  # (version, ServedExport)
+        self._states = {}  # {version: (state, gRPC's code, message)}
+        self._freed = []
+
+    def refresh(self):
+        """Loads the newest version, unless it is loaded, and drops the previous one.
+
+        Raises:
+            UserError: there is no version, or it cannot be loaded. Then the previous one is still served.
+        """
+        paths = self._paths()
+        if not paths:
+            raise UserError(f"{self.folder}: no exports there. Expected folders 1, 2, … as t2t-exporter writes them.")
+        newest, retired = max(paths), self._served
+        if retired and retired[0] == newest:
+            return
+        export = self._loaded(newest, paths[newest])
+        if retired:
+            self._states[retired[0]] = ("UNLOADING", "OK", "")
+            weakref.finalize(retired[1], self._end, retired[0])
+        self._states[newest] = ("AVAILABLE", "OK", "")
+        self._served = newest, export
+
+    def watch(self, seconds, stop):
+        """Refreshes whenever a file of the exports has changed, until the event `stop` is set."""
+        fingerprint = ()  # always refreshes the first time: files may have changed since the last `refresh`
+        while not stop.wait(seconds):
+            if self._freed:  # a loaded SavedModel refers to itself in many places
+                self._freed.clear()
+                gc.collect()
+            try:
+                if (current := self._fingerprint()) == fingerprint:
+                    continue
+                fingerprint, version = current, self._served[0]
+                self.refresh()
+            except (UserError, Failure) as error:
+                fingerprint = (
+                    None if isinstance(error, Failure) else fingerprint
+                )  # a failure may pass without a change of the files
+                _LOGGER.warning(f"{error} What was loaded before is still served: {self.name}, {self._served[0]}.")
+            else:
+                if version != self._served[0]:
+                    _LOGGER.info(f"Now serving {self}.")
+
+    def find(self, version=None):
+        """Returns (version, ServedExport); `version` is the newest one's number, or None. Raises `Refusal`."""
+        served = self._served
+        if served is None or version not in (None, served[0]):
+            request = f"Latest({self.name})" if version is None else f"Specific({self.name}, {version})"
+            raise Refusal(f"Servable not found for request: {request}", "NOT_FOUND")
+        return served
+
+    def states(self, version=None):
+        """Returns [(version, state, gRPC's code, message)], newest first. Raises `Refusal`."""
+        states = dict(self._states)
+        if version is not None and version not in states:
+            raise Refusal(f"Could not find version {version} of model {self.name}", "NOT_FOUND")
+        return [(number, *states[number]) for number in sorted(states, reverse=True) if version in (None, number)]
+
+    def is_available(self):
+        """Returns whether a version can be used."""
+        return self._served is not None
+
+    def __str__(self):
+        return f"{self.name}, version {self._served[0]}"
+
+    def _end(self, number):
+        if self._states[number][0] == "UNLOADING":  # it may have been loaded again, perhaps in vain
+            self._states[number] = ("END", "OK", "")
+        self._freed.append(number)
+
+    def _paths(self):
+        """Returns {version: path}."""
+        with translated(self.folder):
+            names = list_names(self.folder)
+            paths = {int(name): os.path.join(self.folder, name) for name in names if _NAME.fullmatch(name)}
+            return {number: path for number, path in paths.items() if exists(f"{path}/saved_model.pb")}
+
+    def _loaded(self, number, path):
+        self._states[number] = ("LOADING", "OK", "")
+        try:
+            return self._load(path)
+        except UserError as error:
+            self._states[number] = ("END", "INTERNAL", str(error))
+            raise
+        except Exception as error:  # damaged files raise many kinds of errors
+            message = f"{path}: cannot be loaded: {first_line(error)}. Export it again, or remove this folder."
+            self._states[number] = ("END", "INTERNAL", message)
+            raise UserError(message) from error
+
+    def _fingerprint(self):
+        """Returns a value that differs when a file has changed, or None while the folder cannot be read."""
+        try:
+            folders = [folder for export in self._paths().values() for folder in walk(export)]
+            files = [os.path.join(folder, name) for folder, _, names in folders for name in names]
+            return [(file, *status(file)) for file in files]
+        except (UserError, Failure, OSError, tf.errors.OpError):
+            return None
+
+
+def load_export(path):
+    """Returns the ServedExport of a path, ready for requests."""
+    from t2t_lite.extras.serving.served_export import (
+        ServedExport,  # here, since whether there is one needs no TensorFlow
+    )
+
+    export = ServedExport(path)
+    export.warm_up()
+    return export
+
+
+@contextlib.contextmanager
+def watching(versions, seconds):
+    """Context manager in which a thread calls `versions.watch`.
+
+    The thread ends with the context: Python ends remaining threads by an exception, which TensorFlow's C++ does not
+    pass on, so that a server that was asked to stop would abort.
+    """
+    stop = threading.Event()
+    thread = threading.Thread(target=versions.watch, args=(seconds, stop), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(_LONGEST_END)

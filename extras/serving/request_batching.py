@@ -1,0 +1,192 @@
+"""Computes concurrent requests together: one call of a signature for the rows of several requests."""
+
+import collections
+import math
+import threading
+import time
+
+import numpy as np
+
+from t2t_lite.extras.serving.refusals import Refusal
+
+PATIENCE = 0.5  # seconds, the interval at which a waiting request checks whether it is abandoned
+
+
+class Batcher:
+    """Calls signatures from a few threads of its own.
+
+    A free thread takes the oldest request at once, together with the requests of the same signature and shapes that
+    have arrived meanwhile. A request with more rows than fit into a call is computed one call at a time, and the rest
+    goes to the end of the queue, so that short requests need not wait for long ones. Under load, a thread first gives
+    the callers that have just been answered `wait` seconds to ask again: otherwise two groups of callers would
+    alternate with half-full batches.
+
+    Args:
+        most_rows: int, rows of a call. A larger request is split if its rows are independent.
+        num_threads: int.
+        wait: float, seconds without a new request after which a batch is full enough.
+        on_batch: None, or a function called with (rows, seconds that each request waited, seconds of the call).
+        most_waiting: int, rows that may wait; a single request may have more. None: any number.
+    """
+
+    def __init__(self, most_rows, num_threads, wait=0.003, on_batch=None, most_waiting=None):
+        self._most_rows, self._wait = most_rows, wait
+        self._most_waiting = math.inf if most_waiting is None else most_waiting
+        self._on_batch = on_batch or (lambda rows, waits, seconds: None)
+        self._requests = collections.deque()  # those with rows that no thread has taken, in the order of their turns
+        self._changed = threading.Condition()
+        for _ in range(num_threads):
+            threading.Thread(target=self._work, daemon=True).start()
+
+    @property
+    def waiting(self):
+        """The number of requests with rows that no thread has taken yet."""
+        return len(self._requests)
+
+    def run(self, signature, inputs, is_abandoned=lambda: False):
+        """Returns the outputs of a signature, {name: array}, when they are computed.
+
+        Args:
+            signature: Signature.
+            inputs: {name: array}.
+            is_abandoned: function that returns whether nobody waits for the outputs any more. It is called while the
+                request waits; rows that no thread has taken by then are not computed.
+
+        Raises:
+            Refusal: the request is too long and cannot be split, too many rows wait, or it is abandoned.
+            Exception: any error of the call.
+        """
+        request = _Request(signature, inputs)
+        if request.key is None and request.rows > self._most_rows:
+            raise Refusal(f"Task size {request.rows} is larger than maximum input batch size {self._most_rows}")
+        with self._changed:
+            if self._requests and request.rows + sum(waiting.left for waiting in self._requests) > self._most_waiting:
+                raise Refusal("The batch scheduling queue to which this task was submitted is full", "UNAVAILABLE")
+            self._requests.append(request)
+            self._changed.notify_all()
+        while not request.is_done.wait(PATIENCE):
+            if is_abandoned():
+                self._drop(request)
+        if request.error is not None:
+            raise request.error
+        return request.outputs()
+
+    def _drop(self, request):
+        """Ends a request that still has rows in the queue."""
+        with self._changed:
+            if request in self._requests:
+                self._requests.remove(request)
+                request.fail(Refusal("the client has gone", "CANCELLED"))
+
+    def _work(self):
+        while True:
+            batch = self._take()
+            self._answer(batch)
+            del batch  # so that nothing refers to an export that is no longer served
+
+    def _take(self):
+        """Waits for requests and takes the rows of one call from them, a list of `_Part`."""
+        with self._changed:
+            if self._requests:
+                self._await_more()
+            while not self._requests:
+                self._changed.wait()
+            batch, rows = [], 0
+            for request in list(self._requests):
+                is_joined = batch and request.key is not None and request.key == batch[0].request.key
+                if not batch or (is_joined and rows + request.left <= self._most_rows):
+                    self._requests.remove(request)
+                    batch.append(request.take(self._most_rows))
+                    rows += batch[-1].rows
+                    if request.left:
+                        self._requests.append(request)
+            return batch
+
+    def _await_more(self):
+        """Returns when a full batch waits, or no request has arrived for a while."""
+        while (count := len(self._requests)) and sum(request.left for request in self._requests) < self._most_rows:
+            if not self._changed.wait(self._wait) and len(self._requests) == count:
+                return
+
+    def _answer(self, batch):
+        start = time.monotonic()
+        try:
+            outputs = batch[0].request.signature(_joined([part.inputs for part in batch]))
+        except Exception as error:
+            if len(batch) > 1:
+                for part in batch:  # other requests still get their answers
+                    self._answer([part])
+                return
+            with self._changed:
+                if batch[0].request in self._requests:
+                    self._requests.remove(batch[0].request)
+            batch[0].request.fail(error)
+            return
+        waits = [start - part.request.start for part in batch]
+        self._on_batch(sum(part.rows for part in batch), waits, time.monotonic() - start)
+        first = 0
+        for part in batch:
+            rows = slice(first, first + part.rows) if len(batch) > 1 else slice(None)
+            part.request.add(part, {name: value[rows] for name, value in outputs.items()})
+            first += part.rows
+
+
+class _Part:
+    """Rows of a request that are computed in one call; `first` is the index of the first one in the request."""
+
+    def __init__(self, request, first, rows, inputs):
+        self.request, self.first, self.rows, self.inputs = request, first, rows, inputs
+
+
+class _Request:
+    """A waiting request.
+
+    Attributes:
+        rows: int, its share of a batch.
+        left: int, rows that no thread has taken.
+        key: requests with equal keys can be joined; None: it is computed alone.
+    """
+
+    def __init__(self, signature, inputs):
+        self.signature, self.start, self.error = signature, time.monotonic(), None
+        self.is_done = threading.Event()
+        lengths = {value.shape[0] if value.ndim else None for value in inputs.values()}
+        self.rows = self.left = max((length for length in lengths if length is not None), default=1)
+        can_be_joined = signature.rows_are_independent and lengths == {self.rows}
+        shapes = tuple(sorted((name, value.shape[1:]) for name, value in inputs.items()))
+        self.key = (id(signature), shapes) if can_be_joined else None
+        self._inputs, self._outputs = inputs, {}
+        self._unanswered, self._lock = self.rows, threading.Lock()
+
+    def take(self, most_rows):
+        """Returns the next rows, a `_Part`; all of them if the request is computed alone."""
+        first, rows = self.rows - self.left, self.left if self.key is None else min(self.left, most_rows)
+        self.left -= rows
+        inputs = self._inputs
+        if rows < self.rows:
+            inputs = {name: value[first : first + rows] for name, value in inputs.items()}
+        return _Part(self, first, rows, inputs)
+
+    def add(self, part, outputs):
+        """Keeps the outputs of a part."""
+        with self._lock:
+            self._outputs[part.first] = outputs
+            self._unanswered -= part.rows
+            if not self._unanswered:
+                self.is_done.set()
+
+    def fail(self, error):
+        """Ends the request with an error."""
+        self.error = error
+        self.is_done.set()
+
+    def outputs(self):
+        """Returns the outputs of all rows."""
+        return _joined([self._outputs[first] for first in sorted(self._outputs)])
+
+
+def _joined(parts):
+    """[{name: array}] -> {name: array}, along the first axis."""
+    if len(parts) == 1:
+        return parts[0]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -1,0 +1,277 @@
+"""TensorFlow Serving's REST API over an export: a WSGI application. docs/serving.md lists the paths.
+
+Paths, JSON and error messages are those of TensorFlow Serving's http_rest_api_handler.cc, so that its clients notice no
+difference.
+"""
+
+import contextlib
+import gzip
+import logging
+import re
+import threading
+import time
+import urllib.parse
+import zlib
+
+from t2t_lite.extras.serving import completions, start_page
+from t2t_lite.extras.serving.completion_requests import CompletionRequest
+from t2t_lite.extras.serving.json_tensors import body_of, parse_body, rows_of, tensors_of, to_json
+from t2t_lite.extras.serving.model_errors import model_errors
+from t2t_lite.extras.serving.refusals import FAILED, RETRY_AFTER, Refusal, http_status
+from t2t_lite.extras.serving.request_batching import PATIENCE
+
+_LOGGER = logging.getLogger("t2t_lite")
+_VERSION = r"(?:/versions/(?P<version>\d+))?"
+_PATHS = {
+    "POST": re.compile(rf"/v1/models/(?P<name>[^/:]+){_VERSION}:(?P<call>classify|regress|predict)", re.IGNORECASE),
+    "GET": re.compile(rf"/v1/models(?:/(?P<name>[^/:]+))?{_VERSION}(?:/(?P<call>metadata))?", re.IGNORECASE),
+}
+_NAMES = {"classify": "Classification", "regress": "Regression"}
+_AUTHORITY = re.compile(r"^https?://[^/?]*", re.IGNORECASE)  # a request's target may be a whole address (RFC 9112)
+METRICS_PATH = "/monitoring/prometheus/metrics"
+HEALTH_PATH = "/health"
+
+
+class RestServer:
+    """The application.
+
+    Args:
+        versions: ModelVersions.
+        batcher: Batcher.
+        metrics: ServerMetrics.
+        most_rows: int, maximum number of rows of a request.
+        longest_body: int, maximum number of bytes of a request, as sent and decompressed.
+        origins: list of str, such as https://example.org, whose pages may read answers in a browser; "*": all.
+        most_streams: int, maximum number of completions at a time; 0: none are served.
+    """
+
+    def __init__(self, versions, batcher, metrics, most_rows, longest_body, origins=(), most_streams=0):
+        self._versions, self._batcher, self._metrics = versions, batcher, metrics
+        self._completions = completions.Completions(most_streams) if most_streams else None
+        self._most_rows, self._longest_body, self._origins = most_rows, longest_body, origins
+        self._is_stopping = False
+        # One request is parsed at a time: the objects of a hostile one take many times the memory of its text.
+        self._parsing = threading.Lock()
+
+    def __call__(self, environ, start_response):
+        """Answers a request (PEP 3333)."""
+        start, method = time.perf_counter(), environ["REQUEST_METHOD"]
+        is_head, method = method == "HEAD", "GET" if method == "HEAD" else method
+        path = _AUTHORITY.sub("", environ["REQUEST_URI"]).partition("?")[0] or start_page.PATH
+        code, kind = "OK", "application/json"
+        headers = self._sharing(environ)
+        try:
+            if method == "OPTIONS" and (methods := _methods(path)):
+                start_response("204 No Content", [("Allow", methods), *headers])
+                return []
+            if (method, path) == ("GET", METRICS_PATH):
+                answer, kind = self._metrics.page().encode(), "text/plain; version=0.0.4"
+            elif (method, path) == ("GET", HEALTH_PATH):
+                answer = self._health()
+            elif (method, path) == ("GET", start_page.PATH):
+                accept = environ.get("HTTP_ACCEPT", "")
+                answer, kind, more = start_page.answer(accept, self._versions.name, self._paths())
+                headers += more
+            elif (method, path) == ("POST", completions.PATH):
+                answer = self._complete(environ, start)
+                if isinstance(answer, completions.EventStream):
+                    start_response("200 OK", [*completions.HEADERS, *headers])
+                    return answer
+            else:
+                answer = self._model_call(method, path, environ, start)
+        except Refusal as refusal:
+            message, code = refusal.message, refusal.code
+            if code == "NOT_FOUND":
+                message = f"{message.rstrip('.')}. Paths of this server: {', '.join(self._paths())}"
+            answer = _error(path, message, code)
+        except Exception:
+            _LOGGER.exception(f"{method} {path[:200]!r} failed:")
+            answer, code = _error(path, FAILED, "INTERNAL"), "INTERNAL"
+        if path.startswith("/v1/"):
+            self._metrics.add_request(self._versions.name, code)
+        status = http_status(code)
+        if status.startswith("503"):
+            headers.append(("Retry-After", str(RETRY_AFTER)))
+        if code == "UNSUPPORTED_MEDIA_TYPE":
+            headers.append(("Accept-Encoding", "gzip"))
+        start_response(status, [("Content-Type", kind), ("Content-Length", str(len(answer))), *headers])
+        return [] if is_head else [answer]
+
+    def stop(self):
+        """Makes /health report that the server is stopping; requests are still answered."""
+        self._is_stopping = True
+
+    def end_streams(self):
+        """Ends completions that do not come to their end soon; called when no further requests are accepted."""
+        if self._completions:
+            self._completions.end()
+
+    def _sharing(self, environ):
+        """Returns the headers that allow pages of other origins to read the answer in a browser (CORS)."""
+        if not self._origins:
+            return []
+        headers, origin = [("Vary", "Origin")], environ.get("HTTP_ORIGIN", "")
+        if "*" in self._origins or origin.lower() in self._origins:
+            headers.append(("Access-Control-Allow-Origin", "*" if "*" in self._origins else origin))
+            if environ["REQUEST_METHOD"] == "OPTIONS":  # a preflight request
+                headers += [("Access-Control-Allow-Methods", "GET, POST, OPTIONS"), ("Access-Control-Max-Age", "86400")]
+                headers.append(("Access-Control-Allow-Headers", "*"))
+            else:
+                headers.append(("Access-Control-Expose-Headers", "Retry-After"))
+        return headers
+
+    def _paths(self):
+        """Returns what can be asked, a list of str such as "GET /health"."""
+        model = start_page.model_path(self._versions.name)
+        streams = [f"POST {completions.PATH}"] * (self._completions is not None)
+        others = (start_page.PATH, model, f"{model}/metadata", HEALTH_PATH, METRICS_PATH)
+        return [f"POST {model}:predict", *streams, *(f"GET {path}" for path in others)]
+
+    def _health(self):
+        if self._is_stopping:
+            raise Refusal("the server is stopping", "UNAVAILABLE")
+        if not self._versions.is_available():
+            raise Refusal("no version of the model is loaded", "UNAVAILABLE")
+        return to_json({"status": "SERVING"})
+
+    def _model_call(self, method, path, environ, start):
+        parts = _PATHS[method].fullmatch(path) if method in _PATHS else None
+        if not parts:
+            if path.lower().startswith("/v1/"):
+                paths = ", ".join(self._paths())
+                raise Refusal(f"Malformed request: {method} {path[:200]}. Paths of this server: {paths}")
+            raise Refusal(f"Not Found: {path[:200]}", "NOT_FOUND")
+        name, version = parts["name"] and urllib.parse.unquote(parts["name"]), _version(parts["version"])
+        if method == "GET":
+            return (self._metadata if parts["call"] else self._status)(name, version)
+        call = parts["call"].lower()
+        answer = self._predict(environ, start, call, name, version)
+        self._metrics.add_latency(self._versions.name, call, time.perf_counter() - start)
+        return answer
+
+    def _status(self, name, version):
+        if not name:
+            raise Refusal("Missing model name in request.")
+        if name != self._versions.name:
+            raise Refusal(f"Could not find any versions of model {name}", "NOT_FOUND")
+        states = [
+            {"version": str(number), "state": state, "status": {"error_code": code, "error_message": message}}
+            for number, state, code, message in self._versions.states(version)
+        ]
+        return to_json({"model_version_status": states})
+
+    def _metadata(self, name, version):
+        if not name:
+            raise Refusal("Missing model name in request.")
+        version, export = self._find(name, version)
+        spec = {"name": name, "signature_name": "", "version": str(version)}
+        return to_json({"model_spec": spec, "metadata": {"signature_def": {"signature_def": export.signature_def}}})
+
+    def _predict(self, environ, start, call, name, version):
+        with self._parsing:
+            request = self._request(environ, start)
+            _, export = self._find(name, version)
+            if call != "predict":
+                raise Refusal(
+                    f"Expected {_NAMES[call].lower()} signature method_name to be tensorflow/serving/{call}. Was: "
+                    "tensorflow/serving/predict"
+                )
+            signature_name = request.get("signature_name") or "serving_default"
+            if signature_name not in export.signatures:
+                raise Refusal(f'Serving signature name: "{signature_name[:200]}" not found in signature def')
+            signature = export.signatures[signature_name]
+            rows = rows_of(request, signature.inputs)
+            if rows > self._most_rows:  # before converting them to arrays, which takes far longer than parsing the JSON
+                raise Refusal(f"Task size {rows} is larger than maximum input batch size {self._most_rows}")
+            inputs, is_row = tensors_of(request, signature.inputs)
+            del request
+        with model_errors():
+            outputs = self._batcher.run(signature, inputs, is_abandoned=_abandonment(environ))
+        return body_of(outputs, is_row)
+
+    def _complete(self, environ, start):
+        """Returns the body of a completion, bytes or an EventStream."""
+        if not self._completions:
+            raise Refusal(f"{completions.PATH}: not served. Start the server with --max_streams=16.", "NOT_FOUND")
+        with self._parsing:
+            body = self._request(environ, start)
+        name = self._versions.name
+        model = name if body.get("model") is None else body["model"]
+        if not isinstance(model, str):
+            raise Refusal(f"model: expected {name}.")
+        _, export = self._find(model, None)
+        request = CompletionRequest.parse(body, export.generator.options, export.generator.most_tokens)
+        completion = self._completions.open(export.generator, request, name, _abandonment(environ))
+
+        def add(code):
+            self._metrics.add_request(name, code)
+            if code == "OK":
+                self._metrics.add_latency(name, "completions", time.perf_counter() - start)
+
+        if request.is_streamed:
+            return completions.EventStream(completion, add)
+        with contextlib.closing(completion):
+            answer = to_json(completion.whole())
+        self._metrics.add_latency(name, "completions", time.perf_counter() - start)
+        return answer
+
+    def _request(self, environ, start):
+        """Returns the object in a request's body."""
+        if time.perf_counter() > start + PATIENCE and _abandonment(environ)():
+            raise Refusal("the client has gone", "CANCELLED")
+        return parse_body(self._body(environ))
+
+    def _body(self, environ):
+        length = int(environ.get("CONTENT_LENGTH") or 0)
+        coding = environ.get("HTTP_CONTENT_ENCODING", "").strip().lower()
+        if coding not in ("", "identity", "gzip", "x-gzip"):
+            raise Refusal(f"Content-Encoding: {coding[:200]}: expected gzip, or none", "UNSUPPORTED_MEDIA_TYPE")
+        if length > self._longest_body:
+            raise self._too_long(f"of {length:,} bytes")
+        if "gzip" not in coding:
+            return environ["wsgi.input"].read(length)
+        try:
+            body = gzip.GzipFile(fileobj=environ["wsgi.input"]).read(self._longest_body + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise Refusal(f"the body cannot be decompressed: {error}") from None
+        if len(body) > self._longest_body:
+            raise self._too_long("that is decompressed")
+        return body
+
+    def _too_long(self, body):
+        return Refusal(
+            f"a body {body} is longer than this server takes, {self._longest_body:,}: send fewer texts at a time",
+            "PAYLOAD_TOO_LARGE",
+        )
+
+    def _find(self, name, version):
+        if name != self._versions.name:
+            kind = f"Latest({name})" if version is None else f"Specific({name}, {version})"
+            raise Refusal(f"Servable not found for request: {kind}", "NOT_FOUND")
+        return self._versions.find(version)
+
+
+def _error(path, message, code):
+    """Returns the body of an error, bytes."""
+    return to_json(completions.error_of(message, code) if path == completions.PATH else {"error": message})
+
+
+def _methods(path):
+    """Returns the methods of a path, or None if there is no such path."""
+    if path == completions.PATH or _PATHS["POST"].fullmatch(path):
+        return "POST, OPTIONS"
+    is_read = path in (METRICS_PATH, HEALTH_PATH, start_page.PATH) or _PATHS["GET"].fullmatch(path)
+    return "GET, HEAD, OPTIONS" if is_read else None
+
+
+def _abandonment(environ):
+    """Returns the function that returns whether nobody waits for the answer any more."""
+    return environ.get("waitress.client_disconnected", lambda: False)
+
+
+def _version(digits):
+    if digits is None:
+        return None
+    if len(digits) > 18:
+        raise Refusal(f"Failed to convert version: {digits[:200]} to numeric.")
+    return int(digits)

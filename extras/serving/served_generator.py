@@ -1,0 +1,86 @@
+"""The language model of an export, of which a server streams the texts.
+
+A SavedModel's signatures answer at their end alone. Streams therefore come from the Keras model, which an export holds,
+too: step by step, with the same weights.
+"""
+
+import threading
+
+from t2t_lite import registry
+from t2t_lite.decoding.generator import Generator
+from t2t_lite.decoding.search.searcher import bucket_width
+from t2t_lite.errors import UserError
+from t2t_lite.extras.serving.model_versions import load_export
+from t2t_lite.runs.exported import read_facts
+from t2t_lite.runs.locating import find_run
+from t2t_lite.settings.search_options import SearchOptions
+from t2t_lite.text.beginnings import longest_text
+
+MOST_TOKENS = 512  # that a request may have, or as many as the export's own, as of the signature `with_options`
+_MOST_TRACED = 64  # combinations of settings whose traced steps are kept
+
+
+def load_with_generator(path):
+    """Returns the ServedExport of a path with a `generator`, ready for requests. Raises `UserError`."""
+    generator = ServedGenerator(path)
+    export = load_export(path)
+    export.generator = generator
+    return export
+
+
+class ServedGenerator:
+    """Continues prompts with the model of an export; thread-safe.
+
+    Args:
+        path: str, the export's folder.
+
+    Attributes:
+        options: SearchOptions, those of the export, but greedy if they are of a search with several beams.
+        most_tokens: int, the most ids that a request may ask for.
+
+    Raises:
+        UserError: t2t-exporter did not write it, or it is no language model's.
+    """
+
+    def __init__(self, path):
+        facts = read_facts(path)
+        problem = find_run(path).problem
+        if (task := registry.task_of(problem)).answered_by != Generator.task.answered_by:
+            raise UserError(
+                f"{path}: --max_streams: a run of {problem.full_name}, whose task is {task.name}: only language models "
+                "answer part by part. Leave the flag out."
+            )
+        self._generator = Generator.load(path)
+        self.options = SearchOptions(**{**facts["search"], "beam_size": 1})
+        self.most_tokens = max(MOST_TOKENS, self.options.extra_length)
+        self._longest_prompt = facts["max_input_length"]
+        self._traced, self._lock = set(), threading.Lock()
+        for _ in self.stream("a", 2, self.options):
+            pass  # the first steps are traced
+
+    def stream(self, prompt, max_tokens, options):
+        """Returns a GenerationStream.
+
+        Args:
+            prompt: str, of which the last pieces are read, as many as by the export's signatures.
+            max_tokens: int, the most ids of the continuation.
+            options: SearchOptions.
+        """
+        end = prompt[-longest_text(self._longest_prompt) :]  # encoding megabytes takes many seconds
+        options = vars(options) | {"max_new_tokens": max_tokens, "max_prompt_length": self._longest_prompt}
+        del options["extra_length"]
+        with self._lock:
+            stream = self._generator.stream(end, **options)
+            self._limit_traces(bucket_width(len(stream.prompt_ids)), options)
+        stream.truncated |= len(end) < len(prompt)
+        return stream
+
+    def _limit_traces(self, width, options):
+        """Forgets what is traced, if there is too much: anyone may send any settings."""
+        names = ("sampling", "top_k", "no_repeat_ngram_size")
+        rules = options["top_p"] < 1, options["repetition_penalty"] != 1
+        traced = (width, bucket_width(options["max_new_tokens"]), *map(options.get, names), *rules)
+        if traced not in self._traced and len(self._traced) >= _MOST_TRACED:
+            self._traced.clear()
+            self._generator.renew_searcher()
+        self._traced.add(traced)

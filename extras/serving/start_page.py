@@ -1,0 +1,40 @@
+"""What GET / answers: in a browser a page to try the model, to other clients the server's paths as JSON."""
+
+import pathlib
+import urllib.parse
+
+from t2t_lite.extras.serving.json_tensors import to_json
+
+PATH = "/"
+_PAGE = pathlib.Path(__file__).with_name("static") / "index.html"
+_KIND = "text/html; charset=utf-8"
+_HEADERS = [
+    # The page is one file that loads nothing but this server's JSON.
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cache-Control", "no-store"),
+    ("Vary", "Accept"),
+]
+
+
+def answer(accept, name, paths):
+    """Returns (body, Content-Type, further headers).
+
+    Args:
+        accept: str, the request's header Accept.
+        name: str, the model's name.
+        paths: list of str, as "GET /health".
+    """
+    if "text/html" in accept.lower():
+        return _PAGE.read_bytes(), _KIND, _HEADERS
+    return to_json({"models": [name], "paths": paths}), "application/json", _HEADERS
+
+
+def model_path(name):
+    """Returns the path of a model."""
+    return f"/v1/models/{urllib.parse.quote(name, safe='')}"

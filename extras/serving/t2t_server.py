@@ -1,0 +1,151 @@
+"""Serves an export over TensorFlow Serving's REST API, without TensorFlow Serving.
+
+    t2t-exporter --output_dir=train --export_dir=export
+    t2t-server --export_dir=export --port=8501
+    t2t-query-server --server=http://localhost:8501 --servable_name=translate --inputs_once="The red house."
+    curl -d '{"inputs": ["The red house."]}' http://localhost:8501/v1/models/translate:predict
+    # or open http://localhost:8501 in a browser: a page with a form
+    t2t-server --export_dir=stories --max_streams=16           # a language model, which answers part by part
+    curl -N -d '{"prompt": "Once upon", "stream": true}' http://localhost:8501/v1/completions
+
+The newest version is served; a newer one is loaded as soon as it is there. SIGTERM or Ctrl-C stops the server once it
+has answered pending requests. docs/serving.md has the paths and what differs from TensorFlow Serving.
+"""
+
+import logging
+import os
+import re
+import sys
+
+from t2t_lite.bin import _app
+from t2t_lite.cli.modes import require
+from t2t_lite.errors import UserError
+from t2t_lite.settings.ranges import DECODE_BATCH, SPLIT_SENTENCES
+
+_ORIGIN = re.compile(r"https?://[^/\s?#]+", re.IGNORECASE)
+_LOGGER = logging.getLogger("t2t_lite")
+
+
+def define_flags(flags):
+    """Declares the command's flags."""
+    flags.DEFINE_path("export_dir", None, "Folder of the numbered exports, as t2t-exporter writes it.")
+    flags.DEFINE_integer("port", 8501, "Port to listen on; 0: any that is free.", 0, 2**16 - 1)
+    flags.DEFINE_string(
+        "host", "127.0.0.1", "Address to listen on. There is no password: 0.0.0.0 opens the server to everyone."
+    )
+    flags.DEFINE_string("servable_name", "translate", "The model's name in the paths.")
+    flags.DEFINE_integer("max_batch_size", 1024, "Texts of a request.", limits=DECODE_BATCH)
+    flags.DEFINE_integer(
+        "max_execution_batch_size",
+        32,
+        "Texts computed together, of several requests. One long text holds up the others.",
+        limits=DECODE_BATCH,
+    )
+    flags.DEFINE_integer(
+        "num_batch_threads", None, "Batches computed at the same time. Default: the number of CPU cores.", 1, 256
+    )
+    flags.DEFINE_enum(
+        "split_sentences",
+        None,
+        SPLIT_SENTENCES,
+        "Translate a text's sentences one by one. Default: auto, where the model was trained on single sentences.",
+    )
+    flags.DEFINE_integer(
+        "max_enqueued_batches",
+        64,
+        "Batches that may wait, of --max_execution_batch_size texts each; what comes beyond is answered with 503.",
+        1,
+        10**6,
+    )
+    flags.DEFINE_integer(
+        "max_streams",
+        0,
+        "Texts of a language model generated at the same time, piece by piece, for POST /v1/completions; what comes "
+        "beyond is answered with 503. 0: none. Streams need the model a second time in memory.",
+        0,
+        256,
+    )
+    flags.DEFINE_path("t2t_usr_dir", None, "Your own folder, if what is streamed is of your own problem or model.")
+    flags.DEFINE_integer("max_body_bytes", 2**24, "The longest request, also when decompressed.", 2**10, 2**30)
+    flags.DEFINE_list(
+        "allow_origin",
+        [],
+        "Origins such as https://example.org whose pages may ask this server in a browser, or *, for all pages.",
+    )
+    flags.DEFINE_float(
+        "drain_secs",
+        0,
+        "Seconds after SIGTERM in which requests are still accepted, while /health answers 503: time for a load "
+        "balancer to turn to others.",
+        0,
+        3600,
+    )
+    flags.DEFINE_float("poll_secs", 1, "Seconds between two looks for a new version.", 0.05, 10**6)
+
+
+def check(flags):
+    """Raises `UserError` for mistakes that can be seen without imports."""
+    require(flags, "export_dir", "servable_name", "host")
+    if "/" in flags.servable_name or ":" in flags.servable_name:
+        raise UserError(f"--servable_name={flags.servable_name}: expected a name without / and :, such as translate.")
+    for origin in flags.allow_origin:
+        if origin != "*" and not _ORIGIN.fullmatch(origin):
+            raise UserError(f"--allow_origin={origin}: expected an origin such as https://example.org, or *.")
+
+
+def run(flags):
+    """Serves until a signal comes."""
+    from t2t_lite.extras.serving.http_server import address_of, open_listener, serve
+
+    with open_listener(flags.host, flags.port) as listener:  # a port in use is reported before anything is loaded
+        from t2t_lite.extras.serving.model_versions import ModelVersions, watching
+        from t2t_lite.extras.serving.server_metrics import ServerMetrics
+
+        name, metrics = flags.servable_name, ServerMetrics()
+        versions = ModelVersions(name, flags.export_dir, _load_with_generator if flags.max_streams else _load)
+        versions.refresh()
+        from t2t_lite.extras.serving.request_batching import Batcher
+        from t2t_lite.extras.serving.rest_server import RestServer
+        from t2t_lite.extras.serving.sentence_requests import SentenceBatcher
+        from t2t_lite.extras.serving.start_page import model_path
+
+        batcher = Batcher(
+            flags.max_execution_batch_size,
+            flags.num_batch_threads or os.cpu_count(),
+            on_batch=lambda *batch: metrics.add_batch(name, *batch),
+            most_waiting=flags.max_enqueued_batches * flags.max_execution_batch_size,
+        )
+        batcher = SentenceBatcher(batcher, flags.split_sentences, flags.max_batch_size)
+        origins = [origin.lower() for origin in flags.allow_origin]
+        limits = flags.max_batch_size, flags.max_body_bytes
+        server = RestServer(versions, batcher, metrics, *limits, origins, flags.max_streams)
+        address = address_of(listener)
+        _LOGGER.info(f"Serving {versions}, at {address}{model_path(name)}; in a browser: {address}/")
+        with watching(versions, flags.poll_secs):
+            hooks = {"on_stop": server.stop, "on_last": server.end_streams}
+            serve(server, listener, flags.max_body_bytes, drain_seconds=flags.drain_secs, **hooks)
+
+
+def _load(path):
+    from t2t_lite.extras.serving.model_versions import load_export
+
+    _announce(path)
+    return load_export(path)
+
+
+def _load_with_generator(path):
+    _announce(path)
+    from t2t_lite.extras.serving.served_generator import load_with_generator
+
+    return load_with_generator(path)
+
+
+def _announce(path):
+    _LOGGER.info(f"Loading {path}; this may take half a minute.")
+
+
+main = _app.command("t2t-server", define_flags, run, check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""The two patterns of Child et al. 2019, "Generating Long Sequences with Sparse Transformers".
+
+Both are two dense parts: what is near, in blocks, and one in `stride` of what is far. So time and memory of n positions
+grow as n · stride + n² / stride, which is n^1.5 where the stride is √n.
+"""
+
+from typing import ClassVar
+
+from keras import ops
+
+from t2t_lite.layers.checks import check_required_sizes
+from t2t_lite.layers.distances import Strides
+from t2t_lite.layers.patterns.part import Part, block_part, blocks_of, cut, joined
+from t2t_lite.layers.patterns.pattern import Pattern
+from t2t_lite.layers.patterns.window import is_short, last_positions, smallest_block
+from t2t_lite.layers.shapes import shape_of
+from t2t_lite.registry import register_pattern
+from t2t_lite.settings.ranges import setting
+
+_STRIDE = setting(
+    128, 1, 2**20, argument="self_attention.stride", fixed=True,
+    meaning="Of strided and fixed: l, how many positions are near, and every how many are far; best √n.",
+)  # fmt: skip
+
+
+@register_pattern("strided")
+class Strided(Pattern):
+    """Each position sees the last `stride` ones, itself included, and every `stride`-th one before it.
+
+    The two heads' sets of the paper (section 4.2) in one, which it calls merged.
+    """
+
+    HPARAMS: ClassVar = {"attention_stride": _STRIDE}
+    needs_order = True
+
+    def __init__(self, stride: int):
+        check_required_sizes(stride=stride)
+        self.stride = stride
+
+    def visible(self, i, j, end, causal):
+        """Returns whether position i sees position j; arguments as `Pattern.visible`."""
+        return (j <= i) & ((j > i - self.stride) | ((i - j) % self.stride == 0))
+
+    def parts(self, length, causal):
+        """Returns the window, and each column of rows of `stride`, down which all that is earlier is seen."""
+        if is_short(self.stride, length):
+            return None
+        size, _ = blocks_of(smallest_block(self.stride), length)
+        window = block_part(size, length, [1, 0], lambda i, j, end: (j <= i) & (j > i - self.stride), [Strides(-size)])
+        return [window, _column_part(self.stride, length, lambda x: x, [Strides(0, self.stride)], 1)]
+
+    def positions(self, at, count):
+        """Returns the window's, and those of the column."""
+        far = at - self.stride * (1 + ops.arange((count + self.stride - 1) // self.stride, dtype="int32"))
+        return ops.concatenate([last_positions(self.stride, at, count), far], axis=1)
+
+    def seen(self, keys):
+        """Returns two blocks and a column."""
+        return min(2 * smallest_block(self.stride) + keys // self.stride, keys)
+
+
+@register_pattern("fixed")
+class Fixed(Pattern):
+    """Each position sees what came before it in its block of `stride`, and the last `summary` cells of earlier blocks.
+
+    The paper's section 4.3, both sets in one; c there is `summary`.
+    """
+
+    HPARAMS: ClassVar = {
+        "attention_stride": _STRIDE,
+        "attention_summary": setting(
+            1, 1, 2**20, argument="self_attention.summary", fixed=True,
+            meaning="Of fixed: c, how many cells at the end of each block all later ones see.",
+        ),
+    }  # fmt: skip
+    needs_order = True
+
+    def __init__(self, stride: int, summary: int = 1):
+        check_required_sizes(stride=stride, summary=summary)
+        if summary > stride:
+            raise ValueError(f"`summary` must be at most `stride`={stride}: received summary={summary}.")
+        self.stride, self.summary = stride, summary
+
+    def visible(self, i, j, end, causal):
+        """Returns whether position i sees position j; arguments as `Pattern.visible`."""
+        is_summary = j % self.stride >= self.stride - self.summary
+        return (j <= i) & ((j // self.stride == i // self.stride) | is_summary)
+
+    def parts(self, length, causal):
+        """Returns the blocks, and the summaries of all of them for the blocks after."""
+        if is_short(self.stride, length):
+            return None
+        size, count = blocks_of(self.stride, length)
+        blocks = block_part(size, length, [0], lambda i, j, end: j <= i, [Strides(0)])
+        # Queries of one place in their blocks see the cells of one place at even distances.
+        count, place = (length + self.stride - 1) // self.stride, ops.arange(self.stride, dtype="int32")
+        cells = range(self.stride - self.summary, self.stride)
+        distances = [Strides(cell - place, self.stride, count) for cell in cells]
+
+        def cells_of(columns):  # [B, heads, stride, count, d] -> [B, heads, 1, summary * count, d]
+            batch, heads, _, count, width = shape_of(columns)
+            last = columns[:, :, self.stride - self.summary :]
+            return ops.reshape(last, (batch, heads, 1, self.summary * count, width))
+
+        return [blocks, _column_part(self.stride, length, cells_of, distances, self.summary)]
+
+    def positions(self, at, count):
+        """Returns the block's, and the summaries of those before."""
+        block, size = at // self.stride, min(self.stride, count) if isinstance(count, int) else self.stride
+        near = block * self.stride + ops.arange(size, dtype="int32")
+        blocks = ops.arange((count + self.stride - 1) // self.stride, dtype="int32")
+        cells = ops.arange(self.stride - self.summary, self.stride, dtype="int32")
+        far = ops.reshape(ops.expand_dims(blocks * self.stride, 1) + cells, (1, -1))
+        far = ops.where(far < block * self.stride, far, -1)
+        return ops.concatenate([near, far], axis=1)
+
+    def seen(self, keys):
+        """Returns a block and the summaries."""
+        return min(self.stride + self.summary * keys // self.stride, keys)
+
+
+def _column_part(stride, length, keys_of, distances, cells):
+    """Returns the `Part` of rows of `stride` as columns, in which a query sees the rows before its own.
+
+    Args:
+        stride, length: int, and T.
+        keys_of: function of columns [B, heads, stride, count, d] that returns the keys of all or each of them.
+        distances: list of `Strides`.
+        cells: int, keys of a row.
+    """
+    count = (length + stride - 1) // stride
+    rows = ops.arange(count, dtype="int32")
+    mask = ops.expand_dims(rows, 1) > ops.concatenate([rows] * cells)
+
+    def columns(x):
+        return ops.swapaxes(cut(x, stride, count), 2, 3)
+
+    return Part(
+        columns,
+        lambda x, training: keys_of(columns(x)),
+        lambda x: joined(ops.swapaxes(x, 2, 3), length),
+        lambda end: ops.expand_dims(mask, (0, 1)),
+        distances,
+    )

@@ -1,0 +1,9 @@
+"""Mirrors tensor2tensor's layers/common_hparams.py."""
+
+from t2t_lite.extras.autotune.ranged_hparams import RangedHParams as RangedHParams
+from t2t_lite.settings.config import HParams
+
+
+def basic_params1() -> HParams:
+    """Returns the hyperparameters from which sets begin; those of `transformer.transformer_base` fit a Transformer."""
+    return HParams()

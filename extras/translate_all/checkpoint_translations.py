@@ -1,0 +1,199 @@
+"""Translations of one text by each checkpoint of a run."""
+
+import dataclasses
+import hashlib
+import logging
+import os
+
+import tensorflow as tf
+
+from t2t_lite import files, registry
+from t2t_lite.cli.console import Progress
+from t2t_lite.corpora.plain_text import as_field
+from t2t_lite.errors import Failure, UserError, first_line
+from t2t_lite.evaluation.score_files import read_translation
+from t2t_lite.evaluation.tokenizations import tokenization_of_problem
+from t2t_lite.extras.translate_all import decoder_command
+from t2t_lite.files import step_files
+from t2t_lite.files.file_system import status
+from t2t_lite.runs.directory import check_names
+from t2t_lite.runs.locating import encoders_of, read_config_of, run_files
+from t2t_lite.runs.log import RunLog
+from t2t_lite.settings.config import HParams
+from t2t_lite.settings.search_options import SearchOptions
+from t2t_lite.tasks.task import unit_of
+from t2t_lite.visualization.pictures import check_picture
+
+_LOGGER = logging.getLogger("t2t_lite")
+_WRITTEN = ("settings.json", "flags.txt")  # beside the translations and the plot
+
+
+@dataclasses.dataclass
+class CheckpointTranslations:
+    """Translates a text with each checkpoint; the model is built, traced and compiled once for all of them.
+
+    Attributes:
+        model_dir: path of the folder of checkpoints.
+        source_path, source: the text's path and its lines, list of str.
+        folder: path of the folder of translations, `<problem>-<step>`, and their settings, `<problem>-settings.json`.
+        search: dict of beam_size and alpha; missing ones have the problem's default.
+        data_dir, usr_dir: paths of the vocabulary and of the user's own folder, if the run does not name them.
+        names: dict of problem, model and hparams_set, to be checked against the run's.
+        command: None, or the user's own command that translates instead: see `decoder_command`.
+        references: list of paths that must not be overwritten.
+        plot: path of the plot of scores; "": `<problem>-scores.png`; None: no plot.
+        problem: its name; None before the first checkpoint.
+        tokenization: the tokenization for BLEU of the run's evaluations; None before the first checkpoint.
+        seen, done: the number of checkpoints so far, and how many of them have a translation.
+        error: None, or why the last unreadable checkpoint could not be read.
+
+    Raises:
+        UserError: no plot can be written at `plot`.
+    """
+
+    model_dir: str
+    source_path: str
+    source: list
+    folder: str
+    search: dict
+    data_dir: str | None = None
+    usr_dir: str | None = None
+    names: dict = dataclasses.field(default_factory=dict)
+    command: str | None = None
+    references: list | None = None
+    plot: str | None = None
+    problem: str | None = dataclasses.field(default=None, init=False)
+    tokenization: str | None = dataclasses.field(default=None, init=False)
+    seen: int = dataclasses.field(default=0, init=False)
+    done: int = dataclasses.field(default=0, init=False)
+    error: UserError | None = dataclasses.field(default=None, init=False)
+
+    def __post_init__(self):
+        self._translator = None
+        if self.plot:
+            check_picture("--plot", self.plot)
+
+    def translate(self, checkpoint):
+        """Translates with a `StepFile`; returns the translation's path, or None after a warning that says why not."""
+        self.seen += 1
+        if not self.problem:
+            self.prepare(checkpoint)
+        path = self._path(checkpoint.step)
+        if files.exists(path):
+            self._check_old(path, checkpoint)
+            _LOGGER.info(f"{path}: is there already")
+        elif not files.exists(checkpoint.path + ".index"):
+            _LOGGER.warning(f"step {checkpoint.step} is left out: its checkpoint was deleted meanwhile.")
+            return None
+        elif self.command:
+            folders = {"data_dir": self.data_dir, "t2t_usr_dir": self.usr_dir}
+            decoder_command.translate(self.command, checkpoint.path, self.source_path, path, self.search, folders)
+            if not files.exists(path):
+                _LOGGER.warning(f"{path}: not there yet, though --decoder_command ended. Scored by a later call.")
+                return None
+        elif not self._load(checkpoint):
+            return None
+        else:
+            self._translate(path, checkpoint)
+        self.done += 1
+        return path
+
+    def note(self, checkpoint, bleu):
+        """Writes a BLEU, a `Score`, to eval.log beside the checkpoint, once. The model card of an export reads it."""
+        try:
+            same = {
+                "event": "translation",
+                "step": checkpoint.step,
+                "checkpoint_time": status(f"{checkpoint.path}.index").modified_ns // 10**9,
+                "source": os.path.basename(self.source_path),
+                "bleu_signature": bleu.signature,
+            }
+            log = RunLog(self.model_dir, name="eval.log")
+            if not any(same.items() <= line.items() for line in log.read()):
+                log.write(**same, bleu=bleu.score)
+        except (UserError, Failure, OSError, tf.errors.OpError) as error:  # a read-only folder, or a deleted checkpoint
+            _LOGGER.info(f"{self.model_dir}/eval.log: the BLEU is not noted: {first_line(error)}")
+
+    def prepare(self, checkpoint):
+        """Checks the folder and the settings by the first `StepFile`, then makes the folder; `translate` does it, too.
+
+        It needs no TensorFlow. Raises `UserError`.
+        """
+        config = read_config_of(checkpoint.path)
+        check_names(config, **self.names)
+        problem = registry.problem(config["problem"])
+        encoders_of(problem, config, self.model_dir, self.data_dir)
+        self.problem = config["problem"]
+        self.tokenization = tokenization_of_problem(problem, HParams.from_dict(config["hparams"]))
+        if self.plot == "":
+            self.plot = self._path("scores.png")
+        used = {**problem.decode_defaults, **self.search}
+        settings = {
+            "model_dir": self.model_dir if files.is_remote(self.model_dir) else os.path.abspath(self.model_dir),
+            "source_sha256": hashlib.sha256("\n".join(self.source).encode()).hexdigest(),
+            **{name: used.get(name, getattr(SearchOptions, name)) for name in ("beam_size", "alpha")},
+        }
+        noted = self._path("settings.json")
+        if files.exists(noted) and step_files.find(self.folder, step_files.TRANSLATIONS):
+            before = files.read_json(noted)
+            for name, value in settings.items():
+                if before.get(name) != value:
+                    raise UserError(
+                        f"--translations_dir={self.folder}: its translations were made with {name}="
+                        f"{before.get(name)}, now it is {value}. Choose another folder; or delete {noted} if they are "
+                        "the same."
+                    )
+        steps = [file.step for file in step_files.find(self.model_dir, step_files.CHECKPOINTS)]
+        files.check_outputs(
+            {
+                "--source": self.source_path,
+                "--reference": self.references,
+                "the model's": run_files(self.model_dir),
+            },
+            {
+                "--plot": self.plot,
+                "--translations_dir": [self._path(ending) for ending in (*_WRITTEN, *steps)],
+            },
+        )
+        files.make_folder(self.folder)
+        files.check_writable(self.folder)
+        files.write_json(noted, settings)
+        flags_file = os.path.join(self.model_dir, "flags.txt")
+        if files.exists(flags_file):  # its time is the start of the run, as in tensor2tensor
+            seconds = status(flags_file).modified_ns / 1e9
+            files.write_bytes(self._path("flags.txt"), files.read_bytes(flags_file), seconds)
+
+    def _path(self, ending):
+        return os.path.join(self.folder, f"{self.problem}-{ending}")
+
+    def _check_old(self, path, checkpoint):
+        read_translation(path, self.source_path, len(self.source), "Delete it to have it made again.")
+        if status(path).modified_ns / 1e9 < checkpoint.seconds - 1:
+            _LOGGER.warning(f"{path}: is older than its checkpoint. Delete it to have it made again.")
+
+    def _load(self, checkpoint):
+        """Loads a checkpoint's weights into the translator; returns False if they cannot be read."""
+        from t2t_lite.decoding.translator import Translator
+        from t2t_lite.runs.opening import restore_weights
+
+        try:
+            if self._translator is None:
+                self._translator = Translator.load(checkpoint.path, self.data_dir)
+            else:
+                restore_weights(checkpoint.path, self._translator.model)
+        except UserError as error:
+            self.error = error
+            _LOGGER.warning(f"step {checkpoint.step} is left out: {error}")
+            return False
+        return True
+
+    def _translate(self, path, checkpoint):
+        progress = Progress(f"step {checkpoint.step}", f"{unit_of(self._translator.problem)}s", len(self.source))
+        found = self._translator.translate(self.source, on_progress=progress.add, **self.search)
+        progress.done()
+        if cut := [str(number) for number, translation in enumerate(found, 1) if translation.truncated]:
+            shown = ", ".join(cut[:10]) + (", …" if len(cut) > 10 else "")
+            _LOGGER.warning(f"{self.source_path}: too long and cut off: line {shown}")
+        lines = [as_field(translation.text) + "\n" for translation in found]
+        files.write_bytes(path, "".join(lines).encode(), checkpoint.seconds)
+        _LOGGER.info(f"written: {path}")

@@ -1,0 +1,163 @@
+"""Translates a text with every checkpoint of a run, scores all of them, and names the best.
+
+    t2t-translate-all --model_dir=train/avg --source=dev.en --reference=dev.de
+    t2t-translate-all --model_dir=train --source=dev.en --reference=dev.de --min_steps=50000 --wait_minutes=60
+
+Writes <translations_dir>/<problem>-<step>, each with its checkpoint's time, which t2t-bleu --translations_dir puts into
+TensorBoard. Existing files are not translated again, so that a later call resumes. With --reference it prints a table
+of scores and draws it.
+"""
+
+import logging
+import os
+import sys
+
+from t2t_lite.bin import _app
+from t2t_lite.bin._score_flags import check_score_flags, define_score_flags, ter_options
+from t2t_lite.cli.modes import require
+from t2t_lite.errors import UserError, counted
+from t2t_lite.extras.translate_all import decoder_command
+from t2t_lite.settings.ranges import ALPHA, BEAM_SIZE, COUNT, MINUTES
+from t2t_lite.settings.search_options import SearchOptions
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+
+def define_flags(flags):
+    """Declares the command's flags."""
+    flags.DEFINE_path("model_dir", None, "Folder of checkpoints: a run's, or of averages.")
+    flags.DEFINE_path("source", None, "File to translate, one sentence per line.")
+    flags.DEFINE_path("translations_dir", "translations", "Folder for the translations.")
+    flags.DEFINE_integer("min_steps", 0, "Leave out checkpoints of fewer steps.", limits=COUNT)
+    flags.DEFINE_integer("wait_minutes", 0, "Keep waiting this long for another checkpoint.", limits=MINUTES)
+    for name, define, what, limits in (
+        ("beam_size", flags.DEFINE_integer, "Beam of the search; 1 is greedy", BEAM_SIZE),
+        ("alpha", flags.DEFINE_float, "Length penalty of the search", ALPHA),
+    ):
+        define(name, None, f"{what}. Default: {getattr(SearchOptions, name)}, or the problem's own.", limits=limits)
+    define_score_flags(flags)
+    flags.DEFINE_path("plot", None, "Where to draw the scores; default: <translations_dir>/<problem>-scores.png.")
+    flags.DEFINE_string("problem", None, "Name of the problem; the run knows it.")
+    flags.DEFINE_string("model", None, "Name of the model; the run knows it.")
+    flags.DEFINE_string("hparams_set", None, "Name of the hyperparameter set; the run knows it.")
+    flags.DEFINE_path("data_dir", None, "Where the vocabulary is, if it is not beside the checkpoints.")
+    flags.DEFINE_path("t2t_usr_dir", None, "Your own folder, where it is not where the run had it.")
+    flags.DEFINE_string(
+        "decoder_command",
+        decoder_command.DEFAULT,
+        "Another command, run by the shell for each checkpoint; {params} stands for t2t-decoder's flags. The default "
+        "translates in this process, which loads and compiles once.",
+    )
+
+
+def check(flags):
+    """Raises `UserError` for flags that are missing or out of range."""
+    require(flags, "model_dir", "source", "translations_dir")
+    decoder_command.check(flags.decoder_command)
+
+
+def run(flags):
+    """Translates, then scores."""
+    from t2t_lite.extras.translate_all.checkpoint_translations import CheckpointTranslations
+    from t2t_lite.files import step_files
+
+    source, references = _read(flags)
+    search = {"beam_size": flags.beam_size, "alpha": flags.alpha}
+    translations, scored = (
+        CheckpointTranslations(
+            flags.model_dir,
+            flags.source,
+            source,
+            flags.translations_dir,
+            {name: value for name, value in search.items() if value is not None},
+            data_dir=flags.data_dir,
+            usr_dir=flags.t2t_usr_dir,
+            names={name: flags[name].value for name in ("problem", "model", "hparams_set")},
+            command=None if flags.decoder_command == decoder_command.DEFAULT else flags.decoder_command,
+            references=flags.reference,
+            plot=flags.plot or ("" if flags.reference else None),
+        ),
+        {},
+    )
+    for checkpoint in step_files.follow(flags.model_dir, step_files.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
+        if not translations.problem:
+            translations.prepare(checkpoint)
+            from t2t_lite.training.distribution import gpus_as_needed
+
+            gpus_as_needed()  # a trainer may need the rest of their memory
+        path = translations.translate(checkpoint)
+        if path and references:
+            tokenize = flags.tokenization or translations.tokenization
+            scores = scored[checkpoint.step] = _score(flags, path, references, tokenize, is_first=not scored)
+            if "bleu" in scores:
+                translations.note(checkpoint, scores["bleu"])
+        elif path:
+            print(path, flush=True)
+    if translations.error and not translations.done:
+        raise translations.error
+    if not translations.seen:
+        raise UserError(
+            f"--model_dir={flags.model_dir}: holds no checkpoint (model.ckpt-N) from step {flags.min_steps} on. Train "
+            "there first, wait by --wait_minutes, or set a smaller --min_steps."
+        )
+    if scored:
+        _show(flags, scored, translations.plot)
+
+
+def _read(flags):
+    """Returns (lines of the source, lines of the references or None)."""
+    from t2t_lite.corpora import wmt_files
+    from t2t_lite.evaluation import score_files
+
+    source = score_files.read_lines(flags.source, wmt_files.SOURCE)
+    if not flags.reference:
+        return source, None
+    check_score_flags(flags)
+    references = score_files.read_references(flags.reference)
+    if len(references[0]) != len(source):
+        raise UserError(
+            f"--reference={flags.reference[0]}: {counted(len(references[0]), 'line')}, {flags.source} has "
+            f"{len(source)}. Expected as many."
+        )
+    return source, references
+
+
+def _score(flags, path, references, tokenize, is_first):
+    from t2t_lite.evaluation import score_files, scores
+
+    translation = score_files.read_translation(path, flags.reference[0], len(references[0]))
+    if not is_first:  # the warnings for the first concern the references, too
+        scores.warn_of_texts(translation, references, {}, path)
+    where = path if is_first else None
+    by_metric = scores.corpus_scores(translation, references, flags.metrics, tokenize, ter_options(flags), where)
+    titled = zip(scores.titles(by_metric), by_metric.values(), strict=True)
+    _LOGGER.info(f"{path}: {', '.join(f'{title} = {score.score:.2f}' for title, score in titled)}")
+    return by_metric
+
+
+def _show(flags, scored, plot):
+    """Prints and draws the table, and names the best checkpoint, see `scores.best_of`."""
+    from t2t_lite.cli.console import table
+    from t2t_lite.evaluation import scores
+    from t2t_lite.extras.translate_all.step_scores import draw_step_scores
+
+    scored = dict(sorted(scored.items()))
+    first, best = flags.metrics[0], scores.best_of(scored)
+    names = scores.titles(flags.metrics)
+    rows = [[str(step), *(f"{score.score:.2f}" for score in by_metric.values())] for step, by_metric in scored.items()]
+    print("\n".join([*scores.signature_lines(scored[best]), *table([["step", *names], *rows])]))
+    checkpoint = os.path.join(flags.model_dir, f"model.ckpt-{best}")
+    print(f"best: step {best}, {names[0]} = {scored[best][first].score:.2f}: {checkpoint}")
+    points = {
+        title: [(step, by_metric[name].score) for step, by_metric in scored.items()]
+        for title, name in zip(names, flags.metrics, strict=True)
+    }
+    draw_step_scores(points, best, plot, flags.model_dir)
+    print(f"plot: {plot}")
+
+
+main = _app.command("t2t-translate-all", define_flags, run, check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

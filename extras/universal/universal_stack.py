@@ -1,0 +1,249 @@
+"""The same layers again and again: the encoder, or the decoder, of a Universal Transformer (Dehghani et al. 2019)."""
+
+import keras
+from keras import ops
+
+from t2t_lite.extras.universal.adaptive_computation import Ponder
+from t2t_lite.layers.base import Layer
+from t2t_lite.layers.cache import add_to_cache
+from t2t_lite.layers.checks import check_layer_list, check_layers, check_required_sizes
+from t2t_lite.layers.keras_names import config_of
+from t2t_lite.layers.masks import causal_mask
+from t2t_lite.layers.shapes import shape_of
+from t2t_lite.layers.stack import TransformerStack
+
+_OWN = ("signals", "halting")  # layers beside those that are repeated
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class UniversalStack(TransformerStack):
+    """Runs the same layers for a number of steps, each of which begins with signals of position and step.
+
+    With `halting`, each position takes as many steps as it asks for. As in tensor2tensor's code, and unlike the paper's
+    text, states of positions that have halted are transformed further, and others attend to these; only their outputs
+    stay. All steps are always computed.
+
+    Args:
+        layers: list of layers, as `TransformerStack` takes them, all of which run in each step.
+        num_steps: int, T; with `halting`, the step at which every position stops.
+        signals: `StepSignals`; None: nothing is added.
+        halting: `AdaptiveComputation`; None: every position takes all steps.
+        recompute: see `TransformerStack`.
+
+    Example:
+        >>> layer = TransformerEncoderLayer(num_heads=2, filter_size=16)
+        >>> stack = UniversalStack([layer], num_steps=3, signals=StepSignals(3), halting=AdaptiveComputation())
+        >>> stack(keras.ops.ones((1, 5, 8))).shape
+        (1, 5, 8)
+    """
+
+    def __init__(
+        self,
+        layers: list,
+        num_steps: int,
+        signals: Layer | None = None,
+        halting: Layer | None = None,
+        recompute: bool = False,
+        **kwargs,
+    ):
+        check_required_sizes(num_steps=num_steps)
+        check_layer_list(layers)
+        check_layers(signals=signals, halting=halting)
+        if not layers:
+            raise ValueError("`layers` must contain at least one layer to repeat: received [].")
+        super().__init__([*layers] * num_steps, recompute, **kwargs)
+        self.num_steps = num_steps
+        self.signals = signals
+        self.halting = halting
+
+    @property
+    def _step_layers(self):
+        return self.layers[: len(self.layers) // self.num_steps]
+
+    def build(self, inputs_shape, memory_shape=None):
+        """Builds the layers, the signals and the gate that halts: see `TransformerStack.build`."""
+        super().build(inputs_shape, memory_shape)
+        for layer in (self.signals, self.halting):
+            if layer is not None and not layer.built:
+                layer.build(inputs_shape)
+
+    def call(
+        self,
+        inputs,
+        memory=None,
+        attention_mask=None,
+        memory_mask=None,
+        context=None,
+        return_attention_scores=False,
+        return_hidden_states=False,
+        training=None,
+        mask=None,
+    ):
+        """Runs all steps: see `TransformerStack.call`.
+
+        Scores and hidden states are those of each layer in each step, in this order. With `halting`, the results of the
+        `Context` (of the last layer, where each has its own) get "ponder_steps", float32 [B, T], in how many steps each
+        position was running, and a "cost" of these, unless it has no weight.
+        """
+        given = {"attention_mask": attention_mask, "memory_mask": memory_mask, "mask": mask}
+        options = {name: value for name, value in given.items() if value is not None}
+        options |= {"return_attention_scores": return_attention_scores, "training": training}
+        tensors = () if memory is None else (memory,)
+        contexts = context if isinstance(context, list) else [context] * len(self.layers)
+        inputs = ops.cast(inputs, self.compute_dtype)  # of integers
+        scores, states = [], [inputs]
+
+        def transform(step, x):
+            for i, layer in enumerate(self._step_layers, step * len(self._step_layers)):
+                output = self._run(layer, step, options, contexts[i], x, *tensors)
+                x, *rest = output if isinstance(output, tuple) else (output,)
+                x = ops.cast(x, self.compute_dtype)
+                scores.extend(rest)
+                states.append(x)
+            return x
+
+        is_global = self.halting is not None and self.halting.is_global
+        visible = self._visible(inputs, attention_mask, mask) if is_global else None
+        lengths = self._row_lengths(memory, memory_mask, attention_mask if mask is None else mask, contexts[-1])
+
+        def average(step, p):
+            return self.halting.average(p, visible)
+
+        x, ponder = self._recur(inputs, transform, average, lengths=lengths, training=training)
+        if ponder is not None and contexts[-1] is not None:
+            self._report(ponder, contexts[-1])
+        results = (x, *([scores] if return_attention_scores else []), *([states] if return_hidden_states else []))
+        return results if len(results) > 1 else x
+
+    def _row_lengths(self, memory, memory_mask, mask, context):
+        """Returns the lengths that the signals read: of the rows, or of the inputs, which decoding knows."""
+        if memory is None:
+            return _lengths(mask)
+        is_random = self.signals is not None and self.signals.position_start == "random"
+        if is_random and context is not None and not isinstance(context.nonpadding, tuple):
+            return _lengths(context.nonpadding)
+        return _lengths(memory_mask, memory)
+
+    def _report(self, ponder, context):
+        """Adds steps and costs to the results of a context, 0 at padding."""
+        is_there = 1.0 if isinstance(context.nonpadding, tuple) else ops.cast(context.nonpadding, "float32")
+        context.results.add("ponder_steps", ponder.steps * is_there)
+        if self.halting.has_costs:
+            context.results.add("cost", self.halting.cost_weight * ponder.cost * is_there)
+
+    def _recur(self, inputs, transform, average, **of_signals):
+        """Takes all steps.
+
+        Args:
+            inputs: [B, T, hidden].
+            transform: function (step, states) that runs the layers.
+            average: function (step, halting probabilities [B, T]) for those that are global.
+            of_signals: arguments of `StepSignals.call`.
+
+        Returns:
+            (output [B, T, hidden], Ponder or None).
+        """
+        state, output = inputs, ops.zeros_like(inputs)
+        ponder = None if self.halting is None else Ponder.of(inputs)
+        for step in range(self.num_steps):
+            if self.signals is not None:
+                state = self.signals(state, step=step, **of_signals)
+            if ponder is None:
+                state = transform(step, state)
+                continue
+            p = self.halting(state)
+            p = average(step, p) if self.halting.is_global else p
+            weights, ponder = ponder.advanced(p, self.halting.threshold)
+            state = transform(step, state)
+            output = self.halting.mixed(output, state, weights)
+        return (state if ponder is None else output), ponder
+
+    def _visible(self, inputs, attention_mask, mask):
+        """Returns which positions the self-attention of each one sees, bool, broadcastable to [B, T, T]."""
+        _, length, _ = shape_of(inputs)
+        visible = attention_mask
+        if visible is None:
+            is_causal = hasattr(self.layers[0], "init_cache")  # a decoder's
+            visible = ops.expand_dims(causal_mask(length, length) if is_causal else ops.ones((1, length), "bool"), 0)
+        return visible if mask is None else ops.logical_and(visible, ops.expand_dims(mask, 1))
+
+    def init_cache(self, memory, batch, slots, prompts=None, lengths=()):
+        """Returns the cache for `step`, with one of each layer in each step; the memory is projected once per layer.
+
+        Args:
+            memory, batch, slots: as of `TransformerDecoderLayer.init_cache`.
+            prompts, lengths: None and (): it has no prompts.
+
+        Returns:
+            {"steps": a list of lists, "memory": a list, "halting": a list, for "global" of past probabilities}.
+        """
+        if prompts is not None:
+            self.prefill(prompts)
+        steps = [
+            [layer.init_cache(memory if step == 0 else None, batch, slots) for layer in self._step_layers]
+            for step in range(self.num_steps)
+        ]
+        memories = [layer.pop("memory", ()) for layer in steps[0]]
+        is_global = self.halting is not None and self.halting.is_global
+        past = [ops.zeros((batch, 1, slots, 1), "float32") for _ in range(self.num_steps if is_global else 0)]
+        return {"steps": steps, "memory": memories, "halting": past}
+
+    def prefill(self, inputs):
+        """Raises `ValueError`: it is the stack of an encoder and a decoder, which have no prompts."""
+        raise ValueError(f"{self.name}: a {type(self).__name__} reads no prompts. Expected a TransformerStack.")
+
+    def step(self, inputs, cache, position=None, attention_mask=None, memory_mask=None):
+        """Decodes one position of every beam, in all steps: see `TransformerDecoderLayer.step`.
+
+        Args:
+            inputs: [B, K, hidden].
+            cache: from `init_cache`, or from the position before.
+            position, attention_mask, memory_mask: as there.
+
+        Returns:
+            (output [B, K, hidden], the new cache).
+        """
+        new_steps, new_halting = [], []
+        at = cache["steps"][0][0]["self"].step(shape_of(inputs)[1]) if position is None else position
+
+        def transform(step, x):
+            new_steps.append([])
+            for layer, past, memory in zip(self._step_layers, cache["steps"][step], cache["memory"], strict=True):
+                past = {**past, "memory": memory} if memory else past
+                x, past = layer.step(x, past, position, attention_mask, memory_mask)
+                x = ops.cast(x, self.compute_dtype)
+                new_steps[-1].append({name: value for name, value in past.items() if name != "memory"})
+            return x
+
+        def average(step, p):
+            past = add_to_cache(cache["halting"][step], ops.expand_dims(p, (1, 3)), position)
+            new_halting.append(past)
+            visible = ops.ones((1, 1, 1), "bool") if attention_mask is None else attention_mask
+            return self.halting.average(past[:, 0, :, 0], visible)
+
+        keys = cache["memory"][0].key[:, 0] if cache["memory"][0] else None
+        x, _ = self._recur(inputs, transform, average, position=at, lengths=_lengths(memory_mask, keys))
+        return x, {**cache, "steps": new_steps, "halting": new_halting}
+
+    def get_config(self):
+        """Returns the constructor's arguments, layers serialized."""
+        config = super().get_config()
+        own = {"num_steps": self.num_steps, **{name: config_of(getattr(self, name)) for name in _OWN}}
+        return {**config, "order": config["order"][: len(self._step_layers)], **own}
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the stack and its layers."""
+        own = {name: config[name] and keras.saving.deserialize_keras_object(config[name]) for name in _OWN}
+        return super().from_config({**config, **own})
+
+
+def _lengths(mask, states=None):
+    """Returns how many positions of each row are there, int32 [B]; None where neither is given.
+
+    Args:
+        mask: bool [B, S] or [B, T, S], of which the first query counts; None: all of `states` [B, S, size] are there.
+    """
+    if mask is not None:
+        return ops.sum(ops.cast(mask if len(mask.shape) == 2 else mask[:, 0], "int32"), axis=-1)
+    return None if states is None else ops.full(shape_of(states)[:1], shape_of(states)[1], "int32")

@@ -1,0 +1,179 @@
+"""The Universal Transformer, whose layers are repeated (Dehghani et al. 2019, arXiv 1807.03819).
+
+Mirrors tensor2tensor's models/research/universal_transformer.py.
+"""
+
+from typing import ClassVar
+
+import keras
+from keras import ops
+
+from t2t_lite.errors import UserError
+from t2t_lite.extras.universal.adaptive_computation import ACT_TYPES
+from t2t_lite.extras.universal.step_signals import POSITION_STARTS
+from t2t_lite.layers import AdaptiveComputation, StepSignals, UniversalStack
+from t2t_lite.layers.context import Results
+from t2t_lite.layers.positions import POSITIONS
+from t2t_lite.models.options import shared_options
+from t2t_lite.models.transformer import Transformer
+from t2t_lite.models.transformer_parts import TransformerModel, is_token
+from t2t_lite.registry import register_model
+from t2t_lite.settings.ranges import setting
+
+_NO_SETTINGS = ("num_hidden_layers", "num_encoder_layers", "num_decoder_layers")
+# Settings without effect with one kind of recurrence.
+_OF_THE_OTHER = {
+    "act": ("num_rec_steps",),
+    "basic": ("act_type", "act_max_steps", "act_epsilon", "act_halting_bias_init", "act_loss_weight"),
+}
+
+
+@register_model("universal_transformer")
+@keras.saving.register_keras_serializable("t2t_lite")
+class UniversalTransformer(Transformer):
+    """A `Transformer` whose encoder and decoder each run the same layers again and again.
+
+    Before each step, signals of position and step are added. With recurrence_type "act" each position halts after as
+    many steps as it asks for: see `AdaptiveComputation` and `UniversalStack`.
+
+    Args:
+        vocab_size: int, ids of the inputs, and of the targets when shared.
+        target_vocab_size: int, ids of the targets; None: one vocabulary for both.
+        {options}
+
+    Raises:
+        ValueError: an argument is out of its range, or positions are added twice; the message has its name and value.
+
+    Example:
+        >>> model = UniversalTransformer(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_rec_steps=3)
+        >>> model({"inputs": keras.ops.ones((1, 3), "int32"), "targets": keras.ops.ones((1, 4), "int32")}).shape
+        (1, 4, 20)
+    """
+
+    HPARAMS: ClassVar = {
+        "recurrence_type": setting(
+            "basic", choices=("basic", "act"), argument="recurrence_type", fixed=True,
+            meaning="Whether all positions take num_rec_steps, or each as many as it asks for (act).",
+        ),
+        "num_rec_steps": setting(
+            6, 1, 2**9, argument="num_rec_steps", fixed=True, meaning="Of basic: T, the steps of encoder and decoder."
+        ),
+        "num_inrecurrence_layers": setting(
+            1, 1, 2**6, argument="num_inrecurrence_layers", fixed=True, meaning="Layers that run in each step."
+        ),
+        "add_position_timing_signal": setting(
+            True, argument="add_position_timing_signal", fixed=True,
+            meaning="Whether sinusoids of positions are added before each step.",
+        ),
+        "position_start_index": setting(
+            "none", choices=POSITION_STARTS, argument="position_start_index", fixed=True,
+            meaning="The first position: none, 0; random, in training, another one in each step for each row, below "
+            "its length; step, the length of the inputs · step / T.",
+        ),
+        "add_step_timing_signal": setting(
+            True, argument="add_step_timing_signal", fixed=True,
+            meaning="Whether a vector of the step is added before it.",
+        ),
+        "step_timing_signal_type": setting(
+            "learned", choices=("learned", "sinusoid"), argument="step_timing_signal_type", fixed=True,
+            meaning="What these vectors are.",
+        ),
+        "act_type": setting(
+            "basic", choices=ACT_TYPES, argument="act_type", fixed=True,
+            meaning="Of act: whether the output is a running average of the states or their weighted sum (accumulated; "
+            "Graves 2016), or all positions of a row halt together (global).",
+        ),
+        "act_max_steps": setting(
+            12, 1, 2**9, argument="act_max_steps", fixed=True, meaning="Of act: the step at which all positions halt."
+        ),
+        "act_epsilon": setting(
+            0.01, 0, below=1, argument="act_epsilon", fixed=True,
+            meaning="Of act: a position halts once its probabilities sum to more than 1 less this.",
+        ),
+        "act_halting_bias_init": setting(
+            1.0, -100, 100, argument="act_halting_bias_init",
+            meaning="Of act: initial value of the bias of the halting probabilities; larger, fewer steps.",
+        ),
+        "act_loss_weight": setting(
+            0.01, 0, 10**6, argument="act_loss_weight",
+            meaning="Of act: weight in the loss of steps and remainder, a mean over positions of each side; 0: none.",
+        ),
+    }  # fmt: skip
+
+    OPTIONS: ClassVar = shared_options(
+        without=["num_layers", "num_encoder_layers", "num_decoder_layers"], position="none"
+    )
+
+    def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
+        TransformerModel.__init__(self, vocab_size, target_vocab_size, **options)  # Transformer has other options
+        position = self.config["position"]
+        if self.config["add_position_timing_signal"] and POSITIONS[position].embedding is not None:
+            raise ValueError(
+                "`position` (the hyperparameter pos) must be none or rotary where add_position_timing_signal adds "
+                f"positions before each step: received position={position!r}."
+            )
+        self.make_parts()
+
+    @classmethod
+    def check_has(cls, names, hparams=None):
+        """Checks that hyperparameters mean something to this model: see `SequenceModel.check_has`."""
+        names = list(names)
+        if found := [name for name in names if name in _NO_SETTINGS]:
+            raise UserError(
+                f"{found[0]} means nothing to the model {cls.__name__}. Expected num_rec_steps, or with "
+                "recurrence_type=act act_max_steps, and num_inrecurrence_layers for the layers of a step."
+            )
+        super().check_has(names, hparams)
+        kind = hparams and hparams.get("recurrence_type", "basic")
+        if found := [name for name in names if kind and name in _OF_THE_OTHER[kind]]:
+            raise UserError(f"{found[0]} means nothing with recurrence_type={kind}. Leave it out.")
+
+    def ponder_steps(self, inputs):
+        """Returns in how many steps each position was running, in one teacher-forced pass without dropout.
+
+        Args:
+            inputs: as of `call`.
+
+        Returns:
+            {"inputs": float32 [B, S], "targets": float32 [B, T]}, whole numbers, 0 at padding. Number t of the targets
+            is of the step of decoding that predicts target t. With recurrence_type "basic" all are num_rec_steps.
+        """
+        results = {feature: Results() for feature in ("inputs", "targets")}
+        memory = self.encode(inputs["inputs"], results=results["inputs"])
+        self.decode(inputs["targets"], memory, results=results["targets"])
+        if self.config["recurrence_type"] == "act":
+            return {feature: found.total("ponder_steps") for feature, found in results.items()}
+        return {
+            feature: self.config["num_rec_steps"] * ops.cast(is_token(inputs[feature]), "float32")
+            for feature in results
+        }
+
+    def depths(self):
+        """Returns the numbers of layers that are made for encoder and decoder: those of one step."""
+        return (self.config["num_inrecurrence_layers"],) * 2
+
+    def stack_of(self, layers, **options):
+        """Makes the stack that repeats layers."""
+        c, name = self.config, options["name"]
+        is_act = c["recurrence_type"] == "act"
+        num_steps = c["act_max_steps"] if is_act else c["num_rec_steps"]
+        own = {"dtype": self.dtype_policy}
+        signals = StepSignals(
+            num_steps,
+            add_position=c["add_position_timing_signal"],
+            step_signal=c["step_timing_signal_type"] if c["add_step_timing_signal"] else "none",
+            position_start=c["position_start_index"],
+            layout=c["position_layout"],
+            **own,
+            name=f"{name}_signals",
+        )
+        halting = AdaptiveComputation(
+            c["act_type"],
+            c["act_epsilon"],
+            c["act_halting_bias_init"],
+            c["act_loss_weight"],
+            self.kernel_initializer(),
+            **own,
+            name=f"{name}_halting",
+        )
+        return UniversalStack(layers, num_steps, signals, halting if is_act else None, **options)

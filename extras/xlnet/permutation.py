@@ -1,0 +1,74 @@
+"""Permutation language modelling (Yang et al. 2019, "XLNet"): which ids a model predicts, and in which order.
+
+Everything is a pure function of seeds, one per row, so that `Problem.corrupt` can use it.
+"""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.data.random_numbers import uniform_numbers
+from t2t_lite.errors import UserError
+
+LONGEST_SPAN = 5  # ids; section 3.1
+CONTEXT = 6  # K: a span of L ids is in a context of K L (section 2.3, "partial prediction"; section 3.1)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Permutation:
+    """Samples spans of ids to predict, about one id in six, and their factorization order.
+
+    A row is a sequence of contexts of 6 L ids, each with one span of L at a random place; L is 1 to 5 with a
+    probability proportional to 1/L, as in the authors' data_utils.py. All other ids come before the predicted ones in
+    the order. Rows are read in one direction, where the authors read half of a batch backwards.
+
+    Attributes:
+        ordinary: bool [V], the ids that may be predicted: not padding, EOS or another special id.
+
+    Raises:
+        UserError: the vocabulary has no ordinary id.
+    """
+
+    ordinary: np.ndarray
+
+    def __post_init__(self):
+        if not np.any(self.ordinary):
+            raise UserError("The vocabulary has no ordinary id that could be predicted.")
+
+    @tf.autograph.experimental.do_not_convert
+    def __call__(self, ids, seeds):
+        """Samples for a batch.
+
+        Args:
+            ids: int32 [B, T], padded with 0.
+            seeds: int32 [B, 2].
+
+        Returns:
+            (targets, order), int32 [B, T] each, 0 where nothing is predicted: the ids, and numbers from 1 on in random
+            order. A row's results depend only on its seed and its own ids. There is at least one target in a row with
+            an ordinary id.
+        """
+        ordinary = tf.gather(tf.constant(self.ordinary), ids)
+        context, place = tf.unstack(uniform_numbers(seeds, 2, tf.shape(ids)[1]), axis=1)  # [B, T, 2] each
+        is_predicted = ordinary & _spans(context[..., 0], context[..., 1])
+        rank = place[..., 0]
+        alone = tf.argmin(tf.where(ordinary, rank, 1.0), axis=1, output_type=tf.int32)
+        lacks = ~tf.reduce_any(is_predicted, axis=1, keepdims=True)
+        is_predicted |= ordinary & lacks & (tf.range(tf.shape(ids)[1]) == alone[:, None])
+        by_rank = tf.argsort(tf.where(is_predicted, rank, 1.0), axis=1, stable=True)
+        order = 1 + tf.argsort(by_rank, axis=1)
+        return tf.where(is_predicted, ids, 0), tf.where(is_predicted, order, 0)
+
+
+def _spans(of_sizes, of_places):
+    """Returns bool [B, T], which positions are in spans; arguments: random numbers [B, T], one for each context."""
+    share = np.cumsum([1 / size for size in range(1, LONGEST_SPAN + 1)])
+    sizes = 1 + tf.reduce_sum(tf.cast(of_sizes[..., None] >= (share / share[-1])[:-1], tf.int32), -1)
+    ends = tf.cumsum(CONTEXT * sizes, axis=1)
+    room = tf.cast((CONTEXT - 1) * sizes + 1, tf.float32)
+    begins = ends - CONTEXT * sizes + tf.cast(of_places * room, tf.int32)
+    at = tf.broadcast_to(tf.range(tf.shape(ends)[1]), tf.shape(ends))
+    context = tf.searchsorted(ends, at, side="right")
+    begins, sizes = (tf.gather(x, context, batch_dims=1) for x in (begins, sizes))
+    return (at >= begins) & (at < begins + sizes)

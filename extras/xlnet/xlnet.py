@@ -1,0 +1,252 @@
+"""XLNet, an encoder that learns to predict words in random orders (Yang et al. 2019, arXiv 1906.08237)."""
+
+import numbers
+import types
+from typing import ClassVar
+
+import keras
+from keras import ops
+
+from t2t_lite.extras.describe.cost import layer_flops
+from t2t_lite.extras.memory.memory import MemoryScore
+from t2t_lite.layers import Context, Dropout, Results, TokenEmbedding, TransformerEncoderLayer, number_seeds
+from t2t_lite.layers.keras_names import matrix_initializer
+from t2t_lite.layers.kind import name_and_options
+from t2t_lite.layers.shapes import shape_of
+from t2t_lite.models.encoder_model import EncoderModel, ends_before
+from t2t_lite.models.options import shared_options
+from t2t_lite.models.transformer_parts import normalized
+from t2t_lite.registry import register_model
+from t2t_lite.settings.ranges import setting
+
+_KIND = "relative_segments"
+
+
+@register_model("xlnet")
+@keras.saving.register_keras_serializable("t2t_lite")
+class XLNet(EncoderModel):
+    """Maps ids to hidden states, and these to the logits of one head.
+
+    A row of `inputs` is a text, or several, each ending in id 1 (XLNet's <sep>). One position comes after all of them
+    (XLNet's <cls>): what is said of the whole row is read from it. There are no absolute positions: attention knows
+    distances, and whether two positions are of one segment, that is, have as many 1s before them; the last position is
+    a segment of its own.
+
+    Its masked ids are those that a factorization order predicts. The inputs have them all, and "order" says which of
+    them sees which: see `call`. Two streams of states go through the same layers (section 2.3), and one, as in other
+    encoders, where nothing is predicted. A memory of the segment before is left out.
+
+    Args:
+        vocab_size: int, ids of the inputs.
+        target_vocab_size: int, ids of the targets: 1 + the number of classes or tags; None: of masked ids.
+        {options}
+
+    Raises:
+        ValueError: an argument is out of its range, or attention is of another kind; the message has its name and
+            value.
+
+    Example:
+        >>> model = XLNet(vocab_size=20, target_vocab_size=4, head="class", hidden_size=8, filter_size=16, num_heads=2,
+        ...               num_layers=1)
+        >>> model({"inputs": keras.ops.ones((3, 5), "int32"), "targets": keras.ops.ones((3,), "int32")}).shape
+        (3, 4)
+    """
+
+    HPARAMS: ClassVar = {
+        **EncoderModel.HPARAMS,
+        "last_id": setting(
+            0, 0, 2**24, argument="last_id", fixed=True,
+            meaning="The id after each row, XLNet's <cls>; 0: a zero vector.",
+        ),
+        **MemoryScore.HPARAMS,
+    }  # fmt: skip
+
+    OPTIONS: ClassVar = shared_options(
+        without=[
+            "num_encoder_layers", "num_decoder_layers", "target_space_embedding", "tie_embeddings", "scale_embeddings",
+            "embedding_size",
+        ],
+        num_layers=12, hidden_size=768, filter_size=3072, num_heads=12, attention_dropout=0.1, relu_dropout=0.1,
+        norm_epsilon=1e-12, activation="gelu", position="none", self_attention=_KIND, softmax_bias=True,
+        initializer="normal", initializer_gain=0.02,
+    )  # fmt: skip
+
+    predicted_share = 1 / 6  # section 3.1: K = 6
+    position_limit = None  # there is no table of positions
+    has_segments = True
+
+    def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
+        super().__init__(vocab_size, target_vocab_size, **options)
+        c = types.SimpleNamespace(**self.config)
+        if not isinstance(c.last_id, numbers.Integral) or not 0 <= c.last_id < vocab_size:
+            raise ValueError(f"`last_id` must be an id from 0 to {vocab_size - 1}: received last_id={c.last_id!r}.")
+        self.check_classes()
+        if c.position != "none":
+            raise ValueError(f"`position` must be none, since attention knows distances: received {c.position!r}.")
+        kinds = c.self_attention if isinstance(c.self_attention, list) else [c.self_attention]
+        if any(name_and_options(kind)[0] != _KIND for kind in kinds):
+            raise ValueError(f"`self_attention` must be {_KIND}: received self_attention={c.self_attention!r}.")
+        matrices = c.kernel_initializer or matrix_initializer(c.initializer, c.initializer_gain)
+        own = {"dtype": self.dtype_policy}
+        self.embedding = TokenEmbedding(
+            vocab_size, c.hidden_size, use_bias=c.softmax_bias and c.head == "masked_lm", scale=False,
+            embeddings_initializer=self.embeddings_initializer(), name="embedding", **own,
+        )  # fmt: skip
+        self.dropout = Dropout(c.dropout, name="embedding_dropout", **own)
+        self.encoder = self.make_stack("encoder", TransformerEncoderLayer, c.num_layers)
+        self.encoder_norm = self.make_final_norm("encoder_norm")
+        self.output_dropout = Dropout(c.dropout, name="output_dropout", **own)
+        if c.head == "masked_lm":
+            self.supports_jit = False  # for `fit`: XLA has no logits whose number depends on the targets
+            self.softmax = self.embedding
+        self.make_heads(matrices, 0.0)
+        self.query = None
+
+    def build(self, input_shape=None):
+        """Creates all weights; `input_shape` is not used."""
+        if self.built:
+            return
+        hidden = (None, None, self.config["hidden_size"])
+        self.embedding.build((None, None))
+        self.encoder.build(hidden)
+        if self.encoder_norm is not None:
+            self.encoder_norm.build(hidden)
+        if self.config["head"] == "masked_lm":
+            initializer = self.embeddings_initializer() or "normal"
+            self.query = self.add_weight(name="query", shape=(1, 1, hidden[-1]), initializer=initializer)
+        self.build_heads(hidden)
+        number_seeds(self)
+        self.built = True
+
+    def head_weights(self):
+        """Returns the weights of the heads: of masked ids the bias, and the vector from which queries begin."""
+        found = [weight for part in (self.class_head, self.span_head) if part is not None for weight in part.weights]
+        found += [self.embedding.bias] if self.embedding.use_bias else []
+        return found if self.query is None else [*found, self.query]
+
+    @property
+    def features(self):
+        """{feature: rank} of a batch: see `SequenceModel`."""
+        return super().features | ({"order": 2} if self.config["head"] == "masked_lm" else {})
+
+    def call(self, inputs, training=None):
+        """Predicts the targets.
+
+        Args:
+            inputs: as `EncoderModel.call`. Of masked ids "inputs" have also those that are predicted, and "order", int
+                [B, S], may be there: an id sees those that have no target, predicted ones with a lower number, and, in
+                the first stream, itself. Without an order it sees no other predicted ones.
+            training: bool.
+
+        Returns:
+            As `EncoderModel.call`. With two streams costs are of the first one's ids; in the use of experts, and so in
+            what its inequality costs, queries count, too.
+        """
+        if self.config["head"] != "masked_lm" or inputs.get("targets") is None:
+            return super().call(inputs, training)
+        self.check_inputs(inputs)
+        is_predicted = ops.not_equal(inputs["targets"], 0)
+        order = is_predicted if inputs.get("order") is None else inputs["order"]
+        results = {feature: Results() for feature in self.cost_features}
+        states = self._predicting_states(inputs["inputs"], is_predicted, order, training, results.get("inputs"))
+        return self.outputs(self.ids_logits(states), self.costs_of_ids(results, inputs["inputs"]), results)
+
+    def flops(self, lengths, rows=1):
+        """See `SequenceModel`: predicted positions are queries, too, beside which the distances are projected anew."""
+        counted, length = super().flops(lengths, rows), lengths["inputs"]
+        if self.config["head"] != "masked_lm":
+            return counted
+        attentions = [layer.self_attention.layer for layer in self.encoder.layers]
+        distances = [attention.position_projection for attention in attentions]
+        apart = [*distances, *(part for one in attentions for part in (one.key_projection, one.value_projection))]
+        queries = self.predicted_share * sum(layer_flops(layer, length, apart) for layer in self.encoder.layers)
+        return {"inputs": counted["inputs"] + queries + 2 / rows * sum(layer_flops(one, length) for one in distances)}
+
+    def encode(self, inputs, training=None, return_hidden_states=False, return_attention_scores=False, results=None):
+        """Reads rows in both directions.
+
+        Args:
+            inputs: int ids [B, S], padded with 0.
+            training: bool.
+            return_hidden_states, return_attention_scores: bool.
+            results: `Results`, to which layers add; None: what they add is dropped.
+
+        Returns:
+            {"hidden" [B, S + 1, hidden], in each row those of its ids, then the last position's; "mask" bool
+            [B, S + 1]}; and where asked for "states", a list of the embeddings and of each layer's output,
+            [B, S + 1, hidden] each, and "attention", a list, one [B, heads, S + 1, S + 1] per layer.
+        """
+        self.build_if_needed()
+        row, mask, segments = self._rows(inputs)
+        x = self.dropout(self.embedding(row), training=training)
+        read = self.read(x, mask, training, return_hidden_states, return_attention_scores, results, segments=segments)
+        return {**read, "hidden": self.output_dropout(read["hidden"], training=training)}
+
+    def _rows(self, inputs):
+        """Returns (ids with the last one, which of them are there, their segments), [B, S + 1] each."""
+        ids = ops.convert_to_tensor(inputs)
+        count = ops.expand_dims(_lengths(ids), 1)
+        row = ops.pad(ids, ((0, 0), (0, 1)))
+        at = ops.expand_dims(ops.arange(shape_of(row)[1], dtype="int32"), 0)
+        row = ops.where(at == count, self.config["last_id"], row)
+        segments = ops.where(at == count, -1, ends_before(row))
+        return row, at <= count, segments
+
+    def _predicting_states(self, inputs, is_predicted, order, training, results=None):
+        """Returns the states [N, hidden] of the second stream at the predicted positions; arguments are [B, S].
+
+        Layers add to `results` what is of both streams, the queries' behind the row's S + 1 positions.
+        """
+        self.build_if_needed()
+        row, mask, segments = self._rows(inputs)
+        is_predicted, order = (ops.pad(ops.convert_to_tensor(x), ((0, 0), (0, 1))) for x in (is_predicted, order))
+        order = ops.where(is_predicted, ops.maximum(ops.cast(order, "int32"), 1), 0)
+        length = shape_of(row)[1]
+        at = ops.arange(length, dtype="int32")
+        counts = ops.sum(ops.cast(is_predicted, "int32"), axis=1)
+        # Of each row as many queries as the row with the most has; elsewhere sizes must be known before.
+        most = ops.maximum(ops.max(counts), 1) if keras.backend.backend() == "tensorflow" else length
+        places = ops.sort(ops.where(is_predicted, at, length), axis=1)[:, :most]
+        is_asked = places < length
+        places = ops.minimum(places, length - 1)
+
+        def visible(own):
+            """Returns which keys are seen, bool [B, T, S], by those whose places in the order are int [B, T]."""
+            others = ops.expand_dims(order, 1)
+            seen = (others == 0) | (others < ops.expand_dims(own, 2))
+            return seen & ops.expand_dims(mask, 1)
+
+        itself = ops.expand_dims(ops.expand_dims(at, 1) == ops.expand_dims(at, 0), 0)  # whatever the order says
+        masks = [visible(order) | itself, visible(ops.take_along_axis(order, places, axis=1))]
+        queries = ops.broadcast_to(
+            ops.cast(self.query, self.compute_dtype), (*shape_of(places), self.config["hidden_size"])
+        )
+        x = self.dropout(ops.concatenate([self.embedding(row), queries], axis=1), training=training)
+        nonpadding = ops.concatenate([mask, is_asked], axis=1)
+        results = Results() if results is None else results
+        context = Context(segments=segments, places=places, nonpadding=nonpadding, results=results)
+        x = self.encoder(x, attention_mask=ops.concatenate(masks, axis=1), context=context, training=training)
+        x = normalized(x[:, length:], self.encoder_norm)
+        return self.chosen(self.output_dropout(x, training=training), is_asked)
+
+    def of_ids(self, states):
+        """See `EncoderModel`: all but that of the end of the longest row, which may be a shorter one's padding."""
+        return states[:, :-1]
+
+    def of_row(self, states, inputs):
+        """See `EncoderModel`: those of each row's last position."""
+        at = ops.reshape(_lengths(ops.convert_to_tensor(inputs)), (-1, 1, 1))
+        return ops.take_along_axis(states, at, axis=1)[:, 0]
+
+    def guessing_states(self, inputs, mask):
+        """See `EncoderModel`: those of queries that see no id at these positions."""
+        return self._predicting_states(inputs, mask, ops.cast(mask, "int32"), False)
+
+    def ids_logits(self, hidden):
+        """[..., hidden] -> float32 [..., vocab_size], what the id at a position may be."""
+        return self.embedding(hidden, reverse=True)
+
+
+def _lengths(ids):
+    """int [B, S], padded with 0 -> int32 [B]."""
+    return ops.sum(ops.cast(ids != 0, "int32"), axis=1)

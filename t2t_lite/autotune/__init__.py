@@ -1,1 +1,0 @@
-"""Searches for hyperparameters: trials that are ordinary runs, chosen by Optuna (`t2t-trainer --hparams_range`)."""

@@ -1,0 +1,286 @@
+"""The flags of one command: declared with what they may be, read from the words of its command line."""
+
+import collections
+import csv
+import os
+import re
+import stat
+
+from absl import flags as absl_flags
+
+from t2t_lite.errors import UserError, located
+from t2t_lite.files import file_errors
+from t2t_lite.settings.ranges import Choices, Range, typed_text, typed_value
+
+_MOST_BYTES = 2**20  # of a --flagfile
+
+
+class Flags:
+    """absl's flags on a set of their own, so that calls never meet. Of each number the range is declared, too.
+
+    Args:
+        explain: function of (name of an unknown flag, these flags) that returns what a message says of it.
+
+    Attributes:
+        values: absl's FlagValues: `values.train_steps`, `values["train_steps"].present`.
+    """
+
+    def __init__(self, explain=lambda name, flags: "All are listed by --help."):
+        self.values = absl_flags.FlagValues()
+        self._explain = explain
+        self._no_effect, self._not_yet, self._pairs = {}, {}, {}
+
+    def __contains__(self, name):
+        return name in self.values
+
+    def DEFINE_string(self, name, default, help):
+        """Declares a text."""
+        self._define(name, default, help, "TEXT", lambda _, text: text)
+
+    def DEFINE_path(self, name, default, help):
+        """Declares a path; `~` is expanded. None or "": not given."""
+        self._define(name, default, help, "PATH", _path)
+
+    def DEFINE_list(self, name, default, help):
+        """Declares a comma list; a part with a comma in it stands in double quotes."""
+        self._define(name, default, help, "A,B,...", _parts)
+
+    def DEFINE_paths(self, name, default, help):
+        """Declares a comma list of paths; `~` is expanded in each."""
+        self._define(name, default, help, "A,B,...", _paths)
+
+    def DEFINE_bool(self, name, default, help):
+        """Declares a switch: --name, --noname, --name=false."""
+        self._define(name, default, help, None, lambda flag, text: typed_value(flag, text, bool))
+
+    def DEFINE_enum(self, name, default, words, help):
+        """Declares one of several words."""
+        self._define(name, default, help, "|".join(words), _typed(str, Choices(tuple(words))), tuple(words))
+
+    def DEFINE_integer(self, name, default, help, least=None, most=None, *, limits=None):
+        """Declares a whole number from `least` to `most`, or in a `Range`; --help says which."""
+        self._define_number(int, name, default, help, limits or Range(least, most))
+
+    def DEFINE_integers(self, name, default, help, limits):
+        """Declares a comma list of whole numbers in a `Range`."""
+        self._define(
+            name,
+            default,
+            help,
+            "A,B,...",
+            lambda flag, text: [typed_value(flag, n, int, limits) for n in _parts(flag, text)],
+        )
+
+    def DEFINE_float(self, name, default, help, least=None, most=None, *, limits=None):
+        """Declares a number from `least` to `most`, or in a `Range`; --help says which."""
+        self._define_number(float, name, default, help, limits or Range(least, most))
+
+    def _define_number(self, kind, name, default, help, limits):
+        if limits.most is None and limits.below is None:
+            raise TypeError(f"--{name}: a number needs a range: give `least` and `most`.")
+        help = f"{help.rstrip()} {str(limits).capitalize()}."
+        self._define(name, default, help, "NUMBER", _typed(kind, limits))
+
+    def DEFINE_pairs(self, prefix, into):
+        """Declares --<prefix>NAME=VALUE: each is appended to the text flag `into` as NAME=VALUE."""
+        self._pairs[prefix] = into
+
+    def no_effect(self, name, reason, is_bool=False):
+        """Declares a flag of tensor2tensor that means nothing here: accepted, one line of warning, not in --help."""
+        define = self.DEFINE_bool if is_bool else self.DEFINE_string
+        define(name, None, reason)
+        self._no_effect[name] = reason
+
+    def has_effect(self, name):
+        """Whether the flag is declared, and not by `no_effect`."""
+        return name in self.values and name not in self._no_effect
+
+    def not_yet(self, name, default, instead=""):
+        """Declares a flag that is planned: any value but the default is an error. Not in --help.
+
+        Args:
+            name: of the flag.
+            default: tensor2tensor's.
+            instead: what to do until then, a full sentence.
+        """
+        if isinstance(default, bool):
+            self.DEFINE_bool(name, default, instead)
+        else:
+            self.DEFINE_string(name, None if default is None else str(default), instead)
+        self._not_yet[name] = instead
+
+    def shown(self):
+        """Returns the flags that --help lists, in the order they were declared."""
+        return [self.values[n] for n in self.values if n not in self._no_effect and n not in self._not_yet]
+
+    def _define(self, *arguments):
+        absl_flags.DEFINE_flag(_Flag(*arguments), flag_values=self.values)
+
+    def parse(self, argv):
+        """Parses the words after the program's name into `self.values`; dashes and underscores are alike in names.
+
+        Raises:
+            UserError: an unknown flag, a value out of range, a flag given twice with two values, or a stray word.
+        """
+        words, stray, pairs, files = collections.deque(argv), [], collections.defaultdict(list), set()
+        while words:
+            word = words.popleft()
+            if word == "--":
+                stray.extend(words)
+                break
+            if word == "-" or not word.startswith("-"):
+                stray.append(word)
+                continue
+            typed, equals, value = re.fullmatch(r"--?([^=]*)(=?)(.*)", word, re.DOTALL).groups()
+            name = typed.replace("-", "_")
+            prefix = next((p for p in self._pairs if name.startswith(p) and name not in self.values), None)
+            is_off = name not in self.values and name.startswith("no") and self._is_switch(name[2:])
+            if not (name in self.values or is_off or prefix or name == "flagfile"):
+                raise UserError(f"--{typed_text(typed)}: unknown flag. {self._explain(name, self)}")
+            if equals and is_off:
+                raise UserError(f"--{name}={typed_text(value)}: takes no value. Expected --{name} or --{name[2:]}.")
+            if not equals and not is_off and not self._is_switch(name):
+                if not words or words[0].startswith("--"):
+                    raise UserError(f"--{name}: its value is missing. Expected --{name}=value.")
+                value, equals = words.popleft(), "="
+            if name == "flagfile":
+                words.extendleft(reversed(_words_of_file(value, files)))
+            elif prefix:
+                pairs[self._pairs[prefix]].append(f"{name.removeprefix(prefix)}={value}")
+            elif is_off:
+                self.values[name[2:]].parse("false")
+            else:
+                self.values[name].parse(value if equals else "true")
+        for name, settings in pairs.items():
+            flag = self.values[name]
+            flag.value = ",".join(filter(None, [flag.value, *settings]))
+            flag.present += 1
+        self.values.mark_as_parsed()
+        if stray:
+            raise UserError(
+                f"{typed_text(stray[0])!r}: a word that belongs to no flag. Expected --name=value, or --name and "
+                f"--noname for switches. {self._explain(re.split('[= ]', stray[0])[0], self)}"
+            )
+
+    def check_and_warn(self, logger):
+        """Warns of flags without effect. Raises `UserError` for flags that are not there yet."""
+        for name, instead in self._not_yet.items():
+            if self.values[name].value != self.values[name].default:
+                raise UserError(f"--{name}: not available yet. {instead}".strip())
+        for name, reason in self._no_effect.items():
+            if self.values[name].present:
+                logger.warning(f"--{name} has no effect: {reason}.")
+
+    def check_schemes(self):
+        """Raises `UserError` for a path such as s3://bucket/file on a file system that TensorFlow does not have."""
+        for flag in self.shown():
+            if (flag.is_path or flag.is_paths) and flag.value:
+                for path in flag.value.split(",") if isinstance(flag.value, str) else flag.value:
+                    file_errors.check_scheme(path)
+
+    def _is_switch(self, name):
+        return name in self.values and self.values[name].boolean
+
+
+class _Flag(absl_flags.Flag):
+    """A flag that is given once; twice only with the same value.
+
+    Args:
+        name, default, help: as absl's.
+        words: what stands for the value in --help; None: a switch.
+        convert: function of (--name, text or default) that returns the value or raises `UserError`.
+
+    Attributes:
+        choices: tuple of the words that it may be; empty: any, or a switch.
+        is_path, is_paths: bool, whether it is a path, or a comma list of paths.
+    """
+
+    def __init__(self, name, default, help, words, convert, choices=()):
+        self.words, self.convert, self.choices = words, convert, choices
+        self.is_path, self.is_paths = convert is _path, convert is _paths
+        super().__init__(absl_flags.ArgumentParser(), None, name, default, help, boolean=words is None)
+
+    @property
+    def usage(self):
+        """How it is given, such as --train_steps=NUMBER or --[no]describe."""
+        return f"--[no]{self.name}" if self.boolean else f"--{self.name}={self.words}"
+
+    @property
+    def description(self):
+        """Its help, and its default if it has one."""
+        default = ",".join(self.default) if isinstance(self.default, list) else str(self.default).removesuffix(".0")
+        if default in ("None", ""):
+            return self.help
+        return f"{self.help} Default: {default.lower() if self.boolean else default}."
+
+    def parse(self, argument):
+        value = self._parse(argument)
+        if self.present and value != self.value:
+            raise UserError(
+                f"--{self.name}: given twice, as {typed_text(self._argument)} and as {typed_text(argument)}. Leave "
+                "out one."
+            )
+        self.value, self._argument = value, argument
+        self.present += 1
+
+    def recall(self, value):
+        """Gives a flag that was not given on the command line a value that it had earlier; None: no value."""
+        if not self.present:
+            self.value = None if value is None else self._parse(str(value))
+
+    def _parse(self, argument):
+        return self.convert(f"--{self.name}", argument)
+
+
+def _typed(kind, limits):
+    return lambda flag, text: typed_value(flag, text, kind, limits)
+
+
+def _path(flag, text):
+    with located(flag):
+        return os.path.expanduser(file_errors.check_name(text))
+
+
+def _paths(flag, text):
+    return [_path(flag, path) for path in _parts(flag, text)]
+
+
+def _parts(flag, text):
+    if isinstance(text, list):
+        return text
+    try:
+        parts = [part.strip() for part in next(csv.reader([text], strict=True), [])]
+        if not all(parts):
+            raise UserError(f"{flag}={typed_text(text)}: a part is empty. Expected a,b.")
+        return parts
+    except csv.Error:
+        raise UserError(
+            f"{flag}={typed_text(text)}: expected a list a,b; a part with a comma or quote in it stands in double "
+            "quotes, and a quote there is doubled."
+        ) from None
+
+
+def _words_of_file(path, before):
+    """Returns the words of a --flagfile: one on a line; blank lines and those that begin with # or // are left out."""
+    where, path = f"--flagfile={typed_text(path)}", os.path.expanduser(path)
+    try:
+        key = os.path.realpath(path)
+        if key in before:
+            raise UserError(f"{where}: is read already; a file may be given once, and not include itself.")
+        before.add(key)
+        is_pipe = stat.S_ISFIFO(os.stat(path).st_mode)
+        if is_pipe and not path.startswith(("/dev/fd/", "/proc/self/fd/")):  # <(…) of the shell has its writer
+            raise UserError(f"{where}: is a pipe. Expected a file.")
+        with open(path, "rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES or b"\0" in content:
+            raise UserError(f"{where}: is no file of flags. Expected one --name=value on a line, at most 1 MiB.")
+        lines = content.decode().splitlines()
+    except UserError:
+        raise
+    except UnicodeDecodeError:
+        raise UserError(f"{where}: is not UTF-8. Expected one --name=value on a line.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a path"
+        raise UserError(f"{where}: cannot be read: {reason}. Expected a file, one --name=value on a line.") from None
+    return [line.strip() for line in lines if line.strip() and not line.strip().startswith(("#", "//"))]

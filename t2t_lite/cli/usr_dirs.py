@@ -1,0 +1,111 @@
+"""Folders of users, which register problems, models and sets of their own (`--t2t_usr_dir`)."""
+
+import contextlib
+import importlib
+import importlib.util
+import pathlib
+import re
+import shlex
+import sys
+import traceback
+import types
+
+from t2t_lite.errors import UserError, shown
+from t2t_lite.settings.tensor2tensor_names import module_answer
+
+# Ports a folder from tensor2tensor; docs/coming_from_tensor2tensor.md explains it.
+PORT = (
+    "sed -i -E -e 's/\\btensor2tensor\\.(data_generators|layers|models|utils)\\b/t2t_lite.extras.tensor2tensor/' "
+    "-e 's/^import tensorflow as tf$/import tensorflow.compat.v1 as tf/' {folder}/*.py"
+)
+_IMPORTED = {}  # {name of the package: the flag's value}
+
+
+def import_usr_dir(path: str | None) -> None:
+    """Imports a user's folder so that its registrations appear (`--t2t_usr_dir`).
+
+    Args:
+        path: a folder with an `__init__.py`, or the name of an installed package, such as "ours.problems"; "" or
+            None does nothing, nor does a folder that has been imported, under whatever name.
+
+    Raises:
+        UserError: there is none, it has no `__init__.py` or the name of another module, or importing it fails.
+    """
+    if not path or path.removeprefix("t2t_lite.") == "baselines":  # once a folder of this kind, now an extra
+        return
+    try:
+        folder = ((is_package_name(path) and _package_folder(path)) or pathlib.Path(path).expanduser()).resolve()
+        is_package = (folder / "__init__.py").is_file()
+    except (OSError, RuntimeError, ValueError):
+        raise UserError(
+            f"--t2t_usr_dir={shown(path)}: no folder can have this path: it is too long, or its links lead in a circle."
+        ) from None
+    if not is_package:
+        raise UserError(
+            f"--t2t_usr_dir={path}: no {folder / '__init__.py'}. Expected a folder with an __init__.py, or the name of "
+            "an installed package, such as ours.problems."
+        )
+    modules = [module for module in [*sys.modules.values()] if isinstance(module, types.ModuleType)]
+    # Asking TensorFlow in the usual way would import it: see `quiet_import`.
+    if str(folder / "__init__.py") in [object.__getattribute__(m, "__dict__").get("__file__") for m in modules]:
+        return  # under another name, it would register everything twice
+    sys.path.insert(0, str(folder.parent))
+    try:
+        module = importlib.import_module(path if is_package_name(path) else folder.name)
+    except BaseException as error:  # sys.exit(0) too, after which the command would end in silence
+        frames = _frames_in(folder, error)
+        if isinstance(error, KeyboardInterrupt) and not (frames and (frames[-1].line or "").startswith("raise")):
+            raise  # the user's own
+        raise UserError(f"--t2t_usr_dir={path}: {explain_import_error(error, folder)}") from error
+    finally:
+        sys.path.remove(str(folder.parent))
+    _IMPORTED[module.__name__] = path
+    if pathlib.Path(module.__file__ or "").resolve().parent != folder:
+        raise UserError(
+            f"--t2t_usr_dir={path}: Python has another module {folder.name!r}: {module.__file__}. Rename the folder."
+        )
+
+
+def usr_dir_of(registered):
+    """Returns the `--t2t_usr_dir` that registers a class or function, as it was given; "" if it needs none."""
+    module = registered.__module__
+    return next((path for name, path in _IMPORTED.items() if f"{module}.".startswith(f"{name}.")), "")
+
+
+def is_package_name(path: str) -> bool:
+    """Returns whether a `--t2t_usr_dir` is the name of a package inside another one, and no folder."""
+    return re.fullmatch(r"\w+(\.\w+)+", path) is not None
+
+
+def _package_folder(name):
+    """Returns the folder of an installed package; None if there is none of this name."""
+    with contextlib.suppress(ModuleNotFoundError):  # of a package around it, which this imports
+        spec = importlib.util.find_spec(name)
+        return spec and spec.origin and pathlib.Path(spec.origin).parent
+
+
+def _frames_in(folder, error):
+    return [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(f"{folder}/")]
+
+
+def explain_import_error(error, folder):
+    """Returns where in a user's folder, or an extra's, an error came up while it was imported, and what it says."""
+    frames = _frames_in(folder, error)
+    where = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else str(folder / "__init__.py")
+    if isinstance(error, SyntaxError) and error.filename:
+        where = f"{error.filename}, line {error.lineno}" if error.lineno else error.filename
+    if isinstance(error, SystemExit):
+        return (
+            f"{where}: ends the program, with exit status {error.code}, while it is imported. Expected a module that "
+            "only defines and registers: put program code under if __name__ == '__main__'."
+        )
+    text = str(error).splitlines()[0] if str(error) else "no reason given"
+    advice = ""
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == "tensor2tensor":
+        advice = (
+            ". t2t_lite has these modules under other names: docs/coming_from_tensor2tensor.md has a table. This "
+            f"command ports a folder: {PORT.format(folder=shlex.quote(str(folder)))}"
+        )
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("t2t_lite.extras.tensor2tensor."):
+        text = module_answer(error.name.split(".")[3])
+    return f"{where}: {type(error).__name__}: {text}{advice}"

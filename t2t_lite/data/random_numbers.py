@@ -1,0 +1,72 @@
+"""Random numbers that are functions of a seed and a place, the same on every device, with and without XLA."""
+
+import re
+
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+
+
+@tf.autograph.experimental.do_not_convert
+def uniform_numbers(seeds, num_samples, length):
+    """Returns float32 [B, num_samples, length, 2] in [0, 1): functions of the seed, the sample and the position.
+
+    Args:
+        seeds: int32 [B, 2].
+        num_samples, length: ints or int32 scalar tensors.
+    """
+    key = tf.bitcast(seeds, tf.uint32)[:, None, None]  # [B, 1, 1, 2]
+    samples = tf.cast(tf.range(num_samples), tf.uint32)[:, None]
+    positions = tf.cast(tf.range(length), tf.uint32)
+    words = tf.stack(threefry((key[..., 0], key[..., 1]), (samples, positions)), -1)
+    return tf.cast(tf.bitwise.right_shift(words, tf.constant(8, tf.uint32)), tf.float32) * 2.0**-24
+
+
+@tf.autograph.experimental.do_not_convert
+def threefry(key, counter):
+    """Threefry-2x32 with 20 rounds (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
+
+    It uses only integer operations, so it gives the same numbers on every device, with and without XLA.
+
+    Args:
+        key, counter: two uint32 tensors each, of shapes that broadcast.
+
+    Returns:
+        Two uint32 tensors of random bits.
+    """
+    keys = (*key, key[0] ^ key[1] ^ tf.constant(0x1BD11BDA, tf.uint32))
+    one, two = counter[0] + keys[0], counter[1] + keys[1]
+    for block in range(5):
+        for bits in ((13, 15, 26, 6), (17, 29, 16, 24))[block % 2]:
+            one += two
+            left = tf.bitwise.left_shift(two, tf.constant(bits, tf.uint32))
+            two = one ^ (left | tf.bitwise.right_shift(two, tf.constant(32 - bits, tf.uint32)))
+        one += keys[(block + 1) % 3]
+        two += keys[(block + 2) % 3] + tf.constant(block + 1, tf.uint32)
+    return one, two
+
+
+def check_stateless(dataset, method):
+    """Refuses a dataset that could not be resumed, before anything is read from it.
+
+    Args:
+        dataset: `tf.data.Dataset`.
+        method: method of the user that the dataset calls, for the message.
+
+    Raises:
+        UserError: an operation of it has a state that no checkpoint of its iterator holds, such as the numbers drawn.
+    """
+    policy = tf.data.experimental.ExternalStatePolicy.FAIL.value
+    try:
+        tf.raw_ops.DatasetToGraphV2(
+            input_dataset=tf.data.experimental.to_variant(dataset), external_state_policy=policy
+        )
+    except tf.errors.FailedPreconditionError as error:
+        found = re.search(r"(\w+) is stateful", error.message)
+        owner = method.__self__ if isinstance(method.__self__, type) else type(method.__self__)  # of a class method
+        raise UserError(
+            f"{owner.__name__}.{method.__name__}: uses {found[1] if found else 'an operation'}, whose "
+            "state no checkpoint holds, so that a run could not be resumed. Expected operations without state: draw "
+            "random numbers in corrupt(batch, seeds), by t2t_lite.data.random_numbers.uniform_numbers or "
+            "tf.random.stateless_uniform."
+        ) from error

@@ -1,0 +1,102 @@
+"""Packages whose modules are found, and whose public names are imported, when they are first used; import hooks."""
+
+import ast
+import functools
+import importlib
+import importlib.abc
+import importlib.util
+import pathlib
+import pkgutil
+import sys
+import threading
+import types
+
+
+@functools.cache
+def module_paths(package):
+    """Returns {name: pathlib.Path of the source} of the modules directly in a package; imports none of them."""
+    paths = {}
+    for module in pkgutil.iter_modules(importlib.util.find_spec(package).submodule_search_locations):
+        path = pathlib.Path(module.module_finder.path, module.name)
+        paths[module.name] = (path / "__init__" if module.ispkg else path).with_suffix(".py")
+    return paths
+
+
+def lazy_names(package):
+    """Returns the `__getattr__`, `__dir__` and `__all__` of a package whose names its `__init__.pyi` imports.
+
+    Type checkers read that file in place of the package, so that both see the same names.
+
+    Args:
+        package: str, its name.
+    """
+    stub = pathlib.Path(sys.modules[package].__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    imports = [node for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)]
+    modules = {alias.name: node.module for node in imports for alias in node.names}
+
+    def get(name):
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = importlib.import_module(modules[name])
+        if modules[name] == package or not hasattr(module, name):
+            return importlib.import_module(f"{modules[name]}.{name}")
+        return getattr(module, name)
+
+    return get, lambda: sorted({*vars(importlib.import_module(package)), *modules}), sorted(modules)
+
+
+class ImportHook(importlib.abc.MetaPathFinder):
+    """Calls a function when a module is imported for the first time. Install it by `sys.meta_path.insert(0, hook)`.
+
+    Args:
+        name: str, the module.
+        run: function of the function that executes the module, and of the module; it calls the one with the other.
+        when_used: bool, whether the module is executed when one of its attributes is first used, not at its import.
+    """
+
+    def __init__(self, name, run, when_used=False):
+        self._name = name
+        self._run = run
+        self._when_used = when_used
+
+    def find_spec(self, fullname, path=None, target=None):
+        """Returns the specification of the module; None for every other one."""
+        if fullname != self._name:
+            return None
+        others = sys.meta_path[sys.meta_path.index(self) + 1 :]
+        found = (finder.find_spec(fullname, path, target) for finder in others)
+        spec = next((spec for spec in found if spec is not None), None)
+        if spec is not None and spec.loader is not None:
+            execute = functools.partial(self._run, spec.loader.exec_module)
+            spec.loader.exec_module = functools.partial(_postpone, execute) if self._when_used else execute
+        return spec
+
+
+def _postpone(execute, module):
+    """Makes a module of a package one that is executed when it is used, or one of its own modules is imported."""
+    state = {"_execute": execute, "_lock": threading.RLock(), "_own_path": module.__path__}
+    del module.__path__
+    vars(module).update(state)
+    module.__class__ = _PostponedModule
+
+
+class _PostponedModule(types.ModuleType):
+    """A module that is executed on the first access to an attribute that it does not have yet.
+
+    Python's `LazyLoader` has one that is also executed when it is imported for the second time, and that another thread
+    sees half-executed.
+    """
+
+    def __getattr__(self, name):
+        with self._lock:
+            if "__path__" in vars(self) and type(self) is _PostponedModule:  # asked for while it is executed
+                raise AttributeError(f"module {self.__name__!r} has no attribute {name!r} yet")
+            if type(self) is _PostponedModule:
+                self.__path__ = self._own_path
+                try:
+                    self._execute(self)
+                except BaseException:
+                    del self.__path__
+                    raise
+                self.__class__ = types.ModuleType
+        return getattr(self, name)

@@ -1,0 +1,58 @@
+"""Names of modules that have moved, into an extra or into another folder of the core: imports of the old ones work.
+
+`t2t_lite.serving.client` is `t2t_lite.extras.query_client.client` now. Nothing lists them: what is not in its old place
+is looked for by its name.
+"""
+
+import importlib
+import importlib.abc
+import importlib.util
+import sys
+import types
+
+from t2t_lite.process.extras import PACKAGE, extras, packages
+from t2t_lite.process.lazy import module_paths
+
+_FOLDERS = ("t2t_lite.settings", "t2t_lite.cli", "t2t_lite.process")  # of what was at the top
+
+
+def new_name(name):
+    """Returns the name that a module or package, such as "t2t_lite.serving.client", has today; None if it is gone."""
+    root, _, inside = name.partition(".")
+    *parents, last = inside.split(".")
+    if root != "t2t_lite" or not last or name.startswith(PACKAGE):
+        return None
+    if last in extras() and not (parents and extras_with(parents, last)):
+        return f"{PACKAGE}.{last}"
+    return next(iter(extras_with(parents, last)), None)
+
+
+def extras_with(parents, last):
+    """Returns the names of modules in extras, or in the core's folders, that were one of these parents' before."""
+    words = [f"{parents[-1]}_{last}", last] if parents else [last]
+    places = packages() if parents else _FOLDERS
+    return [f"{place}.{word}" for word in words for place in places if word in module_paths(place)]
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Comes last: it is asked for what no other finder has."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        """Returns the specification of a module that has moved; None for every other one."""
+        if (new := new_name(fullname)) is None:
+            return None
+        is_package = new.count(".") == 2 and new.startswith(PACKAGE)
+        return importlib.util.spec_from_loader(fullname, self, origin=new, is_package=is_package)
+
+    def exec_module(self, module):
+        """Puts the module that stands elsewhere now in its place; a package only forwards, for its modules moved."""
+        new = importlib.import_module(module.__spec__.origin)
+        if module.__spec__.submodule_search_locations is None:
+            sys.modules[module.__name__] = new
+        else:
+            module.__getattr__ = types.MethodType(getattr, new)
+
+
+def find_moved_modules():
+    """Has Python find them."""
+    sys.meta_path.append(_Finder())

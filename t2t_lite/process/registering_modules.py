@@ -1,0 +1,65 @@
+"""Which modules register something, told by their sources: none is imported for it."""
+
+import functools
+import importlib
+import re
+
+from t2t_lite.process.extras import packages
+from t2t_lite.process.lazy import module_paths
+
+_PACKAGES = {  # of what is built in, and the word by which their modules, and those of extras, register it
+    "models": ("t2t_lite.models", "register_model"),
+    "hparams": ("t2t_lite.hparams", "register_hparams"),
+    "metrics": ("t2t_lite.evaluation", "register_metric"),
+    "ranged hparams": ("t2t_lite.hparams", "register_ranged_hparams"),
+    "problems": ("t2t_lite.problems", "register_problem"),
+    "tasks": ("t2t_lite.tasks", "register_task"),
+    "scores": ("t2t_lite.layers.scores", "register_score"),
+    "patterns": ("t2t_lite.layers.patterns", "register_pattern"),
+    "feed-forward layers": ("t2t_lite.layers", "register_feed_forward"),
+}
+
+
+def modules_of(kind):
+    """Returns the names of the modules that register what is built in of a kind; [] for kinds that nothing is of."""
+    if kind not in _PACKAGES:
+        return []
+    package, word = _PACKAGES[kind]
+    return modules_with(rf"\b{word}\b", package, *packages())
+
+
+def may_be_declared(name):
+    """Returns whether models of this package, or their layers, may have a hyperparameter of this name of their own."""
+    layers = ("t2t_lite.layers", "t2t_lite.layers.scores", "t2t_lite.layers.patterns")
+    return bool(modules_with(f'"{re.escape(name)}": ', "t2t_lite.models", *layers, *packages()))
+
+
+def names_in_extras(package, word):
+    """Returns a package's `__getattr__` for the classes of extras, in modules whose sources have a word.
+
+    So a package of the core has public names of extras without knowing any: `t2t_lite.models.XLNet`.
+    """
+
+    def get(name):
+        for module in [] if name.startswith("_") else modules_with(rf"^class {re.escape(name)}\b", *packages()):
+            if re.search(rf"\b{word}\b", _source(module_paths(module.rpartition(".")[0])[module.rpartition(".")[2]])):
+                return getattr(importlib.import_module(module), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return get
+
+
+def modules_with(pattern, *packages):
+    """Returns the names of the modules directly in packages whose source matches a pattern; ^ begins any line."""
+    compiled = re.compile(pattern, re.MULTILINE)
+    return [
+        f"{package}.{name}"
+        for package in packages
+        for name, path in module_paths(package).items()
+        if compiled.search(_source(path))
+    ]
+
+
+@functools.cache
+def _source(path):
+    return path.read_text(encoding="utf-8")

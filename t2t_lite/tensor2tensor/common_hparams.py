@@ -1,9 +1,0 @@
-"""Mirrors tensor2tensor's layers/common_hparams.py."""
-
-from t2t_lite.config import HParams
-from t2t_lite.ranged_hparams import RangedHParams as RangedHParams
-
-
-def basic_params1() -> HParams:
-    """Returns the hyperparameters from which sets begin; those of `transformer.transformer_base` fit a Transformer."""
-    return HParams()

@@ -1,0 +1,116 @@
+"""Ranges that users register: what may be in them, and what the answer to a mistake is."""
+
+import math
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.errors import UnknownName, UserError
+from t2t_lite.extras.autotune.ranged_hparams import RangedHParams
+
+
+@pytest.fixture
+def registered():
+    """Registers functions, and takes them out again."""
+    names = []
+
+    def register(function, *name):
+        names.append(name[0] if name else function.__name__)
+        return registry.register_ranged_hparams(*name)(function) if name else registry.register_ranged_hparams(function)
+
+    yield register
+    for name in names:
+        registry.register_ranged_hparams.__self__.remove(name)
+
+
+def test_register_and_look_up(registered):
+    def own_range(rhp):
+        registry.ranged_hparams("transformer_base_range")(rhp)
+        rhp.set_float("learning_rate_constant", 1.0, 2.0)
+
+    assert registered(own_range) is own_range
+    assert registry.ranged_hparams("own_range") is own_range
+    registered(own_range, "another_range")
+    assert {"own_range", "another_range", "transformer_base_range"} <= {*registry.list_ranged_hparams()}
+    assert "RangedHParams:\n" in registry.help_string() and "* own_range" in registry.help_string()
+    with pytest.raises(UnknownName, match="Nearest: own_range"):
+        registry.ranged_hparams("own_rang")
+    ranges = RangedHParams()
+    own_range(ranges)
+    assert (ranges.ranges["learning_rate_constant"].least, ranges.ranges["learning_rate_constant"].most) == (1, 2)
+
+
+@pytest.mark.parametrize("function", [lambda: None, lambda a, b: None, lambda *a: None])
+def test_a_function_has_one_argument(function):
+    with pytest.raises(UserError, match="must be a function of one argument"):
+        registry.register_ranged_hparams("wrong")(function)
+
+
+@pytest.mark.parametrize(
+    "name", ["transformer_base_range", "transformer_regularization_range", "encoder_fine_tuning_range"]
+)
+def test_built_in_ranges_are_of_hyperparameters_that_exist(name):
+    ranges = RangedHParams()
+    registry.ranged_hparams(name)(ranges)
+    ranges.check(registry.hparams("transformer_base"), name)
+
+
+def test_tensor2tensor_s_range():
+    ranges = RangedHParams()
+    registry.ranged_hparams("transformer_base_range")(ranges)
+    found = {name: (each.least, each.most, each.points, each.scale) for name, each in ranges.ranges.items()}
+    assert found == {
+        "learning_rate_constant": (0.3, 3.0, (), ranges.LOG_SCALE),
+        "learning_rate_warmup_steps": (None, None, (1000, 2000, 4000, 8000, 16000), ranges.LINEAR_SCALE),
+        "initializer_gain": (0.5, 2.0, (), ranges.LINEAR_SCALE),
+        "optimizer_adam_beta1": (0.85, 0.95, (), ranges.LINEAR_SCALE),
+        "optimizer_adam_beta2": (0.97, 0.99, (), ranges.LINEAR_SCALE),
+        "weight_decay": (0.0, 1e-4, (), ranges.LINEAR_SCALE),
+    }
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda r: r.set_float("label_smoothing", 0.2, 0.1), "from 0.2 to 0.1 is empty"),
+        (lambda r: r.set_float("label_smoothing", 0.0, 0.1, scale=r.LOG_SCALE), "has no logarithm"),
+        (lambda r: r.set_int("num_heads", 0, 8, scale=r.REVERSE_LOG_SCALE), "has no logarithm"),
+        (lambda r: r.set_float("label_smoothing", 0.0, math.nan), "nan: expected a finite number"),
+        (lambda r: r.set_float("label_smoothing", "0", 0.1), "'0': expected a finite number"),
+        (lambda r: r.set_int("num_heads", 1.5, 8), "1.5: expected a whole number"),
+        (lambda r: r.set_float("label_smoothing", 0.0, 0.1, scale="log"), "scale='log': expected rhp.LINEAR_SCALE"),
+        (lambda r: r.set_discrete("num_heads", []), r"\[\]: expected a list of one value or more"),
+        (lambda r: r.set_categorical("optimizer", "adam"), "'adam': expected a list"),
+        (lambda r: r.set_categorical("optimizer", [None]), "None: expected a number, text, true or false"),
+        (lambda r: r.set_discrete("num_heads", [1], length=3), "length=3: .* Leave length out"),
+    ],
+)
+def test_mistakes_in_a_range(call, words):
+    with pytest.raises(UserError, match=words):
+        call(RangedHParams())
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda r: None, "range: sets no range"),
+        (
+            lambda r: r.set_float("label_smothing", 0.0, 0.1),
+            "'label_smothing' is not a hyperparameter. Nearest: label_",
+        ),
+        (lambda r: r.set_float("learning_rate", 0.1, 1.0), "Set learning_rate_constant to 10 times"),
+        (lambda r: r.set_int("random_seed", 1, 5), "random_seed cannot vary"),
+        (lambda r: r.set_int("eval_beam_size", 1, 5), "eval_beam_size cannot vary"),
+        (lambda r: r.set_float("label_smoothing", 0.0, 1.0), "label_smoothing=1.0: expected a number at least 0 and"),
+        (lambda r: r.set_discrete("num_heads", [4, 5000]), "num_heads=5000: expected a whole number from 1 to 4,096"),
+        (lambda r: r.set_categorical("optimizer", ["adam", "adm"]), "optimizer=adm: expected one of"),
+        (lambda r: r.set_float("num_heads", 1, 4), "num_heads: is a whole number. Expected set_int"),
+        (lambda r: r.set_int("attention_bias", 0, 1), "attention_bias: is not a number. Expected set_categorical"),
+        (lambda r: r.set_int("optimizer", 0, 1), "optimizer: is not a number. Expected set_categorical"),
+    ],
+)
+def test_ranges_that_a_set_cannot_have(call, words):
+    ranges = RangedHParams()
+    call(ranges)
+    with pytest.raises(UserError, match=words):
+        ranges.check(registry.hparams("transformer_tiny"), "--hparams_range=range")

@@ -1,0 +1,229 @@
+"""t2t-trainer --hparams_range: ordinary runs, a table, the winner's spread over seeds, and answers to mistakes."""
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import statistics
+import sys
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.bin import t2t_trainer
+from t2t_lite.extras.autotune import search_command as autotune
+from t2t_lite.runs.log import RunLog
+from tests.integration.conftest import replaced
+from tests.training.runs import EXAMPLES, PROBLEM, SIZES, assert_same, log, small_trainer, state
+
+
+@registry.register_ranged_hparams
+def tiny_range(rhp):
+    rhp.set_float("learning_rate_constant", 0.5, 5.0, scale=rhp.LOG_SCALE)
+    rhp.set_discrete("optimizer_adam_beta2", [0.9, 0.98])
+
+
+@registry.register_ranged_hparams
+def wrong_range(rhp):
+    rhp.set_float("label_smothing", 0.0, 0.1)
+
+
+@registry.register_ranged_hparams
+def range_of_another_model(rhp):
+    rhp.set_int("num_decoder_layers", 1, 4)
+
+
+@pytest.fixture
+def command(data_dir, tmp_path, capsys):
+    """Searches by t2t-trainer with runs of four steps; returns its exit status and what it printed."""
+
+    def call(*flags, folder="search"):
+        usual = [
+            f"--problem={PROBLEM}", "--model=runs_small", "--hparams_set=transformer_tiny", f"--data_dir={data_dir}",
+            f"--output_dir={tmp_path / folder}", f"--hparams={SIZES},eval_decode_examples=0",
+            "--train_steps=4", "--local_eval_frequency=2",
+        ]  # fmt: skip
+        status = t2t_trainer.main(replaced(usual, *flags))
+        return status, *capsys.readouterr()
+
+    return call
+
+
+@pytest.mark.long
+@pytest.mark.slow  # six runs
+def test_a_search_trains_ordinary_runs_and_the_winner_again(command, tmp_path):
+    flags = "--hparams_range=tiny_range", "--random_seed=7"
+    status, out, err = command(*flags, "--autotune_max_trials=2", "--autotune_seeds=0")
+    assert status == 0, err
+    assert "seeds" not in json.loads((tmp_path / "search" / "tuning.json").read_text())
+    before = log(tmp_path / "search" / "trial-1")
+
+    objective = f"--autotune_objective=metrics-{PROBLEM}/neg_log_perplexity"
+    status, out, err = command(
+        *flags, objective, "--autotune_maximize", "--autotune_max_trials=3", "--autotune_seeds=2"
+    )
+    assert status == 0, err
+    assert log(tmp_path / "search" / "trial-1") == before, "it was complete"
+    folders = [tmp_path / "search" / f"trial-{number}" for number in range(3)]
+    found = json.loads((tmp_path / "search" / "tuning.json").read_text())
+    for folder, trial in zip(folders, found["trials"], strict=True):
+        values = json.loads((folder / "hparams.json").read_text())["hparams"]
+        assert trial["hparams"] == {name: values[name] for name in ("learning_rate_constant", "optimizer_adam_beta2")}
+        best = min(log(folder, "evaluation"), key=lambda line: line["loss"])
+        assert (trial["state"], trial["value"], trial["best_step"]) == ("complete", best["loss"], best["step"])
+        assert values["random_seed"] == 7
+    order = sorted(found["trials"], key=lambda trial: trial["value"])
+    assert found["objective"] == {"metric": "loss", "maximize": False}
+    assert found["winner"]["trial"] == order[0]["trial"]
+
+    seeds = tmp_path / "search" / f"{order[0]['trial']}-seeds"
+    losses = [min(line["loss"] for line in log(seeds / f"seed_{seed}", "evaluation")) for seed in (1, 2)]
+    assert found["seeds"]["mean"]["loss"] == pytest.approx(statistics.mean(losses))
+    assert found["seeds"]["standard_deviation"]["loss"] == pytest.approx(statistics.stdev(losses))
+    lines = out.splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == [trial["trial"].removeprefix("trial-") for trial in order]
+    assert f"{order[0]['value']:.4f}" in lines[1] and lines[4] == f"best: {tmp_path / 'search' / order[0]['trial']}"
+    assert f"standard deviation {statistics.stdev(losses):.4f}" in out
+
+    program, *words = shlex.split(found["winner"]["command"])
+    assert (program, found["winner"]["command"] in out) == ("t2t-trainer", True)
+    assert t2t_trainer.main(words) == 0
+    again = tmp_path / "search" / f"{order[0]['trial']}-again"
+    assert_same(state(again, 4), state(tmp_path / "search" / order[0]["trial"], 4))
+
+    status, _, err = command("--hparams_range=tiny_range", "--random_seed=8")
+    assert status == 2 and "begun with hparams={'random_seed': 7}, now it is {'random_seed': 8}" in err
+
+
+@pytest.mark.slow
+def test_the_printed_command_keeps_the_best_model_of_the_same_metric(command, monkeypatch):
+    kept = []
+
+    def train(flags, inexact, output_dir, random_seed, *, metric, **others):
+        kept.append(metric)
+        os.makedirs(output_dir)
+        RunLog(output_dir).write("evaluation", 4, loss=1.0, token_accuracy=0.5)
+
+    monkeypatch.setattr(autotune, "train_run", train)
+    objective = f"--autotune_objective=metrics-{PROBLEM}/token_accuracy"
+    flags = objective, "--autotune_maximize", "--autotune_max_trials=1", "--autotune_seeds=0"
+    status, out, err = command("--hparams_range=tiny_range", *flags)
+    assert status == 0, err
+    words = shlex.split(out.splitlines()[-1].partition("for longer: ")[2])
+    assert f"--best_checkpoint_metric={kept[0]}" in words and kept == ["token_accuracy"]
+
+
+@pytest.mark.slow
+def test_a_search_is_not_continued_with_other_records(command, data_dir, tmp_path):
+    flags = "--hparams_range=tiny_range", "--autotune_seeds=0", "--train_steps=1", "--autotune_max_trials=1"
+    moved = shutil.copytree(data_dir, tmp_path / "data")
+    status, _, err = command(*flags, f"--data_dir={moved}")
+    assert status == 0, err
+    problem = registry.problem(PROBLEM)
+    problem.max_cases = EXAMPLES // 2
+    problem.generate_data(str(tmp_path / "other"), str(tmp_path))
+    status, _, err = command(*flags, f"--data_dir={tmp_path / 'other'}")
+    assert status == 2 and "this search was begun with records_sha256={'eval': '" in err
+    assert command(*flags)[0] == 0, "the same records, elsewhere"
+
+
+@pytest.mark.long  # four runs, and two processes
+def test_trials_are_trained_side_by_side(data_dir, tmp_path, capfd):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "__init__.py").write_text(
+        "import tests.extras.autotune.test_search_command"
+    )  # its range and model
+    status = t2t_trainer.main(
+        [f"--t2t_usr_dir={tmp_path / 'mine'}", f"--problem={PROBLEM}", "--model=runs_small",
+         "--hparams_set=transformer_tiny", f"--data_dir={data_dir}", f"--output_dir={tmp_path / 'search'}",
+         f"--hparams={SIZES}", "--hp_eval_decode_examples=0", "--train_steps=2", "--local_eval_frequency=2",
+         "--hparams_range=tiny_range", "--autotune_parallel_trials=2", "--autotune_max_trials=2", "--autotune_seeds=2"]
+    )  # fmt: skip
+    assert status == 0, capfd.readouterr().err
+    found = json.loads((tmp_path / "search" / "tuning.json").read_text())
+    first, second = found["trials"]
+    assert first["state"] == second["state"] == "complete" and first["hparams"] != second["hparams"]
+    assert found["seeds"]["standard_deviation"]["loss"] > 0
+    for worker in (1, 2):
+        assert "step 2/2" in (tmp_path / "search" / f"worker-{worker}.log").read_text()
+
+
+@pytest.mark.slow
+def test_a_signal_in_the_last_evaluation_is_noticed(data_dir, tmp_path):
+    def stop_when(evaluations):
+        if evaluations:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    more = {"evaluates": True, "local_eval_frequency": 2, "stop_when": stop_when}
+    one = small_trainer(data_dir, tmp_path / "run", f"{SIZES},eval_decode_examples=0", **more)
+    one.train(2)
+    assert (one.ended_by, one.was_signalled) == ("train_steps", True)
+
+
+@pytest.mark.slow
+def test_a_trainer_stops_when_it_is_told_and_stays_so(data_dir, tmp_path):
+    def stop_when(evaluations):
+        return "enough" if [step for step, _ in evaluations] == [1, 2] else None
+
+    more = {"evaluates": True, "local_eval_frequency": 1, "stop_when": stop_when}
+    one = small_trainer(data_dir, tmp_path / "run", f"{SIZES},eval_decode_examples=0", **more)
+    one.train(5)
+    assert (one.ended_by, [line["step"] for line in log(tmp_path / "run", "end")]) == ("early_stopping", [2])
+    one.train(5)
+    assert (one.ended_by, log(tmp_path / "run", "evaluation")[-1]["step"]) == ("early_stopping", 2)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--hparams_range=tiny_rang"], ["'tiny_rang'", "Nearest: tiny_range"]),
+        (
+            ["--hparams_range=wrong_range"],
+            ["--hparams_range=wrong_range: 'label_smothing'", "Nearest: label_smoothing"],
+        ),
+        (
+            ["--hparams_range=tiny_range", "--hp_learning_rate_constant=2"],
+            ["--hparams: learning_rate_constant is varied by --hparams_range=tiny_range"],
+        ),
+        (
+            ["--hparams_range=tiny_range", "--autotune_objective=metrics-x/token_acuracy"],
+            ["--autotune_objective=metrics-x/token_acuracy", "Nearest: token_accuracy"],
+        ),
+        (["--hparams_range=tiny_range", "--autotune_maximize"], ["--autotune_maximize=true: of loss less is better"]),
+        (
+            ["--hparams_range=range_of_another_model", "--model=transformer_lm", "--hparams=batch_size=64"],
+            ["--hparams_range=range_of_another_model: num_decoder_layers means nothing to the model TransformerLM"],
+        ),
+        (["--hparams_range=tiny_range", "--best_checkpoint_metric=none"], ["compares the best models"]),
+        (
+            ["--hparams_range=tiny_range", "--autotune_parallel_trials=2", "--autotune_objective=x/token_acuracy"],
+            ["--autotune_objective=x/token_acuracy", "Nearest: token_accuracy"],
+        ),
+    ],
+)
+def test_mistakes_are_one_line_and_write_nothing(command, tmp_path, flags, words):
+    status, out, err = command(*flags)
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1].startswith("t2t-trainer: error: ")
+    for word in words:
+        assert word in err
+    assert not (tmp_path / "search").exists()
+
+
+def test_without_optuna(command, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    status, _, err = command("--hparams_range=tiny_range")
+    assert status == 2 and "pip install 't2t_lite[tune]'" in err
+    assert not (tmp_path / "search").exists()
+
+
+def test_the_folder_of_a_run_is_not_that_of_a_search_nor_the_other_way_round(command, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "hparams.json").write_text("{}")
+    status, _, err = command("--hparams_range=tiny_range", folder="run")
+    assert status == 2 and "is a run already" in err
+    (tmp_path / "search").mkdir()
+    (tmp_path / "search" / "study.journal").write_text("")
+    status, _, err = command()
+    assert status == 2 and "is the folder of a search" in err

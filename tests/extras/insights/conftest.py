@@ -1,0 +1,63 @@
+"""A small model behind t2t-insights-server's application, and a browser for its page."""
+
+import threading
+
+import pytest
+from werkzeug.serving import make_server
+
+from t2t_lite.decoding.predictor import Predictor
+from t2t_lite.extras.insights.app import create_app
+from t2t_lite.extras.insights.models import Models
+from t2t_lite.text.vocabulary import TextEncoder
+from tests.browser import chromium, downloads
+from tests.decoding.test_generator import generator_of
+from tests.decoding.test_predictor import Labels
+from tests.export.models import translator_of
+from tests.extras.insights.media_models import image_generator
+from tests.extras.insights.test_generations import Letters
+from tests.extras.insights.test_models import Classes, Classifier, Shown, spans
+
+__all__ = ("chromium", "downloads")
+
+
+@pytest.fixture(scope="session")
+def translator():
+    return translator_of()
+
+
+@pytest.fixture(scope="session")
+def app(translator):
+    generator = generator_of(norm="pre", position="learned", max_position=24)
+    generator.problem = Letters()
+    classifier = Predictor(Classifier(), {"inputs": TextEncoder(50), "targets": Labels()}, Classes())
+    questions = Predictor(spans, {"inputs": TextEncoder(50), "targets": Labels()}, Shown("spans"))
+    models = {"lm": generator, "classifier": classifier, "questions": questions, "images": image_generator()}
+    return create_app(Models({"small": translator, "other": translator_of(seed=5), **models}))
+
+
+@pytest.fixture(scope="session")
+def client(app):
+    return app.test_client()
+
+
+@pytest.fixture(scope="session")
+def ask(client):
+    """Returns a function of (call, request) -> (status, answer)."""
+
+    def ask(call, **request):
+        answer = client.post(f"/api/{call}", json=request)
+        assert answer.mimetype == "application/json"
+        return answer.status_code, answer.json
+
+    return ask
+
+
+@pytest.fixture(scope="session")
+def address(app):
+    """Where the application is served."""
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.port}/"
+    server.shutdown()
+    thread.join(20)

@@ -1,0 +1,210 @@
+"""The JSON API of t2t-insights-server, with a small model, against the Python that it stands for."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.extras.insights.app import create_app
+from t2t_lite.extras.insights.models import Models
+from t2t_lite.text.vocabulary import EOS_ID
+from t2t_lite.visualization.attention_pictures import attend
+from tests.export.models import translator_of
+
+TEXT = "a red house"
+HOSTILE = "<script>alert(1)</script>\x00\u202e\ud800 {{7*7}}"
+
+
+@pytest.mark.few("options1")
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"beam_size": 2, "alpha": 1, "extra_length": 3}, {"beam_size": 1}])
+def test_translate(ask, translator, options):
+    status, found = ask("translate", text=TEXT, **options)
+    n_best = options.get("beam_size", 4)
+    (expected,) = translator.translate([TEXT], n_best=n_best, return_token_scores=True, **options)
+    assert status == 200 and found["translation"] == expected.text and found["source_tokens"] == expected.source_tokens
+    assert len(found["hypotheses"]) == n_best
+    for one, hypothesis in zip(found["hypotheses"], expected.hypotheses, strict=True):
+        assert (one["text"], one["ended"]) == (hypothesis.text, hypothesis.ended)
+        assert one["score"] == pytest.approx(hypothesis.score, abs=1e-5)
+        assert [token["log_prob"] for token in one["tokens"]] == pytest.approx(hypothesis.token_scores, abs=1e-5)
+        assert [token["token"] for token in one["tokens"]] == [*hypothesis.tokens, *["<EOS>"] * hypothesis.ended]
+
+
+@pytest.mark.slow
+def test_a_prefix_is_forced(ask):
+    assert all(
+        one["text"].startswith("das ")
+        for one in ask("translate", text=TEXT, prefix="das ", beam_size=2)[1]["hypotheses"]
+    )
+
+
+@pytest.mark.slow
+def test_an_output_can_be_given_back_by_its_ids(ask):
+    """The way of the page: a step's alternative is forced, and the attention of a hypothesis is shown."""
+    best = ask("translate", text=TEXT, beam_size=2)[1]["hypotheses"][0]["tokens"]
+    ids = [token["id"] for token in best]
+    steps = ask("steps", text=TEXT, target=ids)[1]["steps"]
+    assert [step["token"] for step in steps] == [token["token"] for token in best]
+    assert [step["log_prob"] for step in steps] == pytest.approx([token["log_prob"] for token in best], abs=1e-4)
+    prefix = [*ids[:3], next(one["id"] for one in steps[3]["alternatives"] if one["id"] not in (0, 1, ids[3]))]
+    forced = ask("translate", text=TEXT, prefix=prefix, beam_size=2)[1]["hypotheses"]
+    assert all([token["id"] for token in one["tokens"]][:4] == prefix for one in forced)
+    queries = ask("attention", text=TEXT, target=ids)[1]["memory"]["queries"]
+    assert queries == [token["token"] for token in best]
+
+
+@pytest.mark.few("options2")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"beam_size": 1},
+        {"beam_size": 2, "alpha": 2, "extra_length": 3, "prefix": "das "},
+        {"prefix": [70, 71]},
+        {"beam_size": 2},
+    ],
+)
+def test_the_beam_s_tree_ends_in_the_translations(ask, options):
+    status, found = ask("beam", text=TEXT, **options)
+    nodes, expected = found["nodes"], ask("translate", text=TEXT, **options)[1]["hypotheses"]
+    assert status == 200 and [node["id"] for node in nodes] == list(range(len(nodes)))
+    assert nodes[0] | {"parent": None, "step": 0, "token": "<begin>", "kept": True} == nodes[0]
+    for at, hypothesis in zip(found["hypotheses"], expected, strict=True):
+        assert nodes[at]["kept"] and nodes[at]["finished"] == hypothesis["ended"]
+        assert nodes[at]["score"] == pytest.approx(hypothesis["score"], abs=1e-5)
+        path = []
+        while nodes[at]["parent"] is not None:
+            assert nodes[at]["parent"] < at and nodes[at]["step"] == nodes[nodes[at]["parent"]]["step"] + 1
+            path, at = [nodes[at], *path], nodes[at]["parent"]
+        assert [(node["token"], node["token_id"]) for node in path] == [
+            (token["token"], token["id"]) for token in hypothesis["tokens"]
+        ]
+        assert [node["log_prob"] for node in path] == pytest.approx(
+            [token["log_prob"] for token in hypothesis["tokens"]], abs=1e-4
+        )
+    assert any(not node["kept"] for node in nodes)
+
+
+@pytest.mark.slow
+def test_steps_are_the_model_s_probabilities(ask, translator):
+    target = "ein Haus"
+    status, found = ask("steps", text=TEXT, target=target, top=3)
+    ids = {
+        name: [*translator.encoders[name].encode(text), EOS_ID]
+        for name, text in zip(("inputs", "targets"), (TEXT, target), strict=True)
+    }
+    logits = translator.model({name: np.array([row], "int32") for name, row in ids.items()}, training=False)
+    expected = tf.nn.log_softmax(logits)[0].numpy()
+    assert status == 200 and [step["log_prob"] for step in found["steps"]] == pytest.approx(
+        [row[i] for row, i in zip(expected, ids["targets"], strict=True)], abs=1e-4
+    )
+    assert found["log_prob"] == pytest.approx(translator.score([TEXT], [target])[0].log_prob, abs=1e-3)
+    assert found["steps"][-1]["token"] == "<EOS>"
+    for step, row in zip(found["steps"], expected, strict=True):
+        best = [one["log_prob"] for one in step["alternatives"]]
+        assert best == pytest.approx(np.sort(row)[::-1][:3], abs=1e-4)
+
+
+def test_a_target_may_be_ids_and_its_end(ask, translator):
+    ids = [*translator.encoders["targets"].encode("ein Haus"), EOS_ID]
+    assert ask("steps", text=TEXT, target=ids) == ask("steps", text=TEXT, target="ein Haus")
+    status, answer = ask("steps", text=TEXT, target=[EOS_ID, *ids])
+    assert status == 400 and "target: id 1 is EOS" in answer["error"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [None, "ein Haus"])
+def test_attention_is_the_model_s(ask, translator, target):
+    status, found = ask("attention", text=TEXT, **({"target": target} if target else {}))
+    expected = attend(translator, TEXT, target)
+    assert status == 200 and found.keys() == expected.keys() == {"encoder", "decoder", "memory"}
+    for kind, one in expected.items():
+        assert (found[kind]["queries"], found[kind]["keys"]) == (one.queries, one.keys)
+        np.testing.assert_allclose(found[kind]["weights"], np.stack(one.weights), atol=1e-5)
+
+
+@pytest.mark.slow
+def test_hostile_text_is_text(ask, client):
+    status, found = ask("translate", text=HOSTILE, beam_size=2)
+    assert status == 200 and isinstance(found["translation"], str)
+    assert ask("translate", text="")[1]["translation"] == ""
+    for call in ("beam", "steps", "attention"):
+        assert ask(call, text=HOSTILE, **({"beam_size": 2} if call == "beam" else {"target": HOSTILE}))[0] == 200
+
+
+WRONG = {
+    "no text": ({}, "'text' is missing"),
+    "a number": ({"text": 3}, "expected a text"),
+    "a list": ({"text": ["a"]}, "expected a text"),
+    "an unknown name": ({"text": "a", "beam": 4}, "'beam': is not known. Nearest: beam_size"),
+    "a large beam": ({"text": "a", "beam_size": 1000}, "beam_size=1000: expected a whole number from 1 to 32"),
+    "a negative alpha": ({"text": "a", "alpha": -1}, "alpha=-1: expected a number from 0 to 5"),
+    "a long text": ({"text": "a" * 100_000}, "text: 100,000 characters. Expected at most 10,000"),
+    "a long prefix": ({"text": "a", "prefix": "b" * 500}, "its prefix has 500 ids"),
+    "a long prefix of ids": ({"text": "a", "prefix": [5] * 150}, "its prefix has 150 ids"),
+    "an id outside the vocabulary": (
+        {"text": "a", "prefix": [5, 10**6]},
+        "prefix: id 1000000 is outside the vocabulary",
+    ),
+    "a prefix with EOS": ({"text": "a", "prefix": [5, 1]}, "prefix: id 1 is EOS"),
+    "a prefix of texts": (
+        {"text": "a", "prefix": ["b"]},
+        "prefix: ['b']: expected a text, or a list of ids, whole numbers",
+    ),
+}
+
+
+@pytest.mark.parametrize("call", ["translate", "beam"])
+@pytest.mark.parametrize(("request_", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_requests(ask, request_, message, call):
+    status, answer = ask(call, **request_)
+    assert status == 400 and message in answer["error"] and "\n" not in answer["error"]
+
+
+def test_no_text_has_no_beam(ask):
+    for text in (" ", ""):
+        status, answer = ask("beam", text=text)
+        assert status == 400 and answer["error"] == "text: is blank. Expected a sentence."
+
+
+@pytest.mark.parametrize("call", ["steps", "attention"])
+def test_texts_that_cannot_be_shown(ask, call):
+    for text, words in {" ": "blank", "a" * 500: "tokens"}.items():
+        status, answer = ask(call, text=text, target="b")
+        assert status == 400 and words in answer["error"]
+
+
+def test_other_requests(client):
+    def post(data, kind="application/json", path="/api/translate"):
+        answer = client.post(path, data=data, content_type=kind)
+        return answer.status_code, answer.json["error"]
+
+    good = json.dumps({"text": "a"})
+    assert post(b"\xff")[0] == post(b"{")[0] == post(b"[]")[0] == post(b'{"text": NaN}')[0] == 400
+    assert post(good, "text/plain") == (415, "Expected Content-Type: application/json.")
+    assert post("x" * 2**19)[0] == 413
+    for path in ("/api/other", "/other"):
+        status, message = post(good, path=path)
+        assert status == 404 and f"Not found: {path}. Expected / or /api/models, or POST /api/attention, " in message
+    assert client.get("/api/translate").status_code == 405
+
+
+@pytest.mark.slow
+def test_numbers_that_are_not_finite_are_no_json():
+    broken = translator_of()
+    broken.model.trainable_weights[0].assign_add(np.full(broken.model.trainable_weights[0].shape, np.nan))
+    client = create_app(Models({"broken": broken})).test_client()
+    search, target = {"beam_size": 2, "extra_length": 1}, {"target": "a"}
+    for call, request in {"translate": search, "beam": search, "steps": target, "attention": target}.items():
+        answer = client.post(f"/api/{call}", json={"text": "a", **request})
+        assert (answer.status_code, "has diverged" in answer.json["error"]) == (400, True)
+
+
+def test_headers(client):
+    for answer in (client.get("/api/models"), client.get("/nothing")):
+        policy = "default-src 'self'; img-src 'self' blob:; media-src 'self' blob:"
+        assert answer.headers["Content-Security-Policy"] == policy
+        assert "Set-Cookie" not in answer.headers and answer.headers["X-Content-Type-Options"] == "nosniff"

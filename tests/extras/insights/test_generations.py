@@ -1,0 +1,135 @@
+"""The answers about a language model, against its Generator and its own full passes."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.data.problem import Text2SelfProblem
+from t2t_lite.extras.insights.app import create_app
+from t2t_lite.extras.insights.models import Models
+from tests.decoding.test_generator import generator_of
+
+PROMPT = "abbac"
+
+
+class Letters(Text2SelfProblem):
+    pass
+
+
+@pytest.fixture(scope="module", params=["zero", "end"])
+def generator(request):
+    generator = generator_of(request.param, norm="pre", position="learned", max_position=24)
+    generator.problem = Letters()
+    return generator
+
+
+@pytest.fixture(scope="module")
+def client(generator):
+    return create_app(Models({"lm": generator})).test_client()
+
+
+@pytest.fixture
+def ask(client, eager):
+    """Returns a function of (call, request) -> (status, answer)."""
+
+    def ask(call, **request):
+        answer = client.post(f"/api/{call}", json=request)
+        return answer.status_code, answer.json
+
+    return ask
+
+
+def test_what_is_said_of_it(client):
+    (model,) = client.get("/api/models").json
+    assert model["task"] == "language_model"
+    assert model["calls"] == ["generate", "beam", "steps", "attention", "attention_map"]
+    assert (model["reads"], model["writes"], model["samples"]) == ([], {}, False)
+    assert model["attention"] == {"decoder": [2]}
+
+
+@pytest.mark.few("zero-beam-", "zero-samples-abbac", "end-greedy-abbac")
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [PROMPT, ""])
+@pytest.mark.parametrize(
+    "options",
+    [{"beam_size": 1}, {"beam_size": 3, "alpha": 1}, {"sampling": True, "beam_size": 2, "top_k": 3, "seed": 5}],
+    ids=["greedy", "beam", "samples"],
+)
+def test_continuations_are_the_generator_s(ask, generator, text, options):
+    status, found = ask("generate", text=text, max_new_tokens=6, **options)
+    options = {**options, "n_best": options["beam_size"]}
+    (expected,) = generator.generate([text], max_new_tokens=6, return_token_scores=True, **options)
+    assert status == 200 and found["continuation"] == expected.text
+    assert found["prompt_tokens"] == expected.prompt_tokens
+    for one, hypothesis in zip(found["hypotheses"], expected.hypotheses, strict=True):
+        assert (one["text"], one["ended"]) == (hypothesis.text, hypothesis.ended)
+        assert one["score"] == pytest.approx(hypothesis.score, abs=1e-5)
+        assert [token["log_prob"] for token in one["tokens"]] == pytest.approx(hypothesis.token_scores, abs=1e-4)
+        assert [token["id"] for token in one["tokens"] if token["token"] != "<EOS>"] == hypothesis.ids
+
+
+@pytest.mark.slow
+@pytest.mark.few("end-abbac", "zero-")
+@pytest.mark.parametrize("text", [PROMPT, ""])
+def test_the_beam_and_the_steps_agree_with_the_continuations(ask, text):
+    request = {"text": text, "max_new_tokens": 6, "beam_size": 3}
+    hypotheses = ask("generate", **request)[1]["hypotheses"]
+    tree = ask("beam", **request)[1]
+    assert [tree["nodes"][at]["score"] for at in tree["hypotheses"]] == pytest.approx(
+        [one["score"] for one in hypotheses], abs=1e-5
+    )
+    tokens = hypotheses[0]["tokens"]
+    steps = ask("steps", text=text, target=[token["id"] for token in tokens])[1]["steps"]
+    assert [step["token"] for step in steps] == [token["token"] for token in tokens]
+    assert [step["log_prob"] for step in steps] == pytest.approx([token["log_prob"] for token in tokens], abs=1e-4)
+
+
+@pytest.mark.few("zero")
+@pytest.mark.slow
+def test_an_alternative_can_be_forced(ask):
+    steps = ask("steps", text=PROMPT, target="ab")[1]["steps"]
+    prefix = [steps[0]["id"], next(one["id"] for one in steps[1]["alternatives"] if one["id"] not in (0, 1))]
+    hypotheses = ask("generate", text=PROMPT, prefix=prefix)[1]["hypotheses"]
+    assert all([token["id"] for token in one["tokens"]][:2] == prefix for one in hypotheses)
+
+
+@pytest.mark.parametrize("target", [None, "ba"])
+def test_attention_is_the_model_s(ask, generator, target):
+    status, found = ask("attention", text=PROMPT, **({"target": target} if target else {}))
+    ids = generator.encoders["targets"].encode(PROMPT + (target or ""))
+    expected = generator.model.attention_weights({"targets": np.array([ids], "int32")})["decoder"]
+    assert status == 200 and list(found) == ["decoder"]
+    assert found["decoder"]["queries"] == generator.encoders["targets"].pieces(ids)
+    assert found["decoder"]["keys"] == ["<begin>", *found["decoder"]["queries"][:-1]]
+    np.testing.assert_allclose(
+        found["decoder"]["weights"], tf.concat([tf.cast(layer, tf.float32) for layer in expected], 0), atol=1e-5
+    )
+
+
+def test_the_longest_prompt_leaves_room_for_one_id(ask, generator):
+    longest = "a" * (generator.max_length - 1)
+    status, found = ask("generate", text=longest, beam_size=1)
+    assert status == 200 and len(found["hypotheses"][0]["tokens"]) == 1
+    status, answer = ask("generate", text=longest + "a")
+    assert status == 400 and "text: 24 ids. The model reads 24, the continuation included" in answer["error"]
+
+
+@pytest.mark.parametrize(
+    ("call", "request_", "words"),
+    [
+        ("generate", {"text": "a" * 30}, "text: 30 ids. The model reads 24, the continuation included"),
+        ("generate", {"text": "a", "max_new_tokens": 0}, "max_new_tokens=0: expected"),
+        ("generate", {"text": "a", "extra_length": 3}, "'extra_length': is not known"),
+        ("beam", {"text": "a", "sampling": True}, "'sampling': is not known"),
+        ("steps", {"text": "a", "target": ""}, "target: 0 tokens"),
+        ("attention", {"text": ""}, "text: is blank"),
+        (
+            "translate",
+            {"text": "a"},
+            "lm: cannot translate. Expected one of generate, beam, steps, attention",
+        ),
+    ],
+)
+def test_mistakes(ask, call, request_, words):
+    status, answer = ask(call, **request_)
+    assert status == 400 and words in answer["error"]

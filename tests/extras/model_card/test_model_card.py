@@ -1,0 +1,126 @@
+"""What the card of an export says, line by line."""
+
+import copy
+import dataclasses
+import json
+import os
+import shutil
+
+import pytest
+import yaml
+
+from t2t_lite.data.problem import TranslateProblem
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.export.signatures import TextSignatures
+from t2t_lite.extras.model_card.model_card import model_card
+from tests.decoding.runs import make_run
+
+OPTIONS = {"beam_size": 7, "alpha": 0.25, "extra_length": 9, "length_penalty": "power", "ends": "top"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("run"), steps=(100, 200))
+
+
+@pytest.fixture
+def run(made, tmp_path):
+    """A copy that may have logs."""
+    return shutil.copytree(made, tmp_path / "run")
+
+
+@pytest.fixture(scope="module")
+def translator(made):
+    return Translator.load(str(made))
+
+
+def card(translator, folder=None, **more):
+    """The card of a translator; of one whose checkpoint lies in another folder."""
+    if folder:
+        (run,) = translator.runs
+        translator = copy.copy(translator)
+        translator.runs = [dataclasses.replace(run, path=f"{folder}/model.ckpt-200")]
+    options = {"path": "/exports/ours/3", "weights_dtype": "float32", **more}
+    return model_card(translator, TextSignatures(translator, 33, **OPTIONS), **options)
+
+
+def row(text, title):
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {title} |")]
+    return line.removeprefix(f"| {title} | ").removesuffix(" |")
+
+
+def test_a_card_names_the_model_its_settings_and_its_call(translator):
+    text = card(translator, license="MIT | own\nwords", command="t2t-exporter --x")
+    head = yaml.safe_load(text.split("---\n")[1])
+    assert (head["license"], head["language"], head["library_name"]) == ("MIT / own words", ["en", "de"], "t2t_lite")
+    assert "# translate_own, version 3\n" in text
+    assert (row(text, "languages"), row(text, "license")) == ("en → de", "MIT / own words")
+    search = "beam 7, alpha 0.25 (power), ends top, at most the input's length + 9 pieces; inputs are cut to 33 pieces"
+    assert row(text, "search") == search
+    assert row(text, "model") == "transformer, set transformer_tiny, step 200 (`run/model.ckpt-200`)"
+    assert row(text, "weights") == "float32, as trained"
+    assert row(card(translator, weights_dtype="bfloat16"), "weights").startswith("bfloat16: half the size")
+    for words in ("```bash\nt2t-exporter --x\n```", "[batch, 7], best first", "/ours:/models/translate", '"ours/3"'):
+        assert words in text
+    plain = card(translator)
+    assert yaml.safe_load(plain.split("---\n")[1])["license"] == "unknown" and row(plain, "license") == "not stated"
+    assert "Made by:" not in plain
+
+
+def write_log(path, *lines):
+    path.write_text("".join(json.dumps({"event": "evaluation"} | line) + "\n" for line in lines))
+
+
+def test_the_bleu_is_that_of_just_this_model(translator, run, tmp_path):
+    changed = int(os.stat(run / "model.ckpt-200.index").st_mtime)
+    of_this = {"step": 200, "bleu": 20.5, "bleu_signature": "s"}
+    write_log(
+        run / "train.log", {"step": 200, "bleu": 2.0}, of_this, of_this | {"step": 300}, {"step": 200, "bleu": None}
+    )
+    test = {"step": 200, "bleu": 30.5, "split": "test", "checkpoint_time": changed, "bleu_signature": "t"}
+    write_log(run / "eval.log", test, test | {"checkpoint_time": 1, "bleu": 9.0}, test | {"step": 300, "bleu": 8.0},
+              test | {"split": "train", "bleu": 7.0})  # fmt: skip
+    expected = "20.50 (s) on a sample of the dev set; 30.50 (t) on a sample of the test set"
+    assert row(card(translator, run), "BLEU") == expected
+    copied = shutil.copytree(run, run / "best")
+    for name in ("train.log", "eval.log"):
+        (copied / name).unlink()
+    assert row(card(translator, copied), "BLEU") == "20.50 (s) on a sample of the dev set"
+    averaged = shutil.copytree(copied, tmp_path / "avg")
+    assert row(card(translator, averaged), "BLEU") == "not recorded"
+
+
+def test_what_was_given_up_does_not_count(translator, run):
+    first, resumed, again = {"step": 200, "bleu": 2.0}, {"event": "resume", "step": 150}, {"step": 200, "bleu": 3.0}
+    write_log(run / "train.log", first, resumed)
+    assert row(card(translator, run), "BLEU") == "not recorded"
+    write_log(run / "train.log", first, resumed, again)
+    assert row(card(translator, run), "BLEU").startswith("3.00 (sacreBLEU, cased, 13a)")
+
+
+def test_an_ensemble_names_its_models_and_no_bleu(run, translator):
+    write_log(run / "train.log", {"step": 100, "bleu": 20.5}, {"step": 200, "bleu": 20.5})
+    text = card(Translator.load([f"{run}/model.ckpt-100", f"{run}/model.ckpt-200"]))
+    assert "step 100" in row(text, "model 1") and "step 200" in row(text, "model 2")
+    assert row(text, "BLEU") == "not recorded"
+    one, both = (int(row(t, "parameters").split()[0].replace(",", "")) for t in (card(translator), text))
+    assert both == 2 * one and "2 models of an ensemble" in row(text, "parameters")
+
+
+class Chooses(TranslateProblem):
+    language_pair = ("en", "de")
+    chooses_output = True
+
+
+class Writes(TranslateProblem):
+    def output_text(self, inputs, outputs, encoders):
+        return outputs
+
+
+@pytest.mark.parametrize(
+    "problem, has_own", [(Chooses(), True), (Writes(), True), (TranslateProblem(), False), (None, False)]
+)
+def test_what_the_graph_cannot_do_is_said(translator, problem, has_own):
+    translator = copy.copy(translator)
+    translator.problem = problem
+    assert ("not in the graph" in card(translator)) == has_own

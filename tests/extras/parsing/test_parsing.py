@@ -1,0 +1,179 @@
+import json
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.records import Records
+from t2t_lite.errors import UserError
+from t2t_lite.extras.parsing.trees import build_tree, linearize, parse_tree, to_line
+from tests.data.stored import read_examples
+
+NOUNS, VERBS = ("cat", "dog", "bird", "house", "tree"), ("sees", "wants", "finds", "likes")
+
+
+def sentences(count, begin=0):
+    """Bracketed trees over three lines each, with function labels and a trace, all different."""
+    for i in range(begin, begin + count):
+        subject, verb, thing = NOUNS[i % 5], VERBS[i // 5 % 4], NOUNS[i // 20 % 5]
+        yield (
+            f"( (S\n  (NP-SBJ-1 (DT the) (NN {subject}))\n  (VP (VBZ {verb})"
+            f" (NP (DT a) (NN {thing}{i}) (SBAR (-NONE- *T*-1)))) (. .)))\n"
+        )
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Three files of trees, as arguments of `configure`; the test file has a phrase that training lacks."""
+    texts = {
+        "train_files": "".join(sentences(60)),
+        "dev_files": "".join(sentences(5, 60)),
+        "test_files": "(TOP (FRAG (INTJ (UH Oh)) (. !)))\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.mrg").write_text(text)
+    return {name: [str(tmp_path / f"{name}.mrg")] for name in texts}
+
+
+def generated(folder, **arguments):
+    problem = registry.problem("parsing_english_own")
+    problem.configure(**arguments)
+    problem.generate_data(str(folder), str(folder))
+    return problem
+
+
+def decoded(problem, folder, split):
+    encoders = problem.feature_encoders(str(folder))
+    for example in read_examples(Records(problem, str(folder), split).paths):
+        yield tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))
+
+
+def test_records_hold_words_and_tokens(tmp_path, files):
+    problem = generated(tmp_path / "d", vocab_size=350, **files)
+    expected = [linearize(parse_tree(text)) for text in sentences(60)]
+    found = list(decoded(problem, tmp_path / "d", DatasetSplit.TRAIN))
+    assert sorted(found) == sorted((" ".join(words), " ".join(tokens)) for words, tokens in expected)
+    assert ("the cat sees a cat0 .", "S NP DT NN /NP VP VBZ NP DT NN /NP /VP . /S") in found
+    # Labels that training does not have; the tag . it has.
+    assert list(decoded(problem, tmp_path / "d", DatasetSplit.TEST)) == [("Oh !", "<unk> <unk> <unk> <unk> . <unk>")]
+
+
+def test_two_vocabularies(tmp_path, files):
+    problem = generated(tmp_path / "d", vocab_size=350, **files)
+    encoders = problem.feature_encoders(str(tmp_path / "d"))
+    assert encoders["inputs"].vocab_size == 350
+    tokens = ["<pad>", "<EOS>", "<unk>", ".", "/NP", "/S", "/VP", "DT", "NN", "NP", "S", "VBZ", "VP"]
+    assert encoders["targets"].pieces(range(2, encoders["targets"].vocab_size)) == tokens[2:]
+    known = json.loads((tmp_path / "d" / "vocab.parsing_english_own.tags.json").read_text())
+    assert (known["sees"], known["cat"], known[""]) == (["VBZ"], ["NN"], ["NN"])
+    assert (tmp_path / "d" / "vocab.parsing_english_own.targets.tokens").read_text().splitlines() == tokens
+    manifest = json.loads((tmp_path / "d" / "parsing_english_own-manifest.json").read_text())
+    assert manifest["vocabulary"]["targets"]["size"] == len(tokens)
+
+
+def test_later_commands_need_the_data_folder_alone(tmp_path, files):
+    generated(tmp_path / "d", vocab_size=350, **files)
+    for (path,) in files.values():
+        (tmp_path / path).unlink()
+    problem = registry.problem("parsing_english_own")
+    Records(problem, str(tmp_path / "d"), DatasetSplit.TRAIN).check()
+    assert problem.approx_vocab_size == 350
+    assert {split["split"] for split in problem.dataset_splits} == {"train", "eval", "test"}
+    problem.generate_data(str(tmp_path / "d"), str(tmp_path))  # finished: nothing to do
+
+
+def test_the_files_of_a_model_serve_elsewhere(tmp_path, files):
+    problem = generated(tmp_path / "d", vocab_size=350, **files)
+    (tmp_path / "run").mkdir()
+    for path in problem.vocabulary_files(str(tmp_path / "d")):
+        (tmp_path / "run" / path.rsplit("/", 1)[1]).write_bytes((tmp_path / path).read_bytes())
+    elsewhere = registry.problem("parsing_english_own").get_feature_encoders(str(tmp_path / "run"))
+    for side, encoder in problem.get_feature_encoders(str(tmp_path / "d")).items():
+        assert elsewhere[side].fingerprint == encoder.fingerprint
+
+
+def test_the_same_request_gives_the_same_files_and_another_is_refused(tmp_path, files):
+    for name in ("one", "two"):
+        generated(tmp_path / name, vocab_size=350, **files)
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    with pytest.raises(UserError, match="vocab_size = 350, but you requested vocab_size = 340"):
+        generated(tmp_path / "one", vocab_size=340, **files)
+
+
+def test_output_is_a_tree_over_the_words_of_the_input(tmp_path, files):
+    problem = generated(tmp_path / "d", vocab_size=350, **files)
+    encoders = problem.get_feature_encoders(str(tmp_path / "d"))
+    tree = "(TOP (S (NP (DT the) (NN cat)) (VP (VBZ sees) (NP (DT a) (NN dog))) (. .)))"
+    words, tokens = linearize(parse_tree(tree))
+    assert problem.output_text(" ".join(words), " ".join(tokens), encoders) == tree
+    # Cut off after VP: what opens a phrase is known from the vocabulary, though nothing here closes one.
+    assert problem.output_text("the (cat)", "S NP DT NN VP", encoders) == "(TOP (S (NP (DT the) (NN -LRB-cat-RRB-))))"
+    assert problem.output_text("oh", "S <unk>", encoders) == "(TOP (S (NN oh)))"
+    assert problem.input_text(" the \t(cat) ") == "the -LRB-cat-RRB-"
+    assert to_line(build_tree(tokens, words)) == tree
+
+
+def test_the_output_whose_tags_fit_the_words_is_chosen(tmp_path, files):
+    problem = generated(tmp_path / "d", vocab_size=350, **files)
+    encoders = problem.get_feature_encoders(str(tmp_path / "d"))
+    outputs = [
+        "S NP DT NN /NP . /S",  # leaves out the verb
+        "S NP DT NN VP VBZ . /S",  # fits, but is not a tree
+        "S NP DT NN /NP VP VBZ /VP . /S",  # fits as well, and comes after it
+        "S NP NN DT /NP VP VBZ /VP . /S",
+    ]
+    assert problem.chooses_output
+    assert problem.choose_output("the cat sees .", outputs, encoders) == 1
+    assert problem.choose_output("the cat sees .", outputs[2:], encoders) == 0
+    assert problem.choose_output("the cat .", outputs, encoders) == 0
+    assert problem.choose_output("oh", [""], encoders) == 0
+
+
+def test_reversed_it_writes_words(tmp_path, files):
+    generated(tmp_path / "d", vocab_size=350, **files)
+    problem = registry.problem("parsing_english_own_rev")
+    encoders = problem.get_feature_encoders(str(tmp_path / "d"))
+    assert encoders["targets"].vocab_size == 350
+    assert problem.output_text("S NN /S", "the cat", encoders) == "the cat"
+    assert problem.input_text("S  NN") == "S  NN"
+    assert problem.eval_decode_metric == "exact_sequence_accuracy"
+    assert not problem.chooses_output
+
+
+def test_the_papers_search_is_the_default():
+    for name in ("parsing_english_own", "parsing_english_ptb8k", "parsing_english_ptb16k"):
+        assert registry.problem(name).decode_defaults == {"beam_size": 21, "alpha": 0.3, "extra_length": 300}
+
+
+def test_without_data_it_says_how_to_make_them(tmp_path):
+    with pytest.raises(UserError, match="t2t-datagen --problem=parsing_english_own --train_files"):
+        registry.problem("parsing_english_own").feature_encoders(str(tmp_path))
+
+
+@pytest.mark.parametrize("layout", ["", "wsj", "parsed/mrg/wsj"])
+def test_sections_of_the_penn_treebank(tmp_path, layout):
+    # Each section says its number; 00, 01 and 24 belong to no split.
+    for section in range(25):
+        folder = tmp_path / layout / f"{section:02d}"
+        folder.mkdir(parents=True)
+        for part in (1, 0):
+            text = f"( (S (NP-SBJ (CD {section}) (CD {part})) (VP (VBZ is))) )\n"
+            (folder / f"wsj_{section:02d}{part:02d}.mrg").write_text(text)
+        (folder / "readme").write_text("not a tree")
+    problem = registry.problem("parsing_english_ptb8k")
+    found = {
+        split: [tree.leaves()[:2] for tree in problem.generate_trees("", str(tmp_path), split)]
+        for split in ("train", "eval", "test")
+    }
+    assert found["train"] == [[str(section), part] for section in range(2, 22) for part in "01"]
+    assert found["eval"] == [["22", "0"], ["22", "1"]]
+    assert found["test"] == [["23", "0"], ["23", "1"]]
+
+
+def test_without_the_penn_treebank_the_layout_is_said(tmp_path):
+    with pytest.raises(UserError) as caught:
+        registry.problem("parsing_english_ptb16k").generate_data(str(tmp_path / "d"), str(tmp_path))
+    for word in ("--tmp_dir", "section 02", "licensed", "wsj/02/wsj_0200.mrg"):
+        assert word in str(caught.value)

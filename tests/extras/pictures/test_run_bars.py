@@ -1,0 +1,60 @@
+import json
+import math
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.errors import UserError
+from t2t_lite.extras.pictures.run_bars import TABLE_3, best_evaluations, draw_bars
+from tests.bin.conftest import CONFIG
+from tests.visualization.test_curves import progress, write_log
+
+
+def evaluation(step, loss, **metrics):
+    return {"event": "evaluation", "step": step, "loss": loss, "perplexity": math.exp(min(loss, 80)), **metrics}
+
+
+def texts(path):
+    """The texts of an SVG by matplotlib, which keeps each in a comment."""
+    parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
+    return [element.text.strip() for element in ElementTree.parse(path, parser).iter(ElementTree.Comment)]
+
+
+def test_every_row_of_the_paper_is_a_set():
+    assert {*TABLE_3} <= {*registry.list_hparams()} and len(TABLE_3) == 20
+
+
+def test_the_best_of_each_measure(tmp_path):
+    lines = (
+        progress(5, 9.0),
+        evaluation(10, loss=2.0, bleu=12.0),
+        evaluation(20, loss=1.5, bleu=11.0),
+        evaluation(30, loss=1.7),
+    )
+    assert best_evaluations(write_log(tmp_path / "run", *lines)) == (math.exp(1.5), 12.0)
+    assert best_evaluations(write_log(tmp_path / "other", progress(5, 9.0))) == (None, None)
+    assert best_evaluations(write_log(tmp_path / "diverged", evaluation(10, loss=1e4))) == (math.exp(80), None)
+    squared = {"event": "evaluation", "step": 10, "loss": 0.1}  # of a regression, which has no perplexity
+    assert best_evaluations(write_log(tmp_path / "numbers", squared)) == (None, None)
+
+
+def test_bars_have_the_numbers_of_runs_and_paper(tmp_path):
+    runs = [
+        write_log(tmp_path / "rare", progress(5, 9.0), evaluation(10, loss=math.log(7), bleu=12.34)),
+        write_log(tmp_path / "plain", progress(5, 9.0)),
+    ]
+    (tmp_path / "rare" / "hparams.json").write_text(json.dumps({**CONFIG, "hparams_set": "transformer_h1"}))
+    draw_bars(str(tmp_path / "a.svg"), runs)
+    shown = texts(tmp_path / "a.svg")
+    assert {"rare", "plain", "7.00", "5.29", "12.3", "24.9", "best evaluation", "the paper's table 3"} <= {*shown}
+
+
+def test_bars_of_runs_without_bleu_have_a_legend(tmp_path):
+    draw_bars(str(tmp_path / "a.svg"), [write_log(tmp_path / "a", evaluation(10, loss=1.0))])
+    assert "best evaluation" in texts(tmp_path / "a.svg")
+
+
+def test_a_run_without_a_log(tmp_path):
+    with pytest.raises(UserError, match=r"train\.log: no such file"):
+        draw_bars(str(tmp_path / "a.png"), [str(tmp_path)])

@@ -1,0 +1,87 @@
+"""`translate_own` with protected texts: symbols in the vocabulary and in both sides of the records."""
+
+import json
+import logging
+import re
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.errors import UserError
+from t2t_lite.extras.protect.protected_texts import ProtectedTexts
+from t2t_lite.text import subwords
+from t2t_lite.text.vocabulary import SentencePieceEncoder
+from tests.data import corpus
+from tests.problems.test_translate_own import decoded, generated
+
+PAIRS = [
+    (f"see {{a{at}}} at https://x.org/{at} , friend {at}", f"bei https://x.org/{at} steht {{a{at}}} , Freund {at}")
+    for at in range(120)
+]
+ODD = [("{a} is http://x.en", "{a} ist http://x.de"), ("⟦url1⟧ is", "⟦ ist")]
+KINDS = ["placeholders", "urls"]
+
+
+@pytest.fixture
+def train(tmp_path):
+    return corpus.write_corpus(tmp_path, "train", [*PAIRS, *ODD]).split(",")
+
+
+def test_records_have_symbols_for_what_both_sides_have(tmp_path, train, caplog):
+    asked = {"dev_files": train, "vocab_size": 330, "user_defined_symbols": ["<2de>"]}
+    with caplog.at_level(logging.INFO):
+        problem = generated(tmp_path / "d", train_files=train, protect=KINDS, **asked)
+    for split in ("train", "dev"):
+        told = f"translate_own: {split}: 241 protected texts have symbols on both sides; 3 were left as they are"
+        assert caplog.text.count(told) == 1
+    fresh = registry.problem("translate_own")
+    encoder = fresh.get_feature_encoders(str(tmp_path / "d"))["inputs"]
+    assert fresh.protection.kinds == ("urls", "placeholders")
+    assert encoder.pieces(range(3, 24)) == ["<2de>", *fresh.protection.symbols]
+    dev = decoded(fresh, tmp_path / "d", DatasetSplit.EVAL)
+    assert {
+        ("see ⟦placeholder1⟧ at ⟦url1⟧ , friend 0", "bei ⟦url1⟧ steht ⟦placeholder1⟧ , Freund 0"),
+        ("⟦placeholder1⟧ is http://x.en", "⟦placeholder1⟧ ist http://x.de"),
+        ("⟦ url1⟧ is", "⟦ ist"),
+    } <= {*dev}
+    trained = decoded(fresh, tmp_path / "d", DatasetSplit.TRAIN)
+    numbers = [re.findall("⟦[a-z]+([0-9]+)⟧", inputs)[0] for inputs, _ in trained if "⟦url" in inputs]
+    assert len(numbers) == 120 and 50 < numbers.count("1") < 90 and {*numbers} == {str(n) for n in range(1, 11)}
+    for inputs, targets in trained:  # the same text, the same symbol, whatever the order
+        assert sorted(re.findall("⟦[a-z]+[0-9]+⟧", inputs)) == sorted(re.findall("⟦[a-z]+[0-9]+⟧", targets))
+    manifest = json.loads((tmp_path / "d" / "translate_own-manifest.json").read_text())
+    assert manifest["request"]["protect"] == problem.config["protect"] == ["urls", "placeholders"]
+    for other in (None, ["urls"]):
+        with pytest.raises(UserError, match="protect = urls and placeholders, but you requested protect"):
+            generated(tmp_path / "d", train_files=train, protect=other, **asked)
+
+
+def test_without_it_nothing_is_different(tmp_path, train):
+    problem = generated(tmp_path / "d", train_files=train, vocab_size=330)
+    assert problem.protection is None and problem.additional_reserved_tokens == ()
+    assert "protect" not in json.loads((tmp_path / "d" / "translate_own-manifest.json").read_text())["request"]
+    assert not any(
+        "⟦url" in piece for piece in problem.feature_encoders(str(tmp_path / "d"))["inputs"].pieces(range(9))
+    )
+
+
+def test_a_vocabulary_that_is_there_needs_the_symbols(tmp_path, train):
+    for name, symbols in (("with", ProtectedTexts(["urls"]).symbols), ("without", [])):
+        subwords.train_sentencepiece(
+            [" ".join(pair) for pair in PAIRS], str(tmp_path / name), 330, user_defined_symbols=symbols
+        )
+    model = str(tmp_path / "with.model")
+    problem = generated(tmp_path / "d", train_files=train, vocab_from=[model], protect=["urls"])
+    assert "⟦url1⟧" in problem.feature_encoders(str(tmp_path / "d"))["inputs"].pieces([3])
+    again = generated(tmp_path / "e", train_files=train, vocab_from=[str(tmp_path / "d")], protect=["urls"])
+    assert again.protection.kinds == ("urls",) and SentencePieceEncoder(model).vocab_size == again.approx_vocab_size
+    for sources, kinds, lacking in (
+        (["without.model"], ["urls"], "without.model lacks its symbols, such as ⟦url1⟧"),
+        (["with.model"], ["urls", "tags"], "with.model lacks its symbols"),
+        (["with.model", "without.model"], ["urls"], "without.model lacks"),
+    ):
+        with pytest.raises(UserError, match=lacking):
+            registry.problem("translate_own").configure(
+                train, vocab_from=[str(tmp_path / name) for name in sources], protect=kinds
+            )

@@ -1,0 +1,214 @@
+"""What t2t-query-server writes of an encoder's answers."""
+
+import json
+
+import pytest
+
+from t2t_lite.errors import Failure, UserError
+from t2t_lite.extras.query_client import client as query
+from t2t_lite.extras.query_client.line_queries import LineQueries
+
+ENCODERS = {
+    "classes": (
+        {"labels": ["A", "B"], "probabilities": [[0.9, 0.1], [0.2, 0.8]]},
+        [{"labels": "A", "probabilities": [0.9, 0.1]}, {"labels": "B", "probabilities": [0.2, 0.8]}],
+    ),
+    "numbers": ({"values": [1.5, 2]}, [{"values": 1.5}, {"values": 2}]),
+    "tags": (
+        {"words": [["a", "b"], ["", ""]], "tags": [["X", "Y"], ["", ""]], "probabilities": [[0.5, 1], [0, 0]]},
+        [{"words": ["a", "b"], "tags": ["X", "Y"], "probabilities": [0.5, 1]},
+         {"words": [], "tags": [], "probabilities": []}],
+    ),
+    "masks": (
+        {"candidates": [[["a", "b"], ["c", ""]], [["d", "e"], ["", ""]]],
+         "probabilities": [[[0.5, 0.4], [1, 0]], [[0.5, 0.1], [0, 0]]]},
+        [{"candidates": [["a", "b"], ["c", ""]], "probabilities": [[0.5, 0.4], [1, 0]]},
+         {"candidates": [["d", "e"]], "probabilities": [[0.5, 0.1]]}],
+    ),
+}  # fmt: skip
+
+
+class Encoder:
+    address, servable = "localhost:1", query.Servable("model")
+
+    def __init__(self, outputs):
+        self.outputs, self.asked = outputs, []
+
+    def predict(self, signature, inputs):
+        self.asked.append(signature)
+        self.inputs = inputs
+        return self.outputs
+
+
+@pytest.mark.parametrize(("outputs", "expected"), ENCODERS.values(), ids=ENCODERS)
+def test_the_lines_of_an_encoder_are_json(outputs, expected, tmp_path, capsys, caplog):
+    (tmp_path / "in").write_text("aa\nbb\n")
+    transport = Encoder(outputs | {"truncated": [False, True]})
+    queries = LineQueries(query.Client(transport))
+    for _ in range(2):
+        queries.translate_file(str(tmp_path / "in"), str(tmp_path / "out"))
+    lines = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert lines == [expected[0] | {"truncated": False}, expected[1] | {"truncated": True}]
+    assert "line 2: longer than the export takes" in caplog.text
+    assert len(transport.asked) == 3, "what it is is known after the first answer"
+    first = {name: values[:1] for name, values in outputs.items()} | {"truncated": [False]}
+    LineQueries(query.Client(Encoder(first))).show("aa")
+    assert capsys.readouterr().out.startswith("Input: aa\nOutput: {")
+
+
+class Pairs:
+    """Answers with the lengths of two texts."""
+
+    address, servable = "localhost:1", query.Servable("model")
+
+    def __init__(self, names):
+        self.names, self.asked = names, 0
+
+    def predict(self, signature, inputs):
+        self.asked += 1
+        if inputs.keys() != {*self.names}:
+            raise query.ServerError("INVALID_ARGUMENT", f"Missing named input: {self.names[0]}")
+        return {"values": [[*map(len, row)] for row in zip(*(inputs[name] for name in self.names), strict=True)]}
+
+
+@pytest.mark.parametrize("names", [("first", "second"), ("question", "context")], ids=str)
+def test_the_lines_of_an_encoder_of_two_texts_have_two_columns(names, tmp_path):
+    (tmp_path / "in").write_text("a\tbb\nccc\t\n")
+    transport = Pairs(names)
+    queries = LineQueries(query.Client(transport))
+    for count in range(2):
+        queries.translate_file(str(tmp_path / "in"), str(tmp_path / "out"))
+        assert (tmp_path / "out").read_text() == '{"values": [1, 2]}\n{"values": [3, 0]}\n'
+        asked, transport.asked = transport.asked, 0
+        assert asked == (1 if count else 3 + (names[0] == "question"))
+    (tmp_path / "in").write_text("a\tbb\nc\n")
+    with pytest.raises(UserError, match=r"line 2: 1 column. Expected .* and .* with a tab between them"):
+        queries.translate_file(str(tmp_path / "in"), str(tmp_path / "out"))
+    (tmp_path / "in").write_text("a\n")
+    with pytest.raises(query.ServerError, match="Missing named input"):
+        LineQueries(query.Client(transport)).translate_file(str(tmp_path / "in"), str(tmp_path / "out"))
+
+
+class NBest:
+    """The three best outputs of a text, of which a short one has two and a blank one has one."""
+
+    address, servable = "localhost:1", query.Servable("model")
+
+    def __init__(self, has_sentences=False):
+        self.has_sentences = has_sentences
+
+    def signatures(self):
+        names = ["serving_default", "n_best", "with_options", "__saved_model_init_op"] + [
+            "sentences"
+        ] * self.has_sentences
+        options = {"alpha": "float", "extra_length": "int32"}
+        return {name: {"inputs": "string"} | (options if name == "with_options" else {}) for name in names}
+
+    def predict(self, signature, inputs):
+        if signature not in self.signatures():
+            raise query.ServerError("INVALID_ARGUMENT", f"no {signature}")
+        texts = inputs["inputs"]
+        if signature != "n_best":
+            outputs, count = [text.upper() for text in texts], len(texts)
+            return {"outputs": outputs, "scores": [0.5] * count, "truncated": [False] * count}
+        counts = [min(len(text.split()) + 1, 3) if text.strip() else 1 for text in texts]
+        rows = [[f"{t.upper()}{n}" if t.strip() else "" for n in range(c)] for t, c in zip(texts, counts, strict=True)]
+        padded = [row + [""] * (3 - len(row)) for row in rows]
+        scores = [[0.0 - n for n in range(count)] + [-3.4028235e38] * (3 - count) for count in counts]
+        return {"outputs": padded, "scores": scores, "truncated": ["cut" in text for text in texts]}
+
+
+@pytest.fixture
+def n_best(tmp_path):
+    """Returns what a command writes of some lines."""
+
+    def written(text, *arguments, transport=None, **options):
+        (tmp_path / "in").write_text(text)
+        queries = LineQueries(query.Client(transport or NBest(), retries=0), *arguments, **options)
+        queries.translate_file(str(tmp_path / "in"), str(tmp_path / "out"))
+        return (tmp_path / "out").read_text()
+
+    return written
+
+
+def test_the_best_outputs_of_a_line(n_best, caplog):
+    lines = "a b\nc\n\ncut it\n"
+    assert n_best(lines, "return_beams=true") == "A B0\tA B1\tA B2\nC0\tC1\n\nCUT IT0\tCUT IT1\tCUT IT2\n"
+    assert "line 4: longer than the export takes" in caplog.text
+    found = n_best(lines, "n_best=2,write_beam_scores=true")
+    assert found == "A B0\t0.00\tA B1\t-1.00\nC0\t0.00\tC1\t-1.00\n\t0.00\nCUT IT0\t0.00\tCUT IT1\t-1.00\n"
+    with pytest.raises(UserError, match=r"n_best=20: the export has the 3 best, its beam_size"):
+        n_best(lines, "n_best=20")
+
+
+def test_json_is_that_of_t2t_decoder(n_best):
+    """What a server does not tell, such as the pieces of an output, is left out."""
+
+    def one(text, score):
+        return {"text": text, "score": score}
+
+    found = [json.loads(line) for line in n_best("a\u2028b\n\n", "return_beams=true", as_json=True).splitlines()]
+    hypotheses = [one(f"A\u2028B{n}", 0.0 - n) for n in range(3)]
+    assert found == [
+        {"line": 1, "input": "a\u2028b", "hypotheses": hypotheses},
+        {"line": 2, "input": "", "skipped": True, "hypotheses": [one("", 0.0)]},
+    ]
+    assert json.loads(n_best("a\n", as_json=True)) == {"line": 1, "input": "a", "hypotheses": [one("A", 0.5)]}
+    split = json.loads(n_best("Ab cd. De", "n_best=3", as_json=True, transport=NBest(has_sentences=True)))
+    texts = [("AB CD.0 DE0", 0.0), ("AB CD.1 DE1", -2.0), ("AB CD.2 DE1", -3.0)]
+    assert split["parts"] == 2 and split["hypotheses"] == [one(*pair) for pair in texts]
+    encoder = Encoder({"labels": ["A"], "probabilities": [[0.9, 0.1]], "truncated": [False]})
+    found = json.loads(n_best("aa\n", as_json=True, transport=encoder))
+    assert found == {"line": 1, "input": "aa", "labels": "A", "probabilities": [0.9, 0.1], "truncated": False}
+
+
+def test_what_does_not_go_together(n_best):
+    for settings in ("n_best=2,alpha=0.1,extra_length=3", "return_beams=true,sampling_seed=1,extra_length=3"):
+        with pytest.raises(UserError, match="not with n_best or return_beams"):
+            LineQueries(None, settings)
+    for options in ({"as_json": True}, {"decode_hparams": "n_best=2"}, {"split_sentences": "always"}):
+        with pytest.raises(UserError, match="--signature_name=x: its outputs are written as they are, in JSON"):
+            LineQueries(None, **options, signature="x")
+
+
+def test_an_export_that_lacks_what_is_asked_for_says_what_it_has(n_best):
+    expected = r"model 'model': no signature %s. The export has n_best, serving_default, with_options\.$"
+    with pytest.raises(Failure, match=expected % "features"):
+        n_best("a\n", signature="features")
+    with pytest.raises(UserError, match="signature_name=with_options: takes numbers, too: alpha, extra_length"):
+        n_best("a\n", signature="with_options")
+    older = NBest()
+    older.signatures = lambda: {"serving_default": {"inputs": "string"}}
+    with pytest.raises(Failure, match=r"no signature n_best. The export has serving_default\.$"):
+        n_best("a\n", "n_best=2", transport=older)
+
+
+SIGNATURES = {
+    "features": (
+        {"features": [[[1.5, 2], [0, 0]], [[3, 4], [5, 6]]], "lengths": [1, 2]},
+        [{"features": [[1.5, 2]], "lengths": 1}, {"features": [[3, 4], [5, 6]], "lengths": 2}],
+    ),
+    "pooled": ({"features": [[0, 1], [2, 0]]}, [{"features": [0, 1]}, {"features": [2, 0]}]),
+    "tokens": (
+        {"outputs": ["x y", ""], "tokens": [["x", "y"], ["", ""]], "ids": [[5, 6], [0, 0]],
+         "input_tokens": [["a", ""], ["a", "b"]], "input_ids": [[3, 0], [3, 4]]},
+        [{"outputs": "x y", "tokens": ["x", "y"], "ids": [5, 6], "input_tokens": ["a"], "input_ids": [3]},
+         {"outputs": "", "tokens": [], "ids": [], "input_tokens": ["a", "b"], "input_ids": [3, 4]}],
+    ),
+    "score": (
+        {"scores": [-1.5, -2], "lengths": [1, 2], "token_scores": [[-1.5, 0], [-1, -1]]},
+        [{"scores": -1.5, "lengths": 1, "token_scores": [-1.5]},
+         {"scores": -2, "lengths": 2, "token_scores": [-1, -1]}],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("outputs", "expected"), SIGNATURES.values(), ids=SIGNATURES)
+def test_outputs_of_a_signature_are_json_without_padding(outputs, expected, n_best):
+    transport = Encoder(outputs)
+    columns = ["inputs", "targets"] if "scores" in outputs else ["inputs"]
+    transport.signatures = lambda: {"mine": dict.fromkeys(reversed(columns), "string")}
+    lines = "".join("\t".join(f"{n} {name}" for name in columns) + "\n" for n in range(2))
+    assert [*map(json.loads, n_best(lines, transport=transport, signature="mine").splitlines())] == expected
+    assert transport.asked == ["mine"]
+    assert transport.inputs == {name: [f"{n} {name}" for n in range(2)] for name in columns}

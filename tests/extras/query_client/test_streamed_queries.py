@@ -1,0 +1,140 @@
+"""What t2t-query-server --stream asks for and prints, and streams that are broken."""
+
+import json
+import socket
+
+import pytest
+
+from t2t_lite.errors import Failure, UserError
+from t2t_lite.extras.query_client import client as query
+from t2t_lite.extras.query_client.server_errors import ServerError
+from t2t_lite.extras.query_client.streamed_queries import StreamedQueries
+from tests.extras.query_client.test_client import answering, http_answer
+
+DONE = b"data: [DONE]\n\n"
+
+
+def event(text, **others):
+    return b"data: " + json.dumps({"choices": [{"text": text, **others}]}).encode() + b"\n\n"
+
+
+def head(*events):
+    return b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + b"".join(events)
+
+
+def sending(data):
+    """Returns an answer for `answering` that reads all of the request: closing before would discard what was sent."""
+
+    def answer(connection):
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(2**16):
+            pass
+
+    return answer
+
+
+def client(server, timeout=10, **servable):
+    return query.open_client(f"http://{server}", query.Servable("story", **servable), timeout=timeout, retries=0)
+
+
+def streamed(server, **options):
+    return list(client(server).stream("Once", **options))
+
+
+def test_the_parts_are_printed_as_they_come(capsys):
+    sent = head(event("a "), b": a comment\n\n", event("b\n"), event("", finish_reason="stop"), DONE)
+    with answering(sending(sent)) as server:
+        StreamedQueries(client(server)).show("Once")
+    assert capsys.readouterr().out == "a b\n\n"
+
+
+OPTIONS = {
+    "": {},
+    "extra_length=9,stop=[x,\\n]": {"max_tokens": 9, "stop": ("x", "\n")},
+    "sampling_method=random": {"temperature": 1.0},
+    "sampling_method=random,sampling_temp=0.5,sampling_keep_top_k=4,sampling_keep_top_p=0.9,sampling_seed=3": {
+        "temperature": 0.5, "top_k": 4, "top_p": 0.9, "seed": 3},
+    "sampling_method=argmax": {"temperature": 0},
+    "no_repeat_ngram_size=2,repetition_penalty=1.5": {"no_repeat_ngram_size": 2, "repetition_penalty": 1.5},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("settings", "expected"), OPTIONS.items(), ids=OPTIONS)
+def test_the_request_has_what_is_set(settings, expected):
+    class Asked:
+        def stream(self, prompt, **options):
+            assert (prompt, options) == ("Once", expected)
+            yield "there"
+
+    StreamedQueries(Asked(), settings).show("Once")
+
+
+def test_mistakes():
+    for settings, words in {
+        "beam_size=4": "beam_size: not of a stream. Expected sampling_method",
+        "n_best=2": "n_best: not of a stream",
+        "sampling_temp=0.5": "only of sampling. Add sampling_method=random",
+    }.items():
+        with pytest.raises(UserError, match=words):
+            StreamedQueries(None, settings)
+    with pytest.raises(UserError, match="version 3: streams are of the newest version"):
+        list(client("localhost:1", version=3).stream("a"))
+
+    class Grpc:
+        address = "localhost:8500"
+
+    with pytest.raises(UserError, match="localhost:8500: streams come over REST"):
+        list(query.Client(Grpc()).stream("a"))
+
+
+BROKEN = {
+    "an end too early": (head(event("a")), ServerError, "the stream ends too early"),
+    "half an event": (head(event("a"), b'data: {"cho'), Failure, "its event: "),
+    "an error": (
+        head(event("a"), b'data: {"error": {"message": "out of luck"}}\n\n'),
+        ServerError,
+        "INTERNAL: out of luck",
+    ),
+    "something else": (head(b"data: 3\n\n"), Failure, "not a t2t-server, its event"),
+    "no text": (head(b"data: {}\n\n"), ServerError, "an event without a text"),
+    "off": (
+        http_answer({"error": "--max_streams=16"}, "404 Not Found"),
+        ServerError,
+        "not served there: --max_streams",
+    ),
+    "another server": (http_answer(b"<html>", "404 Not Found"), ServerError, "HTTP 404 Not Found"),
+    "no HTTP": (b"\x16\x03\x01", ServerError, "does not answer in HTTP"),
+}
+
+
+@pytest.mark.parametrize(("sent", "kind", "message"), BROKEN.values(), ids=BROKEN)
+def test_broken_streams(sent, kind, message):
+    with answering(sending(sent)) as server, pytest.raises(kind, match=message) as raised:
+        streamed(server)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_server_that_falls_silent():
+    def answer(connection):
+        connection.sendall(head(event("a")))
+        while connection.recv(2**16):  # until the client closes
+            pass
+
+    with answering(answer) as server:
+        parts = client(server, timeout=0.3).stream("a")
+        assert next(parts) == "a"
+        with pytest.raises(ServerError, match=r"no answer within 0\.3 s"):
+            next(parts)
+
+
+def test_a_caller_that_stops_closes_the_connection():
+    def answer(connection):
+        connection.sendall(head(event("a"), event("b")))
+        while connection.recv(2**16):
+            pass
+
+    with answering(answer) as server:
+        parts = client(server).stream("a")
+        assert next(parts) == "a"
+        parts.close()

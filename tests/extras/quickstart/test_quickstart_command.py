@@ -1,0 +1,218 @@
+"""t2t-quickstart with commands that only leave their files: order, reuse, and what happens when one fails."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from t2t_lite.extras.quickstart import commands, own_files, t2t_quickstart
+from t2t_lite.extras.quickstart import phrasebook_job as phrasebook
+from tests.data import corpus
+
+# Each notes its call, fails where a file says so, and leaves what the quickstart looks for; checkpoints are older.
+STUBS = {
+    "t2t-datagen": 'mkdir -p "$DIR/data"',
+    "t2t-trainer": """
+mkdir -p "$DIR/train/best"; touch -d '1 hour ago' "$DIR/train/best/checkpoint"
+if [[ "$*" == */probe* ]]; then
+    mkdir -p "$DIR/probe"
+    speed='"seconds_per_step": 0.5, "sentences_per_step": 40.0'
+    echo '{"time": 1.0, "event": "progress", "step": 30, '"$speed"'}' > "$DIR/probe/train.log"
+fi""",
+    "t2t-avg-all": 'mkdir -p "$DIR/train/avg"; touch -d \'1 hour ago\' "$DIR/train/avg/model.ckpt-50.index"',
+    "t2t-decoder": 'seq 2000 > "$DIR/translation.de"',
+    "t2t-bleu": "echo 'BLEU_cased =  82.00'; echo 'sacreBLEU = 83.21 (nrefs:1|tok:13a)'",
+    "t2t-exporter": 'mkdir -p "$DIR/export/1"; touch "$DIR/export/1/saved_model.pb"',
+}
+
+
+@pytest.fixture
+def quickstart(tmp_path, monkeypatch, capfd):
+    """Runs the command; returns (status, lines of stdout, stderr, names of the commands called)."""
+    folder, stubs = tmp_path / "quick start", tmp_path / "bin"
+    stubs.mkdir()
+    for name, body in STUBS.items():
+        (stubs / name).write_text(f"""#!/usr/bin/env bash
+echo {name} >> {tmp_path}/calls
+if [ -e {tmp_path}/{name}-fails ]; then exit $(cat {tmp_path}/{name}-fails); fi
+DIR="{folder}"
+{body}
+""")
+        (stubs / name).chmod(0o755)
+    monkeypatch.setattr(commands, "_FOLDERS", (str(stubs), os.environ["PATH"]))
+
+    def write_texts(problem, data_dir, split, paths):
+        for path in paths:
+            with open(path, "w") as file:
+                file.writelines(f"{i}\n" for i in range(2000))
+
+    for module in (phrasebook, own_files):
+        monkeypatch.setattr(module, "write_texts", write_texts)
+    monkeypatch.setattr(phrasebook, "_ASK", "print('Das Haus ist alt.')\n")
+
+    def run(*flags, steps=50):
+        (tmp_path / "calls").write_text("")
+        flags = flags or (f"--train_steps={steps}", "--local_eval_frequency=10")
+        status = t2t_quickstart.main([f"--output_dir={folder}", *map(str, flags)])
+        out, err = capfd.readouterr()
+        return status, out.splitlines(), err, (tmp_path / "calls").read_text().split()
+
+    return run
+
+
+def test_commands_in_order_and_the_score_last(quickstart):
+    status, lines, err, calls = quickstart()
+    assert (status, err) == (0, "")
+    assert calls == ["t2t-datagen", "t2t-trainer", "t2t-avg-all", "t2t-decoder", "t2t-bleu", "t2t-exporter"]
+    assert lines[-1] == "quickstart: test BLEU 83.21 (nrefs:1|tok:13a)"
+    echoed = [line.split()[1] for line in lines if line.startswith("$ ")]
+    assert echoed == [*calls, "python"]
+    assert "Das Haus ist alt." in lines
+    assert f"(the commands are in {os.path.dirname(sys.executable)})" in lines
+
+
+@pytest.mark.parametrize(
+    "steps, words",
+    {
+        50: "--n=5 --min_steps=10",
+        1234: "--n=5 --min_steps=1194",
+        40: "--n=4 --min_steps=0",
+        1: "--n=1 --min_steps=0",
+    }.items(),
+)
+def test_averages_the_last_five_checkpoints_or_all_of_a_short_training(quickstart, tmp_path, steps, words):
+    (tmp_path / "t2t-decoder-fails").write_text("1")
+    (average,) = (line for line in quickstart(steps=steps)[1] if line.startswith("$ t2t-avg-all"))
+    assert words in average  # 10, 20, …; at last that of the end
+
+
+def test_a_second_run_uses_what_is_there(quickstart):
+    first = quickstart()[1]
+    status, lines, _, calls = quickstart()
+    assert status == 0
+    assert calls == ["t2t-datagen", "t2t-trainer", "t2t-bleu"]  # the first two see for themselves
+    assert lines[-1] == first[-1]
+
+
+@pytest.mark.parametrize("status, stays", [(1, 1), (2, 2), (130, 1)])
+@pytest.mark.parametrize("failing", ["t2t-datagen", "t2t-trainer", "t2t-avg-all", "t2t-decoder", "t2t-exporter"])
+def test_a_failed_run_stops_there_and_continues_next_time(quickstart, tmp_path, failing, status, stays):
+    (tmp_path / f"{failing}-fails").write_text(str(status))
+    found, lines, err, calls = quickstart()
+    assert found == stays  # 2: the user's mistake, of which the command has told
+    assert calls[-1] == failing
+    assert err.startswith(f"t2t-quickstart: error: stopped at {failing}") and err.count("\n") == 1
+    assert "Run it again: it continues where it was." in err
+    assert not lines[-1].startswith("quickstart: test BLEU")
+    (tmp_path / f"{failing}-fails").unlink()
+    found, lines, err, calls = quickstart()
+    assert (found, err) == (0, "")
+    assert failing in calls
+    assert lines[-1].startswith("quickstart: test BLEU 83.21")
+
+
+def test_a_newer_model_is_translated_with_and_exported_anew(quickstart, tmp_path):
+    quickstart()
+    later = (tmp_path / "quick start/translation.de").stat().st_mtime + 60
+    os.utime(tmp_path / "quick start/train/avg/model.ckpt-50.index", (later, later))
+    assert {"t2t-decoder", "t2t-exporter"} <= set(quickstart()[3])
+
+
+def test_it_needs_a_folder(capsys):
+    """Without one it would work in the root of the file system, and replace its /export."""
+    assert t2t_quickstart.main(["--output_dir="]) == 2
+    assert "--output_dir" in capsys.readouterr().err
+
+
+# Of a user's own pairs.
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch, quickstart):
+    """The flags for 400 pairs, which the manifest counts."""
+    monkeypatch.setattr(own_files, "find_manifest", lambda *_: {"splits": {"train": {"examples": 360}}})
+    monkeypatch.setattr(own_files, "_has_gpu", lambda: False)
+    pairs = corpus.write_corpus(tmp_path, "a", corpus.sentence_pairs(400, 0))
+    (tmp_path / "quick start/data").mkdir(parents=True)
+    config = {"languages": ["en", "de"], "format": 2, "problem": "translate_own", "vocab_size": 300, "files": {}}
+    (tmp_path / "quick start/data/problem.json").write_text(json.dumps(config))
+    return f"--train_files={pairs}", "--minutes=10"
+
+
+@pytest.mark.slow
+def test_own_pairs_become_a_model_that_is_served(own, quickstart, tmp_path):
+    status, lines, _, calls = quickstart(*own)
+    assert status == 0
+    assert calls == ["t2t-datagen", "t2t-trainer", "t2t-trainer", "t2t-decoder", "t2t-bleu", "t2t-exporter"]
+    assert lines[-1] == "quickstart: dev BLEU 83.21 (nrefs:1|tok:13a)"
+    typed = [line for line in lines if line.startswith("$ ")]
+    assert [line.split()[1] for line in typed] == calls
+    # Half a second per step would give 1,000 steps in ten minutes; but 40 passes over 360 pairs are 360 steps of 40.
+    assert "--train_steps=360 --local_eval_frequency=45" in typed[2]
+    assert "layer_prepostprocess_dropout=0.3,learning_rate_warmup_steps=72" in typed[2]
+    assert not (tmp_path / "quick start/probe").exists()
+    assert any(line.startswith("serve it") and "t2t-server --export_dir=" in line for line in lines)
+    # The plan stays, and what is there is used again.
+    status, lines, _, calls = quickstart(*own)
+    assert (status, calls) == (0, ["t2t-datagen", "t2t-trainer", "t2t-bleu"])
+    assert next(line for line in lines if line.startswith("$ t2t-trainer")) == typed[2]
+
+
+def test_another_request_is_refused(own, quickstart):
+    quickstart(*own)
+    status, _, err, calls = quickstart(own[0], "--minutes=20")
+    assert (status, calls) == (2, [])
+    assert "quickstart.json: begun with --minutes=10, but you requested --minutes=20" in err
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    {
+        ("--train_files=missing.en,missing.de",): "no such file: missing.en",
+        ("--train_files=a.en,a.de", "--minutes=0"): "--minutes=0",
+        ("--train_files=a.en,a.de", "--train_steps=10"): "--train_steps: not with --train_files",
+        ("--minutes=10",): "--minutes: not with the phrasebook",
+        ("--dev_files=a.en,a.de",): "--dev_files: not with the phrasebook",
+        ("--train_files=a.en,short.de",): "short.de",
+    }.items(),
+)
+def test_mistakes_are_answered_before_any_command(quickstart, tmp_path, monkeypatch, flags, message):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(own_files, "_has_gpu", lambda: False)
+    corpus.write_corpus(tmp_path, "a", corpus.sentence_pairs(40, 0))
+    (tmp_path / "short.de").write_text("eine Zeile\n")
+    status, _, err, calls = quickstart(*flags)
+    assert (status, calls) == (2, [])
+    assert message in err and err.splitlines()[-1].startswith("t2t-quickstart: error: ")
+    assert not (tmp_path / "quick start").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_run_lets_its_command_end(tmp_path, number):
+    """The trainer saves a checkpoint; and the signal comes once, since a second one would stop it at once."""
+    code = f"""
+import os, sys
+from t2t_lite.extras.quickstart import commands
+script = '''
+trap 'echo one >> {tmp_path}/signals' TERM INT
+touch {tmp_path}/started
+for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done
+touch {tmp_path}/ended
+'''
+commands.run("bash", "-c", script)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, process_group=0
+    )
+    while not (tmp_path / "started").exists():
+        time.sleep(0.05)
+    os.killpg(process.pid, number)  # as a terminal does
+    _, err = process.communicate(timeout=60)
+    assert (tmp_path / "ended").exists()
+    assert (tmp_path / "signals").read_text() == "one\n"
+    assert err.splitlines()[0] == "quickstart: stopped. Run it again: it continues where it was."

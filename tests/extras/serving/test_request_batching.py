@@ -1,0 +1,167 @@
+"""Requests that are computed together, with a function in place of a model."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from t2t_lite.extras.serving.refusals import Refusal
+from t2t_lite.extras.serving.request_batching import Batcher
+from tests.processes import wait_for
+
+
+class Upper:
+    """A signature of texts to capitals, which keeps the sizes of its batches; "bad" is refused.
+
+    It computes nothing until `may_run` is set.
+    """
+
+    def __init__(self, rows_are_independent=True):
+        self.rows_are_independent, self.sizes, self.may_run = rows_are_independent, [], threading.Event()
+        self.is_running = threading.Event()
+
+    def __call__(self, inputs):
+        self.is_running.set()
+        assert self.may_run.wait(20)
+        texts = inputs["inputs"].tolist()
+        if "bad" in texts:
+            raise ValueError("bad")
+        self.sizes.append(len(texts))
+        return {"outputs": np.array([text.upper() for text in texts], object)}
+
+
+def texts(*values):
+    return {"inputs": np.array(values, object)}
+
+
+def run_waiting(batcher, signature, requests, others=()):
+    """Returns the futures of requests that all wait while the first one is computed, and the outputs of the first."""
+    with ThreadPoolExecutor(len(requests) + len(others) + 1) as pool:
+        first = pool.submit(batcher.run, signature, texts("first"))
+        assert signature.is_running.wait(20)
+        futures = [pool.submit(batcher.run, signature, inputs) for inputs in requests]
+        futures += [pool.submit(batcher.run, *other) for other in others]
+        wait_for(lambda: batcher.waiting >= len(futures), 20)
+        signature.may_run.set()
+        assert first.result(20)["outputs"].tolist() == ["FIRST"]
+    return futures
+
+
+def test_waiting_requests_are_one_batch():
+    signature = Upper()
+    requests = [texts("a", "b"), texts("c"), texts(), texts("d", "e", "f")]
+    found = run_waiting(Batcher(64, 1), signature, requests)
+    assert [one.result()["outputs"].tolist() for one in found] == [["A", "B"], ["C"], [], ["D", "E", "F"]]
+    assert signature.sizes == [1, 6]
+
+
+def test_a_batch_has_at_most_so_many_rows():
+    signature = Upper()
+    found = run_waiting(Batcher(4, 1), signature, [texts("a", "b")] * 5 + [texts("c", "c", "c", "c")])
+    assert [one.result()["outputs"].tolist() for one in found] == [["A", "B"]] * 5 + [["C"] * 4]
+    assert sorted(signature.sizes) == [1, 2, 4, 4, 4]
+
+
+def test_a_longer_request_is_split():
+    signature, values = Upper(), [f"{i}x" for i in range(10)]
+    signature.may_run.set()
+    assert Batcher(4, 1).run(signature, texts(*values))["outputs"].tolist() == [value.upper() for value in values]
+    assert signature.sizes == [4, 4, 2]
+    with pytest.raises(ValueError, match="bad"):
+        Batcher(4, 1).run(signature, texts(*values, "bad"))
+    with pytest.raises(Refusal, match="Task size 10 is larger than maximum input batch size 4"):
+        Batcher(4, 1).run(Upper(rows_are_independent=False), texts(*values))
+
+
+def test_an_error_is_that_of_one_request():
+    signature = Upper()
+    good, bad, other = run_waiting(Batcher(64, 1), signature, [texts("a"), texts("x", "bad"), texts("b")])
+    assert good.result()["outputs"].tolist() == ["A"] and other.result()["outputs"].tolist() == ["B"]
+    with pytest.raises(ValueError, match="bad"):
+        bad.result()
+
+
+def test_what_is_computed_alone():
+    """Rows that would be padded to each other, other shapes, other signatures, and scalars."""
+    padded, other = Upper(rows_are_independent=False), Upper()
+    other.may_run.set()
+    scalar = texts("a") | {"alpha": np.float32(1)}
+    run_waiting(
+        Batcher(64, 1), padded, [texts("a"), texts("b")], [(other, scalar), (other, scalar), (other, texts("c"))]
+    )
+    assert padded.sizes == [1, 1, 1] and other.sizes == [1, 1, 1]
+
+
+def test_many_callers_get_their_own_answers():
+    signature, batches = Upper(), []
+    signature.may_run.set()
+    batcher = Batcher(16, 2, on_batch=lambda rows, waits, seconds: batches.append((rows, len(waits))))
+
+    def ask(caller):
+        for i in range(50):
+            values = [f"{caller}-{i}-{j}x" for j in range(i % 4)]
+            assert batcher.run(signature, texts(*values))["outputs"].tolist() == [value.upper() for value in values]
+
+    with ThreadPoolExecutor(32) as pool:
+        list(pool.map(ask, range(32)))
+    assert sum(requests for _, requests in batches) == 32 * 50
+    assert max(signature.sizes) <= 16 and sum(rows for rows, _ in batches) == 32 * sum(i % 4 for i in range(50))
+    assert len(batches) < 32 * 50 / 2, "callers that wait at the same time share batches"
+
+
+def test_a_short_request_does_not_wait_for_a_long_one():
+    """Whose rest takes turns with it."""
+    signature, order = Upper(), []
+    batcher = Batcher(4, 1, on_batch=lambda rows, waits, seconds: order.append(rows))
+    long = texts(*["x"] * 40)
+    found = run_waiting(batcher, signature, [long], [(signature, texts("a"))])
+    assert [len(one.result()["outputs"]) for one in found] == [40, 1]
+    assert order.index(1, 1) <= 2 and sum(order) == 42
+
+
+def test_what_nobody_waits_for_is_not_computed():
+    signature, gone = Upper(), threading.Event()
+    batcher = Batcher(4, 1)
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(batcher.run, signature, texts("first"))
+        assert signature.is_running.wait(20)
+        long = pool.submit(batcher.run, signature, texts(*["x"] * 40), gone.is_set)
+        wait_for(lambda: batcher.waiting == 1, 20)
+        gone.set()
+        with pytest.raises(Refusal, match="the client has gone") as refusal:
+            long.result(20)
+        assert refusal.value.code == "CANCELLED" and batcher.waiting == 0
+        signature.may_run.set()
+        assert first.result(20)["outputs"].tolist() == ["FIRST"] and signature.sizes == [1]
+
+
+def test_the_rest_of_a_request_that_failed_is_not_computed():
+    signature = Upper()
+    signature.may_run.set()
+    batcher = Batcher(4, 1)
+    with pytest.raises(ValueError, match="bad"):
+        batcher.run(signature, texts("bad", *["x"] * 40))
+    assert batcher.run(signature, texts("a"))["outputs"].tolist() == ["A"]
+    assert sum(signature.sizes) < 10
+
+
+def test_a_queue_has_an_end():
+    """But takes a request that is longer than itself when nothing waits."""
+    signature = Upper()
+    batcher = Batcher(4, 1, most_waiting=8)
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(batcher.run, signature, texts("first"))
+        assert signature.is_running.wait(20)
+        waiting = pool.submit(batcher.run, signature, texts(*["x"] * 7))
+        wait_for(lambda: batcher.waiting == 1, 20)
+        with pytest.raises(
+            Refusal, match="The batch scheduling queue to which this task was submitted is full"
+        ) as full:
+            batcher.run(signature, texts("a", "b"))
+        assert full.value.code == "UNAVAILABLE"
+        last = pool.submit(batcher.run, signature, texts("a"))
+        wait_for(lambda: batcher.waiting == 2, 20)
+        signature.may_run.set()
+        assert [len(one.result(20)["outputs"]) for one in (first, waiting, last)] == [1, 7, 1]
+    assert len(batcher.run(signature, texts(*["x"] * 20))["outputs"]) == 20

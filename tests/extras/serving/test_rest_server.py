@@ -1,0 +1,300 @@
+"""The REST paths as TensorFlow Serving has them, with a model of a few Python functions."""
+
+import gzip
+import io
+import json
+import re
+import threading
+import zlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.extras.serving.refusals import Refusal
+from t2t_lite.extras.serving.request_batching import Batcher
+from t2t_lite.extras.serving.rest_server import RestServer
+from t2t_lite.extras.serving.server_metrics import ServerMetrics
+from tests.processes import wait_for
+
+LONGEST_BODY, MOST_ROWS = 2000, 4
+
+
+class Upper:
+    rows_are_independent = True
+
+    def __init__(self, version):
+        self._version, self.inputs = version, {"inputs": tf.TensorSpec([None], tf.string)}
+
+    def __call__(self, inputs):
+        if b"full" in inputs["inputs"]:
+            raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
+        if b"refused" in inputs["inputs"]:
+            raise tf.errors.InvalidArgumentError(
+                None, None, "Graph execution error:\n\nDetected at x\nwrong shape\n\t[["
+            )
+        if b"bug" in inputs["inputs"]:
+            raise RuntimeError("secret")
+        scores = np.full(len(inputs["inputs"]), self._version, np.float32)
+        return {"outputs": np.array([text.upper() for text in inputs["inputs"]], object), "scores": scores}
+
+
+class Versions:
+    """Versions 1 and 2, as if both were the newest."""
+
+    name = "my model"
+
+    def find(self, version=None):
+        version = version or 2
+        if version > 2:
+            raise Refusal(f"Servable not found for request: Specific(my model, {version})", "NOT_FOUND")
+        export = type("Export", (), {"signatures": {"serving_default": Upper(version)}, "signature_def": {"a": {}}})
+        return version, export
+
+    def states(self, version=None):
+        return [(number, "AVAILABLE", "OK", "") for number in (2, 1) if version in (None, number)]
+
+    def is_available(self):
+        return True
+
+
+@pytest.fixture
+def ask():
+    """See `asker`."""
+    return asker(RestServer(Versions(), Batcher(MOST_ROWS, 1), ServerMetrics(), MOST_ROWS, LONGEST_BODY))
+
+
+def asker(server):
+    """Returns a function of (method, path, body) -> (status line, the answer's text)."""
+
+    def ask(method, path, body=b"", **others):
+        said = []
+        environ = {"REQUEST_METHOD": method, "REQUEST_URI": path, "wsgi.input": io.BytesIO(body), **others}
+        environ["CONTENT_LENGTH"] = str(len(body))
+        answer = b"".join(server(environ, lambda status, headers: said.append((status, dict(headers)))))
+        ask.headers = said[0][1]
+        if method == "OPTIONS":
+            return said[0][0], answer.decode()
+        assert method == "HEAD" or said[0][1]["Content-Length"] == str(len(answer))
+        ask.length = int(said[0][1]["Content-Length"])
+        is_page = "prometheus" in path
+        assert said[0][1]["Content-Type"].startswith("text/plain" if is_page else "application/json")
+        return said[0][0], answer.decode()
+
+    return ask
+
+
+MODEL = "/v1/models/my%20model"
+GOOD = b'{"inputs": ["a"]}'
+
+
+@pytest.mark.parametrize(("which", "version"), {"": 2, "/versions/1": 1, "/versions/2": 2}.items())
+def test_versions(ask, which, version):
+    answer = {"outputs": {"outputs": ["A"], "scores": [version]}}
+    assert json.loads(ask("POST", f"{MODEL}{which}:predict", GOOD)[1]) == answer
+    assert json.loads(ask("POST", f"{MODEL}{which}:PREDICT?a=b", GOOD)[1]) == answer
+    spec = {"name": "my model", "signature_name": "", "version": str(version)}
+    metadata = {"model_spec": spec, "metadata": {"signature_def": {"signature_def": {"a": {}}}}}
+    assert json.loads(ask("GET", f"{MODEL}{which}/metadata")[1]) == metadata
+
+
+def test_rows_and_status(ask):
+    rows = ask("POST", f"{MODEL}:predict", b'{"instances": [{"inputs": "a"}, {"inputs": "b"}]}')
+    expected = [{"outputs": "A", "scores": 2.0}, {"outputs": "B", "scores": 2.0}]
+    assert rows[0] == "200 OK" and json.loads(rows[1]) == {"predictions": expected}
+    one = {"version": "1", "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}
+    assert json.loads(ask("GET", MODEL)[1]) == {"model_version_status": [one | {"version": "2"}, one]}
+    assert json.loads(ask("GET", f"{MODEL}/versions/1")[1]) == {"model_version_status": [one]}
+    assert ask("GET", "/health") == ("200 OK", '{"status": "SERVING"}')
+
+
+@pytest.mark.parametrize("path", ["/health", MODEL, "/favicon.ico"])
+def test_head_is_get_without_the_body_and_a_path_may_be_a_whole_address(ask, path):
+    status, answer = ask("GET", path)
+    assert ask("GET", f"HTTP://127.0.0.1:8501{path}?a=b") == (status, answer)
+    assert ask("HEAD", path) == (status, "") and ask.length == len(answer)
+
+
+def test_rows_are_counted_before_they_are_read(ask):
+    """The last of them are no texts, which reading them would say."""
+    for body in ('{"inputs": [%s]}', '{"inputs": {"inputs": [%s]}}', '{"instances": [%s]}'):
+        status, answer = ask("POST", f"{MODEL}:predict", (body % ", ".join(["1"] * (MOST_ROWS + 1))).encode())
+        assert status.startswith("400") and "Task size 5 is larger than maximum" in answer
+    assert ask("POST", f"{MODEL}:predict", b'{"inputs": {"inputs": ["a"], "other": [1, 2, 3, 4, 5]}}')[0] == "200 OK"
+
+
+def test_a_request_of_the_most_rows_is_answered(ask):
+    for body in ('{"inputs": [%s]}', '{"inputs": {"inputs": [%s]}}', '{"instances": [%s]}'):
+        assert ask("POST", f"{MODEL}:predict", (body % ", ".join(['"a"'] * MOST_ROWS)).encode())[0] == "200 OK"
+
+
+REFUSED = {
+    "another model": ("POST", "/v1/models/x:predict", GOOD, 404, r"Servable not found for request: Latest\(x\)"),
+    "its version": ("POST", "/v1/models/x/versions/3:predict", GOOD, 404, r"Specific\(x, 3\)"),
+    "its status": ("GET", "/v1/models/x", b"", 404, "Could not find any versions of model x"),
+    "its metadata": ("GET", "/v1/models/x/metadata", b"", 404, r"Latest\(x\)"),
+    "no name": ("GET", "/v1/models", b"", 400, "Missing model name in request."),
+    "a version that is not there": ("POST", f"{MODEL}/versions/3:predict", GOOD, 404, r"Specific\(my model, 3\)"),
+    "a huge version": ("POST", f"{MODEL}/versions/{'9' * 30}:predict", GOOD, 400, "Failed to convert version: 999"),
+    "a label": ("POST", f"{MODEL}/labels/x:predict", GOOD, 400, f"Malformed request: POST {MODEL}/labels/x:predict"),
+    "no such call": ("POST", f"{MODEL}:translate", GOOD, 400, f"Malformed request: POST {MODEL}:translate"),
+    "another method": ("PUT", f"{MODEL}:predict", GOOD, 400, "Malformed request: PUT"),
+    "a GET": ("GET", f"{MODEL}:predict", b"", 400, "Malformed request: GET"),
+    "a POST": ("POST", MODEL, GOOD, 400, "Malformed request: POST"),
+    "elsewhere": ("GET", "/favicon.ico", b"", 404, "Not Found: /favicon.ico"),
+    "a page by POST": ("POST", "/health", b"", 404, "Not Found: /health"),
+    "no JSON": ("POST", f"{MODEL}:predict", b"text=a", 400, "JSON Parse error: "),
+    "no JSON for another model": ("POST", "/v1/models/x:predict", b"", 400, "JSON Parse error: The document is empty"),
+    "a signature": ("POST", f"{MODEL}:predict", b'{"signature_name": "x", "inputs": []}', 400, '"x" not found in'),
+    "half a character": ("POST", f"{MODEL}:predict", rb'{"signature_name": "\ud800", "inputs": []}', 400,
+                         "The surrogate pair in string is invalid"),
+    "half a character in what is not read": ("POST", f"{MODEL}:predict", rb'{"inputs": ["a"], "x": ["\udfff"]}', 400,
+                                             "The surrogate pair in string is invalid"),
+    "many levels": ("POST", f"{MODEL}:predict", b'{"inputs": %s%s}' % (b"[" * 65, b"]" * 65), 400, "in 65 levels"),
+    "classify": ("POST", f"{MODEL}:classify", GOOD, 400, "Was: tensorflow/serving/predict"),
+    "rows": ("POST", f"{MODEL}:predict", b'{"inputs": [%s"a"]}' % (b'"a",' * MOST_ROWS), 400,
+             "Task size 5 is larger than maximum input batch size 4"),
+    "bytes": ("POST", f"{MODEL}:predict", b'{"inputs": ["%s"]}' % (b"a" * LONGEST_BODY), 413, "2,016 bytes"),
+    "what the model refuses": ("POST", f"{MODEL}:predict", b'{"inputs": ["refused"]}', 400, "^wrong shape$"),
+    "memory": ("POST", f"{MODEL}:predict", b'{"inputs": ["full"]}', 429, "out of memory"),
+    "a bug": ("POST", f"{MODEL}:predict", b'{"inputs": ["bug"]}', 500, "the server failed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status", "message"), REFUSED.values(), ids=REFUSED)
+def test_errors(ask, method, path, body, status, message):
+    line, answer = ask(method, path, body)
+    assert int(line.split()[0]) == status
+    answer = json.loads(answer)
+    assert list(answer) == ["error"] and re.search(message, answer["error"]) and "secret" not in answer["error"]
+    assert json.loads(ask("POST", f"{MODEL}:predict", GOOD)[1])["outputs"]["outputs"] == ["A"]
+
+
+def test_metrics(ask):
+    for _ in range(3):
+        ask("POST", f"{MODEL}:predict", GOOD)
+    ask("POST", f"{MODEL}:predict", b"")
+    ask("GET", "/v1/models/other")
+    status, page = ask("GET", "/monitoring/prometheus/metrics")
+    lines = dict(line.rsplit(" ", 1) for line in page.splitlines() if not line.startswith("#"))
+    count = ':tensorflow:serving:request_count{model_name="my model",status="%s"}'
+    assert status == "200 OK" and lines[count % "OK"] == "3.0"
+    assert lines[count % "INVALID_ARGUMENT"] == lines[count % "NOT_FOUND"] == "1.0"
+    latency = ':tensorflow:serving:request_latency_%s{API="predict",entrypoint="REST",%smodel_name="my model"}'
+    buckets = [float(lines[latency % ("bucket", f'le="{bound}",')]) for bound in ("10.0", "+Inf")]
+    assert buckets == [0, 3] and lines[latency % ("count", "")] == "3.0"
+    assert float(lines[latency % ("sum", "")]) > 30
+    assert "# TYPE :tensorflow:serving:request_latency histogram" in page
+
+
+def test_a_compressed_body_is_read(ask):
+    half = len(GOOD) // 2
+    for body in (gzip.compress(GOOD), gzip.compress(GOOD[:half]) + gzip.compress(GOOD[half:])):
+        for coding in ("gzip", "x-gzip", " GZIP"):
+            status, answer = ask("POST", f"{MODEL}:predict", body, HTTP_CONTENT_ENCODING=coding)
+            assert status == "200 OK" and json.loads(answer)["outputs"]["outputs"] == ["A"]
+    assert ask("POST", f"{MODEL}:predict", GOOD, HTTP_CONTENT_ENCODING="identity")[0] == "200 OK"
+
+
+BAD_BODIES = {
+    "a bomb": (gzip.compress(b" " * 10**7)[:LONGEST_BODY], "gzip", 413, "that is decompressed is longer"),
+    "a small bomb": (gzip.compress(GOOD + b" " * LONGEST_BODY), "gzip", 413, "2,000"),
+    "no gzip": (GOOD, "gzip", 400, "cannot be decompressed"),
+    "cut": (gzip.compress(GOOD)[:-9], "gzip", 400, "cannot be decompressed"),
+    "damaged": (gzip.compress(GOOD)[:12] + b"\xff" * 20, "gzip", 400, "cannot be decompressed"),
+    "nothing": (b"", "gzip", 400, "is empty"),
+    "deflate": (zlib.compress(GOOD), "deflate", 415, "Content-Encoding: deflate: expected gzip"),
+    "brotli": (GOOD, "br", 415, "Content-Encoding: br"),
+    "twice": (gzip.compress(gzip.compress(GOOD)), "gzip, gzip", 415, "Content-Encoding: gzip, gzip"),
+}
+
+
+@pytest.mark.parametrize(("body", "coding", "code", "message"), BAD_BODIES.values(), ids=BAD_BODIES)
+def test_a_compressed_body_that_cannot_be_read(ask, body, coding, code, message):
+    status, answer = ask("POST", f"{MODEL}:predict", body, HTTP_CONTENT_ENCODING=coding)
+    assert status.startswith(str(code)) and message in json.loads(answer)["error"]
+    assert ask.headers.get("Accept-Encoding") == ("gzip" if code == 415 else None)
+
+
+@pytest.mark.parametrize("path", [f"{MODEL}:predict", MODEL, f"{MODEL}/metadata", "/health", "/v1/models/x:predict"])
+def test_options(path):
+    """What a browser asks before a page of another origin may send JSON."""
+
+    def asked(origins, origin):
+        server = RestServer(Versions(), Batcher(MOST_ROWS, 1), ServerMetrics(), MOST_ROWS, LONGEST_BODY, origins)
+        ask = asker(server)
+        status, text = ask("OPTIONS", path, HTTP_ORIGIN=origin, HTTP_ACCESS_CONTROL_REQUEST_METHOD="POST")
+        assert (status, text) == ("204 No Content", "")
+        assert ask.headers["Allow"] == ("POST, OPTIONS" if ":predict" in path else "GET, HEAD, OPTIONS")
+        before = ask.headers
+        ask("POST", f"{MODEL}:predict", b"wrong", HTTP_ORIGIN=origin)  # errors may be read, too
+        shared = before.get("Access-Control-Allow-Origin")
+        assert shared == ask.headers.get("Access-Control-Allow-Origin")
+        if shared:
+            assert before["Access-Control-Allow-Methods"] == "GET, POST, OPTIONS"
+            assert before["Access-Control-Allow-Headers"] == "*"
+        return shared, before.get("Vary")
+
+    here = "https://app.example.org"
+    assert asked([], here) == (None, None)
+    assert asked(["*"], here) == ("*", "Origin")
+    assert asked(["http://localhost:3000", here], here) == (here, "Origin")
+    assert asked(["http://localhost:3000"], here) == (None, "Origin")
+
+
+def test_options_elsewhere(ask):
+    assert ask("OPTIONS", "/favicon.ico")[0].startswith("404")
+
+
+def test_a_server_that_stops_says_so_and_still_answers():
+    server = RestServer(Versions(), Batcher(MOST_ROWS, 1), ServerMetrics(), MOST_ROWS, LONGEST_BODY)
+    ask = asker(server)
+    server.stop()
+    assert ask("GET", "/health") == ("503 Service Unavailable", '{"error": "the server is stopping"}')
+    assert ask.headers["Retry-After"] == "1"
+    assert ask("POST", f"{MODEL}:predict", GOOD)[0] == "200 OK" and "Retry-After" not in ask.headers
+
+
+class Slow(Upper):
+    may_run, is_running = threading.Event(), threading.Event()
+
+    def __call__(self, inputs):
+        self.is_running.set()
+        assert self.may_run.wait(20)
+        return super().__call__(inputs)
+
+
+def test_a_request_whose_client_has_gone_and_one_too_many(monkeypatch):
+    monkeypatch.setattr("tests.extras.serving.test_rest_server.Upper", Slow)
+    batcher, metrics = Batcher(MOST_ROWS, 1, most_waiting=1), ServerMetrics()
+    server = RestServer(Versions(), batcher, metrics, MOST_ROWS, LONGEST_BODY)
+    gone = {"waitress.client_disconnected": lambda: True}
+    first = threading.Thread(target=asker(server), args=("POST", f"{MODEL}:predict", GOOD), kwargs=gone)
+    first.start()  # is computed, whether or not it is too late
+    assert Slow.is_running.wait(20)
+    answers = []
+    second = threading.Thread(target=lambda: answers.append(asker(server)("POST", f"{MODEL}:predict", GOOD, **gone)))
+    second.start()
+    wait_for(lambda: batcher.waiting == 1, 20)
+    ask = asker(server)
+    status, answer = ask("POST", f"{MODEL}:predict", GOOD)
+    assert status.startswith("503") and "queue" in answer and ask.headers["Retry-After"] == "1"
+    second.join(20)
+    assert "the client has gone" in answers[0][1]
+    Slow.may_run.set()
+    first.join(20)
+    assert 'status="CANCELLED"} 1' in metrics.page() and 'status="OK"} 1' in metrics.page()
+
+
+def test_a_body_that_waits_is_not_read_when_its_client_has_gone():
+    """Bodies are read one after the other, so that a few huge ones hold up all others."""
+    server = RestServer(Versions(), Batcher(MOST_ROWS, 1), ServerMetrics(), MOST_ROWS, LONGEST_BODY)
+    answers, ask = [], asker(server)
+    gone = {"waitress.client_disconnected": lambda: True}
+    with server._parsing:
+        thread = threading.Thread(target=lambda: answers.append(ask("POST", f"{MODEL}:predict", b"no JSON", **gone)))
+        thread.start()
+        thread.join(0.7)
+    thread.join(20)
+    assert json.loads(answers[0][1]) == {"error": "the client has gone"}
+    assert ask("POST", f"{MODEL}:predict", GOOD, **gone)[0] == "200 OK", "what comes at once is answered"

@@ -1,0 +1,86 @@
+"""The streams of an export, against its signatures and Generator."""
+
+import pytest
+import tensorflow as tf
+
+import t2t_lite
+from t2t_lite.errors import UserError
+from t2t_lite.export import export_saved_model
+from t2t_lite.export.generation_signatures import GenerationSignatures
+from t2t_lite.export.signatures import TextSignatures
+from t2t_lite.extras.serving import served_generator
+from t2t_lite.extras.serving.completion_requests import CompletionRequest
+from t2t_lite.extras.serving.model_versions import ModelVersions
+from t2t_lite.extras.serving.served_generator import ServedGenerator, load_with_generator
+from t2t_lite.settings.search_options import SearchOptions
+from tests.decoding.runs import make_language_model_run, make_run
+from tests.export.served import HOSTILE
+
+pytestmark = pytest.mark.slow
+
+OPTIONS = {"beam_size": 1, "extra_length": 12, "no_repeat_ngram_size": 2, "stop": ["zu", "\ufffd"]}
+PROMPTS = [
+    "the red",
+    "",
+    "   ",
+    "Gr\u00fc",
+    "the red house is old " * 20_000,
+    *(row.decode("utf-8", "replace") for row in HOSTILE),
+]
+
+
+@pytest.fixture(scope="module")
+def export_dir(tmp_path_factory):
+    """Of a language model, with one signature."""
+    folder = tmp_path_factory.mktemp("export")
+    generator = t2t_lite.load(str(make_language_model_run(folder, initializer_gain=3.0)))
+    with pytest.MonkeyPatch.context() as patch:
+        functions = GenerationSignatures.functions
+        patch.setattr(GenerationSignatures, "functions", lambda self: {"serving_default": functions(self)["generate"]})
+        patch.setattr(GenerationSignatures, "warmup", lambda self: [])
+        export_saved_model(generator, str(folder / "export"), max_input_length=15, **OPTIONS)
+    return folder / "export"
+
+
+@pytest.fixture(scope="module")
+def generator(export_dir):
+    return ServedGenerator(str(export_dir / "1"))
+
+
+def test_streams_are_the_answers_of_the_signatures(export_dir, generator):
+    """To any text; of long prompts only the end is read."""
+    signature = tf.saved_model.load(str(export_dir / "1")).signatures["serving_default"]
+    expected = signature(inputs=tf.constant([prompt.encode() for prompt in PROMPTS]))
+    streams = []
+    for prompt in PROMPTS:
+        request = CompletionRequest.parse({"prompt": prompt}, generator.options, generator.most_tokens)
+        streams.append(generator.stream(request.prompt, request.max_tokens, request.options))
+        "".join(streams[-1])
+    assert [stream.text for stream in streams] == [text.decode() for text in expected["outputs"].numpy()]
+    assert [stream.truncated for stream in streams] == expected["truncated"].numpy().tolist()
+    assert len({stream.text for stream in streams}) > 4 and any(stream.stop for stream in streams)
+    assert len(streams[4].prompt_ids) == 15
+
+
+def test_samples_are_those_of_generator_and_traces_of_any_settings_do_not_pile_up(export_dir, generator, monkeypatch):
+    monkeypatch.setattr(served_generator, "_MOST_TRACED", 3)
+    streams, searchers = [], set()
+    for top_k in range(1, 9):
+        options = {"sampling": True, "seed": top_k, "top_k": top_k, "temperature": 1.5}
+        streams.append(generator.stream("the red", 9, SearchOptions(**options)))
+        searchers.add(id(generator._generator.searcher))
+        assert len(generator._traced) <= 3
+    assert len(searchers) == 3
+    (expected,) = t2t_lite.Generator.load(str(export_dir)).generate(["the red"], max_new_tokens=9, **options)
+    assert "".join(streams[-1]) == expected.text and len(expected.text) > 4
+
+
+def test_an_export_of_something_else_is_refused_by_name(tmp_path, monkeypatch):
+    echo = tf.function(lambda inputs: {"outputs": inputs}, input_signature=[tf.TensorSpec([None], tf.string)])
+    monkeypatch.setattr(TextSignatures, "functions", lambda self: {"serving_default": echo})
+    monkeypatch.setattr(TextSignatures, "warmup", lambda self: [])
+    export_saved_model(t2t_lite.load(str(make_run(tmp_path / "a"))), str(tmp_path / "export"))
+    versions = ModelVersions("m", str(tmp_path / "export"), load_with_generator)
+    with pytest.raises(UserError, match=r"export/1: --max_streams: .*translate_own.*Leave the flag out\.$"):
+        versions.refresh()
+    assert "--max_streams" in versions.states()[0][3]

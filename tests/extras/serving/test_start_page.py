@@ -1,0 +1,200 @@
+"""What GET / answers: JSON to clients, and in a browser a page by which a model is tried."""
+
+import importlib.util
+import json
+import pathlib
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+from werkzeug.serving import make_server
+
+from t2t_lite.extras.serving.request_batching import Batcher
+from t2t_lite.extras.serving.rest_server import RestServer
+from t2t_lite.extras.serving.server_metrics import ServerMetrics
+from tests.extras.serving.test_rest_server import asker
+
+HOSTILE = "a'b \"c\" <img src=x onerror='document.title=1'> $(touch x) \\ \u00fc"
+SIGNATURES = {  # inputs, outputs of serving_default, and the names of other signatures
+    "Translate": (["inputs"], {"outputs": str, "scores": float}, ["score"]),
+    "Continue": (["inputs"], {"outputs": str, "scores": float}, ["generate"]),
+    "Classify": (["second", "first"], {"labels": str, "probabilities": list}, ["predict"]),
+    "Answer": (["context", "question"], {"answers": str}, []),
+    "Ask": (["inputs"], {"other": str}, []),
+}
+
+
+class Joined:
+    """A signature that joins its inputs by +."""
+
+    rows_are_independent = True
+
+    def __init__(self, inputs, outputs):
+        self.inputs = {name: tf.TensorSpec([None], tf.string) for name in inputs}
+        self._outputs = outputs
+
+    def __call__(self, inputs):
+        if b"wrong" in next(iter(inputs.values())):
+            raise tf.errors.InvalidArgumentError(None, None, "<b>wrong</b>")
+        text = np.array([b"+".join(row) for row in zip(*map(inputs.get, sorted(inputs)), strict=True)], object)
+        values = {str: text, float: np.full(len(text), 0.5, np.float32), list: np.full([len(text), 2], 0.25)}
+        return {name: values[kind] for name, kind in self._outputs.items()}
+
+
+class Versions:
+    """Version 7 of a model whose name is hostile, too."""
+
+    name = "<b>m</b> '"
+
+    def __init__(self, inputs, outputs, others, dtype="DT_STRING"):
+        default = {"inputs": {name: {"dtype": dtype} for name in inputs}, "outputs": dict.fromkeys(outputs)}
+        self.signature_def = {"serving_default": default, **{key: {} for key in others}}
+        self.signatures = {"serving_default": Joined(inputs, outputs)}
+
+    def find(self, version=None):
+        return 7, self
+
+    def states(self, version=None):
+        return [(7, "AVAILABLE", "OK", ""), (6, "END", "OK", "")]
+
+    def is_available(self):
+        return True
+
+
+def rest_server(versions, **options):
+    return RestServer(versions, Batcher(4, 1), ServerMetrics(), 4, 2000, **options)
+
+
+@pytest.fixture
+def ask():
+    return asker(rest_server(Versions(*SIGNATURES["Translate"])))
+
+
+def test_clients_get_the_paths_and_each_of_them_is_there(ask):
+    for accept in ({}, {"HTTP_ACCEPT": "*/*"}, {"HTTP_ACCEPT": "application/json"}):
+        status, answer = ask("GET", "/", **accept)
+        assert status == "200 OK" and ask.headers["Vary"] == "Accept"
+    found = json.loads(answer)
+    assert found["models"] == [Versions.name] and len(found["paths"]) == 6
+    for line in found["paths"]:
+        method, path = line.split(" ")
+        assert ask(method, path, b'{"inputs": ["a"]}' * (method == "POST"))[0] == "200 OK"
+        assert ask("OPTIONS", path)[0] == "204 No Content"
+    streaming = asker(rest_server(Versions(*SIGNATURES["Continue"]), most_streams=1))
+    assert "POST /v1/completions" in json.loads(streaming("GET", "http://host:8501")[1])["paths"]
+
+
+@pytest.mark.parametrize("path", ["/index.html", "/v1", "/v1/models/x", "/v1/models/x/metadata", "/v1/completions"])
+def test_what_is_not_found_names_the_paths_that_are(ask, path):
+    status, answer = ask("POST" if "completions" in path else "GET", path, b"{}")
+    assert status == "404 Not Found"
+    assert "POST /v1/models/%3Cb%3Em%3C%2Fb%3E%20%27:predict, GET /, GET /v1/models/%3Cb%3E" in answer
+    assert "Paths of this server: POST /v1/models/%3C" in ask("GET", "/v1/nothing")[1]
+
+
+def test_browsers_get_a_page_that_loads_nothing_from_elsewhere():
+    heads = []
+    server = rest_server(Versions(*SIGNATURES["Translate"]))
+    environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": "/", "HTTP_ACCEPT": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    page = b"".join(server(environ, lambda *head: heads.append(head))).decode()
+    headers = dict(heads[0][1])
+    assert heads[0][0] == "200 OK" and headers["Content-Type"] == "text/html; charset=utf-8"
+    assert headers["Content-Security-Policy"].startswith("default-src 'none'; ")
+    assert '<html lang="en">' in page and "://" not in page
+
+
+class Page:
+    """The page at an address."""
+
+    def __init__(self, chromium, address):
+        self.chromium = chromium
+        chromium.get_log("browser")
+        chromium.get(address)
+        self.wait()
+
+    def one(self, name):
+        return self.chromium.find_element("id", name)
+
+    def text(self, name):
+        return self.chromium.execute_script("return arguments[0].textContent", self.one(name))
+
+    def wait(self):
+        WebDriverWait(self.chromium, 20, 0.02).until(lambda _: not self.text("status"))
+
+    def ask(self, *texts):
+        fields = self.chromium.find_elements("css selector", "label textarea")
+        for field, text in zip(fields, texts, strict=True):
+            field.send_keys(Keys.CONTROL, "a")
+            field.send_keys(Keys.DELETE, text)
+        fields[-1].send_keys(Keys.CONTROL, Keys.ENTER)
+        self.wait()
+
+
+@pytest.fixture
+def open_page(chromium):
+    """Returns a function of Versions' arguments that serves a model and opens the page."""
+    servers = []
+
+    def opened(*arguments):
+        server = make_server("127.0.0.1", 0, rest_server(Versions(*arguments)), threaded=True)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return Page(chromium, f"http://127.0.0.1:{server.port}/")
+
+    yield opened
+    for server in servers:
+        server.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", SIGNATURES)
+def test_a_model_is_asked_as_its_task_is(open_page, verb):
+    inputs, outputs, _ = SIGNATURES[verb]
+    page = open_page(*SIGNATURES[verb])
+    labels = [label.text for label in page.chromium.find_elements("css selector", "label")]
+    assert labels == {"Classify": ["First", "Second"], "Answer": ["Question", "Context"]}.get(verb, ["Text"])
+    assert page.text("submit") == verb and page.text("versions") == f"{Versions.name}7AVAILABLE{Versions.name}6END"
+    texts = [HOSTILE, "x"][: len(inputs)]
+    page.ask(*texts)
+    expected = "+".join(sorted(texts) if verb != "Answer" else texts[::-1])
+    others = {float: "0.5", list: "[0.25,0.25]"}
+    rest = "".join(f"{name}{others[kind]}" for name, kind in outputs.items() if kind is not str)
+    assert [page.text("main-output"), page.text("outputs")] == (
+        [expected, rest] if verb != "Ask" else ["", f"output{expected}"]
+    )
+    found = subprocess.run(["bash", "-c", page.text("curl")], capture_output=True, timeout=20, check=True).stdout
+    assert json.dumps(expected, ensure_ascii=False) in found.decode() and page.chromium.title == "t2t-server"
+    assert not page.chromium.find_elements("css selector", "img, b") and not page.chromium.get_log("browser")
+
+
+@pytest.mark.slow
+def test_errors_are_shown_as_text(open_page):
+    page = open_page(*SIGNATURES["Translate"])
+    page.ask("wrong")
+    assert page.text("error") == "<b>wrong</b>" and not page.one("answer").is_displayed()
+    page.ask("right")
+    assert not page.one("error").is_displayed() and page.text("main-output") == "right"
+    page = open_page(["inputs"], {"outputs": str}, [], "DT_FLOAT")
+    assert "reads other things than texts" in page.text("error") and not page.one("form").is_displayed()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "scheme"), [(1000, "light"), (360, "dark")])
+def test_the_page_is_accessible_and_fits_its_window(open_page, chromium, width, scheme):
+    if not importlib.util.find_spec("axe_core_python"):
+        pytest.skip("ACCESSIBILITY IS NOT TESTED: axe-core-python is not installed")
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    page = open_page(*SIGNATURES["Classify"])
+    page.ask(HOSTILE, "x" * 300)
+    assert chromium.execute_script("return document.documentElement.scrollWidth") <= width
+    axe = pathlib.Path(importlib.util.find_spec("axe_core_python").origin).with_name("axe.min.js")
+    chromium.execute_script(axe.read_text())
+    found = chromium.execute_async_script("axe.run().then(arguments[0])")
+    assert found["passes"] and not [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]]

@@ -1,0 +1,49 @@
+"""tensor2tensor's modules under their names, with what folders of problems use of them."""
+
+import gzip
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.extras.tensor2tensor import (
+    common_hparams,
+    generator_utils,
+    problem,
+    text_encoder,
+    text_problems,
+    translate,
+)
+
+
+def test_classes_are_those_of_the_package():
+    from t2t_lite.data import problem as own
+
+    assert problem.DatasetSplit is own.DatasetSplit
+    assert text_problems.Text2TextProblem is own.Text2TextProblem
+    assert translate.TranslateProblem is own.TranslateProblem
+    assert common_hparams.basic_params1().values() == registry.hparams("transformer_base_v1").values()
+
+
+def test_ids_and_reserved_tokens():
+    assert (text_encoder.PAD_ID, text_encoder.EOS_ID) == (0, 1)
+    assert text_encoder.RESERVED_TOKENS == ["<pad>", "<EOS>"] and text_encoder.NUM_RESERVED_TOKENS == 2
+    assert text_encoder.native_to_unicode("Tür") == "Tür"
+
+
+def test_a_file_is_unpacked_once(tmp_path):
+    packed, unpacked = tmp_path / "a.gz", tmp_path / "a"
+    packed.write_bytes(gzip.compress("eine Tür\n".encode()))
+    for _ in range(2):
+        generator_utils.gunzip_file(str(packed), str(unpacked))
+        assert unpacked.read_text(encoding="utf-8") == "eine Tür\n"
+        packed.unlink(missing_ok=True)
+
+
+def test_a_vocabulary_follows_from_the_problem():
+    with pytest.raises(NotImplementedError, match="vocab_type and approx_vocab_size"):
+        generator_utils.get_or_generate_vocab("d", "t", "vocab", 8000, [])
+
+
+def test_a_module_that_is_not_here_is_answered():
+    with pytest.raises(ImportError, match="t2t_model"):
+        from t2t_lite.extras.tensor2tensor import t2t_model  # noqa: F401

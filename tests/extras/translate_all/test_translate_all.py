@@ -1,0 +1,226 @@
+"""t2t-translate-all on two checkpoints of a small model with random weights."""
+
+import json
+import os
+import shutil
+import types
+
+import pytest
+
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.evaluation.scores import Score
+from t2t_lite.extras.translate_all import t2t_translate_all
+from tests.decoding.runs import SENTENCES, make_run
+from tests.integration.conftest import replaced
+from tests.training.log_schema import assert_documented
+
+pytestmark = pytest.mark.slow  # it translates by several checkpoints
+
+SOURCE = [*SENTENCES[:5], "", "the red house"]
+FLAGS = ("--model_dir=run", "--source=src.en", "--beam_size=2", "--alpha=0.3")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The run, and what each checkpoint's translation must be."""
+    run = make_run(tmp_path_factory.mktemp("translate_all"), steps=(100, 200))
+    (run / "flags.txt").write_text("--train_steps=200\n")
+    os.utime(run / "flags.txt", (1_000_000, 1_000_000))
+    for step in (100, 200):
+        os.utime(run / f"model.ckpt-{step}.index", (1_000_000 + step, 1_000_000 + step))
+    expected = {}
+    for step in (100, 200):
+        translator = Translator.load(str(run / f"model.ckpt-{step}"))
+        expected[step] = [found.text for found in translator.translate(SOURCE, beam_size=2, alpha=0.3)]
+    assert expected[100] != expected[200]
+    return run, expected
+
+
+@pytest.fixture
+def expected(trained, tmp_path):
+    """A copy of the run in `run`, the source, and as reference what step 200 translates to."""
+    run, expected = trained
+    shutil.copytree(run, tmp_path / "run")
+    (tmp_path / "src.en").write_text("".join(f"{line}\n" for line in SOURCE))
+    (tmp_path / "ref.de").write_text("".join(f"{line}\n" for line in expected[200]))
+    return expected
+
+
+def test_every_checkpoint_is_translated_scored_and_drawn(call_command, expected, tmp_path):
+    result = call_command("t2t-translate-all", *FLAGS, "--reference=ref.de", "--metrics=chrf,ter")
+    assert result.status == 0, result.stderr
+    for step in (100, 200):  # the second one by the model that was built for the first
+        path = tmp_path / f"translations/translate_own-{step}"
+        assert path.read_text().splitlines() == expected[step]
+        assert path.stat().st_mtime == 1_000_000 + step
+    flags = tmp_path / "translations/translate_own-flags.txt"
+    assert (flags.read_text(), flags.stat().st_mtime) == ("--train_steps=200\n", 1_000_000)
+    chrf, ter, titles, first, second, best, plot = result.stdout.splitlines()
+    assert chrf.startswith("chrF2: nrefs:1|")
+    assert ter.startswith("TER: nrefs:1|")
+    assert titles.split() == ["step", "chrF2", "TER"]
+    assert first.split()[0] == "100"
+    assert second.split() == ["200", "100.00", "0.00"]
+    assert best == "best: step 200, chrF2 = 100.00: run/model.ckpt-200"
+    assert plot == "plot: translations/translate_own-scores.png"
+    assert (tmp_path / "translations/translate_own-scores.png").read_bytes().startswith(b"\x89PNG")
+    assert not list(tmp_path.rglob("*incomplete*"))
+    # A smaller TER is the better one; and what is there is not made again.
+    os.utime(tmp_path / "translations/translate_own-100", (5e9, 5e9))
+    again = call_command("t2t-translate-all", *FLAGS, "--reference=ref.de", "--metrics=ter", "--plot=new/plot.png")
+    assert again.stdout.splitlines()[-2:] == ["best: step 200, TER = 0.00: run/model.ckpt-200", "plot: new/plot.png"]
+    assert again.stderr.count("is there already") == 2
+    assert (tmp_path / "translations/translate_own-100").stat().st_mtime == 5e9
+    # t2t-bleu takes the folder as it is.
+    os.utime(tmp_path / "translations/translate_own-100", (1e6, 1e6))
+    table = call_command("t2t-bleu", "--translations_dir=translations", "--reference=ref.de").stdout
+    assert (table.splitlines()[-1].split()[0], table.splitlines()[-1].split()[-1]) == ("200", "100.00")
+
+
+def test_of_equally_good_checkpoints_the_earliest_is_the_best(tmp_path, capsys):
+    found = {step: {"bleu": Score(score, "nrefs:1")} for step, score in ((300, 31.0), (100, 30.0), (200, 31.0))}
+    flags = types.SimpleNamespace(metrics=["bleu"], model_dir="run")
+    t2t_translate_all._show(flags, found, str(tmp_path / "plot.svg"))
+    assert "best: step 200, sacreBLEU = 31.00: run/model.ckpt-200\n" in capsys.readouterr().out
+
+
+@pytest.mark.long
+def test_the_card_of_an_exported_average_has_its_bleu(call_command, expected, tmp_path):
+    (tmp_path / "other.de").write_text("".join(f"{line} indeed\n" for line in expected[200]))
+    averaged = call_command("t2t-avg-all", "--model_dir=run", "--output_dir=avg", "--n=2")
+    assert averaged.status == 0, averaged.stderr
+    flags = [flag for flag in FLAGS if not flag.startswith("--model_dir")]
+    for _ in range(2):  # what is noted is not noted again
+        result = call_command("t2t-translate-all", *flags, "--model_dir=avg", "--reference=other.de")
+        assert result.status == 0, result.stderr
+    lines = [json.loads(line) for line in (tmp_path / "avg/eval.log").read_text().splitlines()]
+    assert_documented(lines)
+    (line,) = lines
+    score = next(row.split()[1] for row in result.stdout.splitlines() if row.split()[:1] == ["200"])
+    assert call_command("t2t-exporter", "--output_dir=avg", "--format=hugging_face").status == 0
+    card = (tmp_path / "avg/hugging_face/README.md").read_text()
+    signature = line["bleu_signature"].replace("|", r"\|")  # in a table
+    assert f"| BLEU | {score} ({signature}) on src.en |" in card
+
+
+def test_a_target_language_without_spaces_has_its_tokenization(eager, call_command, expected, tmp_path):
+    """The run's problem says the language; the reference's name does not."""
+    path = tmp_path / "run/problem.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"languages": ["en", "zh-Hant-TW"]}))
+    (tmp_path / "src.en").write_text("the red house\n")
+    for name in ("ref", "translations/translate_own-200"):  # which is not translated again
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("我们今天去学校。\n")
+    flags = ["t2t-translate-all", *FLAGS, "--reference=ref", "--min_steps=200"]
+    scored, other = call_command(*flags), call_command(*flags, "--tokenization=char")
+    assert "|tok:zh|" in scored.stdout and "sacreBLEU = 100.00" in scored.stderr and "|tok:char|" in other.stdout
+    flags = ["t2t-decoder", "--output_dir=run", "--decode_from_file=src.en", "--decode_reference=ref"]
+    greedy = "--decode_hparams=beam_size=1,extra_length=1"
+    decoded = call_command(*flags, "--decode_to_file=out", "--tokenization=char", greedy)
+    tuned = call_command(*flags, "--tune=beam_size=1", greedy)
+    assert "|tok:char|" in decoded.stderr and "|tok:zh|" in tuned.stdout and "|asian:yes|" in tuned.stdout
+    for result in (scored, other, decoded, tuned):
+        assert result.status == 0 and "needs spaces" not in result.stderr
+
+
+def test_a_later_checkpoint_is_waited_for(call_command, expected, tmp_path, monkeypatch):
+    later = [path.rename(tmp_path / path.name) for path in (tmp_path / "run").glob("model.ckpt-200.*")]
+
+    def sleep(seconds):
+        for path in later:
+            path.rename(tmp_path / "run" / path.name)
+        later.clear()
+        clock[0] += 31
+
+    clock = [0.0]
+    monkeypatch.setattr("t2t_lite.files.step_files.time.sleep", sleep)
+    monkeypatch.setattr("t2t_lite.files.step_files.time.monotonic", lambda: clock[0])
+    result = call_command("t2t-translate-all", *FLAGS, "--wait_minutes=1")
+    assert result.stdout.splitlines() == ["translations/translate_own-100", "translations/translate_own-200"]
+    assert (tmp_path / "translations/translate_own-200").read_text().splitlines() == expected[200]
+
+
+def test_a_damaged_checkpoint_is_left_out(call_command, expected, tmp_path):
+    (data,) = (tmp_path / "run").glob("model.ckpt-100.data-*")
+    data.write_bytes(data.read_bytes()[:100])
+    result = call_command("t2t-translate-all", *FLAGS)
+    assert (result.status, result.stdout) == (0, "translations/translate_own-200\n")
+    assert "warning: step 100 is left out: run/model.ckpt-100: damaged" in result.stderr
+    (data,) = (tmp_path / "run").glob("model.ckpt-200.data-*")
+    data.unlink()
+    (tmp_path / "translations/translate_own-200").unlink()
+    assert call_command("t2t-translate-all", *FLAGS).status == 2
+
+
+def test_another_command_translates(call_command, expected, tmp_path):
+    """Through the shell; file names with blanks are one word."""
+    (tmp_path / "my text.en").write_bytes((tmp_path / "src.en").read_bytes())
+    script = 'for word; do case "$word" in --decode_to_file=*) to="${word#*=}";; esac; echo "$word" >> words; done'
+    (tmp_path / "fake.sh").write_text(f'{script}\ncat "my text.en" > "$to"\n')
+    command = "--decoder_command=sh fake.sh {params} | cat"
+    result = call_command("t2t-translate-all", *replaced(FLAGS, "--source=my text.en", command, "--min_steps=200"))
+    assert (result.status, result.stdout) == (0, "translations/translate_own-200\n")
+    assert (tmp_path / "words").read_text().splitlines() == [
+        "--checkpoint_path=run/model.ckpt-200",
+        "--decode_from_file=my text.en",
+        "--decode_to_file=translations/translate_own-200",
+        "--decode_hparams=beam_size=2,alpha=0.3",
+        "--keep_timestamp",
+    ]
+    failed = call_command(
+        "t2t-translate-all", *replaced(FLAGS, "--source=my text.en", "--decoder_command=exit 3; {params}")
+    )
+    assert failed.status == 1
+    assert "--decoder_command: exit status 3 of: exit 3;" in failed.stderr
+    silent = call_command(
+        "t2t-translate-all", *replaced(FLAGS, "--source=my text.en", "--decoder_command=true {params}")
+    )
+    assert "translate_own-100: not there yet" in silent.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--model_dir="], ["--model_dir"]),
+        (["--model_dir=nowhere"], ["nowhere: no such folder"]),
+        (["--model_dir=run/.."], ["holds no checkpoint", "--wait_minutes"]),
+        (["--min_steps=201"], ["holds no checkpoint", "from step 201 on"]),
+        (["--source=none.en"], ["none.en: no such file"]),
+        (["--source=latin.en"], ["latin.en, line 2", "UTF-8"]),
+        (["--reference=empty.en"], ["empty.en: the file is empty"]),
+        (["--reference=one.de"], ["one.de: 1 line, src.en has 7"]),
+        (["--reference=ref.de", "--metrics=blue"], ["--metrics=blue", "Nearest: bleu"]),
+        (["--problem=translate_ende_phrasebook"], ["--problem=translate_ende_phrasebook", "translate_own"]),
+        (["--translations_dir=one.de"], ["one.de"]),
+        (["--plot=run"], ["--plot=run", "is a folder"]),
+        (["--beam_size=0"], ["--beam_size"]),
+        (["--decoder_command=t2t-decoder"], ["--decoder_command: holds no {params}"]),
+        (["--decoder_command=x {params} {FLAGS.model}"], ["{FLAGS.model} is not filled in"]),
+    ],
+)
+def test_mistakes_leave_nothing_behind(call_command, assert_user_error, expected, tmp_path, flags, words):
+    for name, data in (("latin.en", b"gut\nsch\xf6n\n"), ("empty.en", b""), ("one.de", b"eins\n")):
+        (tmp_path / name).write_bytes(data)
+    before = sorted(tmp_path.rglob("*"))
+    assert_user_error(call_command("t2t-translate-all", *replaced(FLAGS, *flags)), *words)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_translations_of_something_else_are_not_taken_for_these(call_command, assert_user_error, expected, tmp_path):
+    assert call_command("t2t-translate-all", *FLAGS, "--min_steps=200").status == 0
+    for flag, words in (("--beam_size=1", "beam_size=2, now it is 1"), ("--alpha=0.6", "alpha=0.3, now it is 0.6")):
+        another = call_command("t2t-translate-all", *replaced(FLAGS, flag))
+        assert_user_error(another, "--translations_dir=translations", words)
+    shutil.copytree(tmp_path / "run", tmp_path / "avg")
+    assert_user_error(
+        call_command("t2t-translate-all", *replaced(FLAGS, "--model_dir=avg")), "model_dir", "Choose another folder"
+    )
+    (tmp_path / "translations/translate_own-200").write_text("eine\n")
+    result = call_command("t2t-translate-all", *FLAGS, "--min_steps=200")
+    assert_user_error(result, "translate_own-200 has 1 line, src.en has 7", "Delete it")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="for root all folders are writable")
+def test_a_folder_without_permission(call_command, assert_user_error, expected, tmp_path):
+    (tmp_path / "translations").mkdir(mode=0o500)
+    assert_user_error(call_command("t2t-translate-all", *FLAGS), "translations", "no permission")

@@ -1,0 +1,157 @@
+"""The Universal Transformer: shared layers, the costs of halting, its sets, and what its settings refuse."""
+
+import numpy as np
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.errors import UserError
+from t2t_lite.extras.describe.describe import describe, shapes_only
+from t2t_lite.models import Transformer, UniversalTransformer
+from tests.layers.equations import array
+
+VOCAB = 20
+SMALL = {
+    "vocab_size": VOCAB, "hidden_size": 16, "filter_size": 24, "num_heads": 2, "norm": "pre", "num_rec_steps": 3,
+    "act_max_steps": 4,
+}  # fmt: skip
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(1)
+
+
+def example(rng):
+    inputs, targets = (rng.integers(3, VOCAB, (3, length)).astype("int32") for length in (7, 6))
+    inputs[1, 4:] = 0
+    return inputs, targets
+
+
+def logits_of(model, inputs, targets):
+    outputs = model({"inputs": inputs, "targets": targets}, training=False)
+    return array(outputs["targets"] if isinstance(outputs, dict) else outputs)
+
+
+@pytest.mark.slow
+def test_without_signals_and_halting_it_is_a_transformer_whose_layers_are_one(rng):
+    options = {"add_step_timing_signal": False, "add_position_timing_signal": False, "position": "sinusoidal"}
+    universal = UniversalTransformer(**SMALL, **options)
+    universal.build()
+    sizes = {name: value for name, value in SMALL.items() if name in Transformer.OPTIONS or name == "vocab_size"}
+    plain = Transformer(**sizes, num_encoder_layers=3, num_decoder_layers=3)
+    plain.build()
+    for ours, theirs in zip(universal.stacks().values(), plain.stacks().values(), strict=True):
+        for layer in theirs.layers:
+            layer.set_weights(ours.layers[0].get_weights())
+    plain.input_embedding.set_weights(universal.input_embedding.get_weights())
+    np.testing.assert_array_equal(
+        logits_of(universal, *example(rng)), logits_of(plain, *example(np.random.default_rng(1)))
+    )
+
+
+@pytest.mark.slow
+def test_costs_are_those_of_tensor2tensor_at_what_is_not_padding(rng):
+    """act_loss_weight · (steps + remainder), of encoder and decoder, whatever the batch's width."""
+    model = UniversalTransformer(**SMALL, recurrence_type="act", act_loss_weight=0.5)
+    inputs, targets = example(rng)
+    targets[2, 3:] = 0
+    batch, wide = (
+        {"inputs": np.pad(inputs, ((0, 0), (0, more))), "targets": np.pad(targets, ((0, 0), (0, more)))}
+        for more in (0, 3)
+    )
+    costs, wider = model(batch)["costs"], model(wide)["costs"]
+    for feature, ids in batch.items():
+        found = array(costs[feature])
+        assert ((found > 0.5) == (ids != 0)).all() and found.max() <= 0.5 * 5
+        np.testing.assert_allclose(array(wider[feature])[:, : ids.shape[1]], found, atol=1e-6)
+        assert not array(wider[feature])[:, ids.shape[1] :].any()
+    steps = model.ponder_steps(batch)
+    for feature, ids in batch.items():
+        number = array(steps[feature])
+        assert set(np.unique(number)) <= {0, 1, 2, 3, 4} and ((number > 0) == (ids != 0)).all()
+        remainder = array(costs[feature]) / 0.5 - number
+        assert (remainder > -1e-6).all() and (remainder < 1 + 1e-6).all()
+    assert not UniversalTransformer(**SMALL, recurrence_type="act", act_loss_weight=0.0).has_costs
+    assert not UniversalTransformer(**SMALL).has_costs
+
+
+# tensor2tensor's values: `update_hparams_for_universal_transformer` on `transformer_base`, and what a set changes.
+COMMON = {
+    "recurrence_type": "basic", "num_rec_steps": 6, "num_inrecurrence_layers": 1, "position_start_index": "none",
+    "step_timing_signal_type": "learned", "act_type": "basic", "act_max_steps": 12, "act_halting_bias_init": 1.0,
+    "act_epsilon": 0.01, "act_loss_weight": 0.01, "pos": "none", "hidden_size": 512, "filter_size": 2048,
+    "num_heads": 8, "layer_prepostprocess_dropout": 0.1, "attention_dropout": 0.1, "relu_dropout": 0.1,
+    "batch_size": 4096,
+}  # fmt: skip
+BASE = {"hidden_size": 1024, "filter_size": 4096, "num_heads": 16, "layer_prepostprocess_dropout": 0.3}
+TINY = {"num_rec_steps": 8, "act_max_steps": 4, "hidden_size": 128, "filter_size": 512, "num_heads": 4}
+SETS = {
+    "universal_transformer_base": BASE,
+    "universal_transformer_big": {**BASE, "hidden_size": 2048, "filter_size": 8192},
+    "universal_transformer_small": {},
+    "universal_transformer_tall": {"num_rec_steps": 16},
+    "universal_transformer_tiny": TINY,
+    "universal_transformer_position_random_timing_tiny": {**TINY, "position_start_index": "random"},
+    "universal_transformer_position_step_timing_tiny": {**TINY, "position_start_index": "step"},
+    "universal_transformer_step_sinusoid_timing_tiny": {**TINY, "step_timing_signal_type": "sinusoid"},
+    "adaptive_universal_transformer_base": BASE,
+    "adaptive_universal_transformer_small": {},
+    "adaptive_universal_transformer_tiny": TINY,
+    "adaptive_universal_transformer_tall": {"act_max_steps": 24, "batch_size": 1024},
+    "adaptive_universal_transformer_position_random_timing_tiny": {**TINY, "position_start_index": "random"},
+    "adaptive_universal_transformer_global_base": {**BASE, "act_type": "global"},
+}
+
+
+@pytest.mark.parametrize("name, changes", SETS.items(), ids=SETS)
+def test_sets_have_the_values_of_tensor2tensor(name, changes):
+    hparams = registry.hparams(name).of_model(UniversalTransformer)
+    adaptive = name.startswith("adaptive")
+    expected = {**COMMON, **changes, **({"recurrence_type": "act"} if adaptive else {})}
+    assert {setting: hparams.get(setting) for setting in expected} == expected
+    model = shapes_only(UniversalTransformer, hparams, 100)
+    assert len(model.encoder.layers) == expected["act_max_steps" if adaptive else "num_rec_steps"]
+    assert len({*model.encoder.layers}) == 1
+
+
+def test_every_set_of_universal_transformers_is_compared():
+    assert {*SETS} == {name for name in registry.list_hparams() if "universal_transformer" in name}
+
+
+def test_a_description_says_what_each_weight_belongs_to():
+    hparams = registry.hparams("adaptive_universal_transformer_tiny")
+    text = describe(shapes_only(UniversalTransformer, hparams, 100), hparams).text()
+    for line in ("encoder_signals", "encoder_halting", "encoder_0, run 4 times"):
+        assert line in text, text
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ("act_max_steps=0", "act_max_steps=0: expected a whole number from 1 to 512"),
+        ("act_epsilon=1", "act_epsilon=1: expected a number at least 0 and below 1"),
+        ("num_rec_steps=0", "num_rec_steps=0: expected"),
+        ("recurrence_type=lstm", "recurrence_type=lstm: expected one of basic, act"),
+        ("act_type=random", "act_type=random: expected one of basic, accumulated, global"),
+    ],
+)
+def test_values_out_of_range_are_refused(changes, message):
+    hparams = registry.hparams("adaptive_universal_transformer_tiny").of_model(UniversalTransformer)
+    with pytest.raises(UserError, match=message):
+        hparams.parse(changes)
+
+
+def test_settings_without_meaning_are_refused():
+    for name in ("num_hidden_layers", "num_encoder_layers", "num_decoder_layers"):
+        with pytest.raises(UserError, match=f"{name} means nothing to .* Expected num_rec_steps"):
+            UniversalTransformer.check_has([name])
+    UniversalTransformer.check_has(["num_rec_steps", "act_epsilon", "hidden_size"])
+    for name, kind in (("num_rec_steps", "act"), ("act_max_steps", "basic"), ("act_loss_weight", "basic")):
+        hparams = registry.hparams("universal_transformer_tiny").of_model(UniversalTransformer)
+        hparams.recurrence_type = kind
+        with pytest.raises(UserError, match=f"{name} means nothing with recurrence_type={kind}"):
+            UniversalTransformer.check_has(["hidden_size", name], hparams)
+        hparams.recurrence_type = {"act": "basic", "basic": "act"}[kind]
+        UniversalTransformer.check_has(["hidden_size", name], hparams)
+    with pytest.raises(UserError, match="must be none or rotary where add_position"):
+        UniversalTransformer.from_hparams(registry.hparams("transformer_tiny"), VOCAB)

@@ -1,0 +1,157 @@
+"""XLNet in Hugging Face's folders: the same weights after a round trip, what its runs answer, and clear refusals."""
+
+import json
+import logging
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+import t2t_lite
+from t2t_lite.errors import UserError
+from t2t_lite.export import export_hugging_face, export_saved_model, import_hugging_face
+from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
+from tests.export.served import served
+from tests.extras.xlnet.xlnet_folders import CLASSES, LABELS, write_xlnet
+
+
+def tensors_of(folder):
+    path = os.path.join(folder, "model.safetensors")
+    return read_tensors(pathlib.Path(path).read_bytes(), path)
+
+
+def config_of(folder, name="config.json"):
+    return json.loads(pathlib.Path(folder, name).read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.few("XLNetForSequenceClassification")
+@pytest.mark.parametrize("class_name", CLASSES)
+def test_in_and_out_again(tmp_path, class_name):
+    """Weights, vocabulary and settings are the same, bit by bit; a second time, too."""
+    folder, tensors = write_xlnet(tmp_path / "theirs", class_name, dropout=0.2, layer_norm_eps=1e-9, clamp_len=7)
+    for number, source in enumerate((folder, str(tmp_path / "0"))):
+        run = str(tmp_path / f"run{number}")
+        assert import_hugging_face(source, run) == f"{run}/model.ckpt-0"
+        export_hugging_face(t2t_lite.load(run), str(tmp_path / str(number)), license="MIT")
+    again = tensors_of(tmp_path / "1")
+    assert again.keys() == tensors.keys()
+    for name, array in tensors.items():
+        if not name.endswith("mask_emb") or "LMHead" in class_name:  # of other heads there is none here
+            np.testing.assert_array_equal(again[name], array, err_msg=name)
+    assert config_of(folder).items() <= config_of(tmp_path / "1").items()
+    for name in ("model.safetensors", "config.json", "tokenizer_config.json", "spiece.model"):
+        assert (tmp_path / "0" / name).read_bytes() == (tmp_path / "1" / name).read_bytes()
+    config = t2t_lite.load(run).model.config
+    rates = [config[name] for name in ("dropout", "attention_dropout", "relu_dropout")]
+    assert rates == [0.2] * 3 and config["self_attention"]["position_dropout"] == 0.2
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    """The Predictor of a language model."""
+    folder = tmp_path_factory.mktemp("words")
+    write_xlnet(folder / "theirs", "XLNetLMHeadModel")
+    import_hugging_face(str(folder / "theirs"), str(folder / "run"))
+    return t2t_lite.load(str(folder / "run"))
+
+
+@pytest.mark.long
+def test_what_a_language_model_answers(words):
+    """Candidates at masks, which see no other mask; features, whose first pooled one is the last position's."""
+    assert words.problem.name == "permutation_lm_own"
+    encoder = words.encoders["inputs"]
+    assert words.model.config["last_id"] == encoder.pieces(range(encoder.vocab_size)).index("<cls>")
+    (one,), (first, _) = words.fill_mask(["the <mask> in", "the <mask> <mask>"], top=encoder.vocab_size)
+    for candidates in (one, first):
+        assert sum(candidate.probability for candidate in candidates) == pytest.approx(1, abs=1e-4)
+    rows = [words.read(text).rows[0] for text in ("the <mask> in", "the <mask> red")]
+    assert [rows[0].index(words.task.mask[0]), rows[0][-1]] == [rows[1].index(words.task.mask[0]), 1]
+    (states,), (last,) = words.features(["the cafe"]), words.features(["the cafe"], pooling="first")
+    assert states.shape == (len(encoder.encode("the cafe")) + 2, 16)
+    np.testing.assert_allclose(states[-1], last, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_texts_are_cleaned_up(words):
+    """As its tokenizer does, in the graph, too: quotation marks and accents, while capital letters stay."""
+    encoder = words.encoders["inputs"]
+    for text, same in (
+        ("Cafe\u0301 na\u00efve", "Cafe naive"),
+        ("``the''", '"the"'),
+        ("\uff11\u2461\u3000in", "12 in"),
+    ):
+        assert encoder.encode(text) == encoder.encode(same) and encoder.encode(same), text
+        assert encoder.tf_encode([text]).to_list() == [encoder.encode(same)]
+    assert encoder.encode("The") != encoder.encode("the")
+
+
+@pytest.mark.long
+def test_an_export_answers_as_python(words, tmp_path):
+    path = export_saved_model(words, str(tmp_path / "1"))
+    texts = ["the <mask> in", "<mask> red cafe <mask>"]
+    answers = words.fill_mask(texts)
+    outputs = served(path)("predict", {"inputs": [text.encode() for text in texts]})
+    for row, masks in enumerate(answers):
+        for at, candidates in enumerate(masks):
+            assert [piece.decode() for piece in outputs["candidates"][row, at]] == [c.token for c in candidates]
+            expected = [candidate.probability for candidate in candidates]
+            np.testing.assert_allclose(outputs["probabilities"][row, at], expected, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_classes_of_pairs_and_a_body_alone(tmp_path, caplog):
+    folder, _ = write_xlnet(tmp_path / "classes", "XLNetForSequenceClassification")
+    import_hugging_face(folder, str(tmp_path / "run"), problem="classify_pair_own")
+    predictor = t2t_lite.load(str(tmp_path / "run"))
+    one, other = predictor.predict([("the", "cafe"), ("the cafe", "the")])
+    assert predictor.labels == LABELS and one.probabilities != other.probabilities
+    folder, tensors = write_xlnet(tmp_path / "body", "XLNetModel", prefix=False)
+    with caplog.at_level(logging.WARNING):
+        import_hugging_face(folder, str(tmp_path / "body_run"))
+    assert "without head" in caplog.text
+    model = t2t_lite.load(str(tmp_path / "body_run")).model
+    np.testing.assert_array_equal(model.query, tensors["mask_emb"])
+    np.testing.assert_array_equal(
+        model.encoder.layers[1].self_attention.layer.segment_table, tensors["layer.1.rel_attn.seg_embed"]
+    )
+
+
+def refused(folder, tmp_path, message):
+    with pytest.raises(UserError) as caught:
+        import_hugging_face(folder, str(tmp_path / "run"))
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "config, message",
+    [
+        ({"architectures": ["XLNetForQuestionAnswering"]}, "Expected XLNetLMHeadModel, XLNetForSequenceClassification"),
+        ({"attn_type": "uni"}, "attn_type=uni. Expected bi"),
+        ({"bi_data": True}, "bi_data=True. Expected False"),
+        ({"d_head": 8}, "d_head=8. Expected 4, d_model / n_head"),
+        ({"summary_type": "mean"}, "summary_type=mean. Expected last"),
+        ({"pad_token_id": 0}, "pad_token_id=0. Expected 5"),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings=False. Expected True"),
+        ({"d_inner": 25}, "layer.0.ff.layer_1.weight is float32 24 x 16. Expected float 25 x 16"),
+        ({"n_head": 2, "d_head": None}, "rel_attn.q is float32 16 x 4 x 4. Expected float 16 x 2 x 8"),
+    ],
+)
+def test_what_no_model_here_has_is_refused(tmp_path, config, message):
+    folder, _ = write_xlnet(tmp_path / "theirs", "XLNetLMHeadModel")
+    path = pathlib.Path(folder, "config.json")
+    path.write_text(json.dumps(config_of(folder) | config))
+    refused(folder, tmp_path, message)
+
+
+@pytest.mark.slow
+def test_a_tensor_that_is_missing_or_has_no_place(tmp_path):
+    folder, tensors = write_xlnet(tmp_path / "theirs", "XLNetLMHeadModel")
+    path = f"{folder}/model.safetensors"
+    write_tensors(path, tensors | {"transformer.extra": np.zeros(3, "float32")})
+    refused(folder, tmp_path, "extra has no place in the model")
+    write_tensors(path, {name: tensor for name, tensor in tensors.items() if not name.endswith("1.rel_attn.seg_embed")})
+    refused(folder, tmp_path, "layer.1.rel_attn.seg_embed is missing. Expected float 2 x 4 x 4")

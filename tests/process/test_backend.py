@@ -1,0 +1,76 @@
+"""Commands run on TensorFlow whatever backend of Keras is chosen; what needs it refuses another in a sentence."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from t2t_lite.process.backend import choose_tensorflow
+
+COMMAND = """
+import os
+from t2t_lite.bin import t2t_trainer
+for _ in range(2):
+    status = t2t_trainer.main(["--describe", "--hparams_set=transformer_tiny", "--vocab_size=50"])
+import keras
+print(status, keras.backend.backend())
+"""
+
+# JAX is not installed beside TensorFlow here; what is refused asks Keras for its name alone.
+REFUSED = """
+keras.backend.backend = lambda: "jax"
+import t2t_lite
+from t2t_lite.models import Transformer
+
+for use in (
+    lambda: t2t_lite.Translator.load("nowhere"),
+    lambda: t2t_lite.Translator(None, {}, t2t_lite.HParams()),
+    lambda: t2t_lite.training.Trainer("translate_own", hparams_set="transformer_tiny", output_dir="nowhere").train(1),
+    lambda: Transformer.from_run("nowhere"),
+):
+    try:
+        use()
+    except t2t_lite.errors.UserError as error:
+        print(error)
+print(t2t_trainer.main(["--describe", "--hparams_set=transformer_tiny"]))
+"""
+
+
+@pytest.mark.slow  # a process of its own, which imports TensorFlow
+def test_a_command_uses_tensorflow_and_what_needs_it_refuses_another_backend_in_a_line():
+    """The former is said once, whatever follows."""
+    result = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", COMMAND + REFUSED],
+        env={**os.environ, "KERAS_BACKEND": "jax"}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    *_, described, one, two, three, four, status = result.stdout.splitlines()
+    assert described == "0 tensorflow" and status == "2"
+    assert result.stderr.count("KERAS_BACKEND=jax has no effect: t2t-trainer runs on TensorFlow.") == 1
+    for line in (one, two, three, four, result.stderr.splitlines()[-1]):
+        assert "runs on TensorFlow, and Keras was imported with the backend jax. Expected KERAS_BACKEND=" in line
+    assert not os.path.exists("nowhere")
+
+
+@pytest.mark.parametrize(
+    "variable, file, said",
+    [
+        (None, None, ""),
+        (None, {"backend": "tensorflow"}, ""),
+        (None, {"backend": "torch"}, "backend=torch"),
+        (None, {"floatx": "float32"}, ""),
+        (None, [], ""),
+        ("tensorflow", {"backend": "jax"}, ""),
+        ("torch", {"backend": "tensorflow"}, "KERAS_BACKEND=torch"),
+    ],
+)
+def test_the_variable_counts_before_the_file(variable, file, said, tmp_path, monkeypatch):
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    monkeypatch.setenv("KERAS_BACKEND", variable or "")
+    if file is not None:
+        (tmp_path / "keras.json").write_text(json.dumps(file))
+    found = choose_tensorflow()
+    assert found.endswith(said) and bool(found) == bool(said)
+    assert os.environ["KERAS_BACKEND"] == "tensorflow" and choose_tensorflow() == ""

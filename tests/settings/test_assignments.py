@@ -1,0 +1,19 @@
+"""The grammar of `--hparams` and `--decode_hparams`."""
+
+import re
+
+import pytest
+
+from t2t_lite.errors import UserError
+from t2t_lite.settings.assignments import parse_assignments
+
+
+def test_assignments():
+    assert parse_assignments("", "--x") == {}
+    assert parse_assignments("a=1, b = x y ,c=[1, 2]", "--x") == {"a": "1", "b": "x y", "c": ["1", "2"]}
+
+
+@pytest.mark.parametrize(("text", "words"), [("=3", "--x: cannot read '=3'"), ("a=1,a=2", "--x: 'a' is given twice")])
+def test_mistakes_are_named(text, words):
+    with pytest.raises(UserError, match=re.escape(words)):
+        parse_assignments(text, "--x")
