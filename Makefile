@@ -27,7 +27,7 @@ BACKENDS_NEEDS := import configparser; c = configparser.ConfigParser(); c.read('
 	own = [n for n in c['options']['install_requires'].split('\n') if n.startswith(('keras', 'sacrebleu'))]; \
 	print(*map(repr, c['options.extras_require']['backends'].split('\n')[1:] + own))
 
-$(STAMP) $(PEERS_VENV)/.installed $(BEAM_VENV)/.installed $(BACKENDS_VENV)/.installed: setup.cfg pyproject.toml
+$(STAMP) $(PEERS_VENV)/.installed $(BEAM_VENV)/.installed $(BACKENDS_VENV)/.installed: setup.cfg setup.py pyproject.toml
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer found. Install it, or: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 	test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet $(PACKAGES)
