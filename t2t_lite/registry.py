@@ -16,12 +16,11 @@ from collections.abc import Callable
 from typing import TypeVar, overload
 
 import t2t_lite
-from t2t_lite.cli.usr_dirs import explain_import_error
+from t2t_lite.cli.usr_dirs import import_of_extra
 from t2t_lite.cli.usr_dirs import import_usr_dir as import_usr_dir
 from t2t_lite.cli.usr_dirs import is_package_name as is_package_name
 from t2t_lite.cli.usr_dirs import usr_dir_of as usr_dir_of
 from t2t_lite.errors import UnknownName, UserError, nearest, shown
-from t2t_lite.process.extras import extra_of, extras
 from t2t_lite.process.registering_modules import modules_of
 from t2t_lite.settings.config import HParams
 
@@ -90,14 +89,9 @@ class Registry:
 
     def _import(self, module):
         """Imports a module that registers something. One of an extra that is broken is left out, with a warning."""
-        try:
-            importlib.import_module(module)
-        except Exception as error:
-            if not (extra := extra_of(module)):
-                raise
-            why = explain_import_error(error, extras()[extra])
-            self._broken[module] = f"the extra {extra!r} cannot be used: {why}"
-            logging.getLogger("t2t_lite").warning(f"{self.kind}: {self._broken[module]}")
+        if why := import_of_extra(module)[1]:
+            self._broken[module] = why
+            logging.getLogger("t2t_lite").warning(f"{self.kind}: {why}")
 
     def get(self, name):
         """Returns the registered object.

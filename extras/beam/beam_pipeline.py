@@ -59,7 +59,7 @@ def import_beam():
 
 
 def parse_options(runner, text):
-    """Returns the dict for `Problem.beam_options`; logs the options that Beam's Python package does not know.
+    """Returns the options of a pipeline, a dict; logs those that Beam's Python package does not know.
 
     Args:
         runner: str, its name.

@@ -43,7 +43,8 @@ class Problem:
         rows_are_windows: whether a record is an arbitrary part of a longer text, so that its ends may be cut off.
         cuts_rows: whether `preprocess_example` truncates examples to `max_length`, so that none is dropped.
         skip_bad_lines: whether unreadable lines of corpora are skipped and counted instead of raising an error.
-        beam_options: options {"runner": …} of an Apache Beam pipeline for generation; None: generate on this machine.
+        write_shards: None, or what writes the shards elsewhere: a function of a `generation.Source`, the paths and the
+            layout of `sharding.write_shards` that returns (facts of each group, `Source.noted()`).
     """
 
     name = "problem"
@@ -55,7 +56,7 @@ class Problem:
     keeps_pieces = False
     rows_are_windows = False
     cuts_rows = False
-    beam_options = None
+    write_shards = None
     skip_bad_lines = False
 
     def __init__(self, was_reversed: bool = False, was_copy: bool = False):
