@@ -1,10 +1,11 @@
 """The tables of flags in docs/serving.md. Its commands and programs are run by test_pages.py."""
 
-import importlib
 import pathlib
 import re
 
 import pytest
+
+from t2t_lite.cli import commands
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "serving.md"
 
@@ -14,10 +15,7 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "serving.md"
 )
 def test_the_commands_flags(command, first, others):
     """Every flag of the command's table is one of its own, and none is left out; `others` stand in the text."""
-    from t2t_lite.bin import _app
-
-    flags = _app.Flags()
-    importlib.import_module(f"t2t_lite.bin.{command}").define_flags(flags)
+    flags = commands.flags_of(commands.module(command.replace("_", "-")))
     page = PAGE.read_text()
     start = [found.start() for found in re.finditer(rf"\| `--{first}` \|", page)][-1 if command == "t2t_server" else 0]
     table = page[start : page.index("\n\n", start)]
