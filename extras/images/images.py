@@ -1,7 +1,7 @@
 """Published sets of images, under tensor2tensor's names: MNIST, Fashion-MNIST and CIFAR-10.
 
 The files are in `tmp_dir`, packed or not, or a prepared tensorflow-datasets set is there, or they are downloaded.
-The published test set is the dev set. docs/images.md has examples.
+The published test set is the dev set. docs/extras/images.md has examples.
 """
 
 import types
