@@ -3,6 +3,7 @@
 import ast
 import pathlib
 import re
+import textwrap
 
 from t2t_lite.process.extras import extras
 from t2t_lite.visualization.drawing import Drawing
@@ -155,7 +156,8 @@ def _facts(folder):
     adds += [path.stem.replace("_", "-") for path in sources if path.stem.startswith("t2t_")]
     adds += [f"in {path.stem[3:].replace('_', '-')}" for path in sources if path.stem.startswith("in_t2t_")]
     first = ast.get_docstring(ast.parse(sources[folder / "__init__.py"])).partition("\n")[0]
-    return ", ".join(adds), re.split(r"[,:;]|(?<=\w)\.( |$)", first)[0]
+    what = re.sub(r"^[\w -=]{,40}: ", "", first)  # what is before a colon is the name once more
+    return ", ".join(adds), textwrap.shorten(what, 64, placeholder=" …")
 
 
 if __name__ == "__main__":
