@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from t2t_lite.evaluation.answer_metrics import OF_TAGS
+from t2t_lite.extras.tagging.tag_metrics import OF_TAGS
 
 seqeval = pytest.importorskip("seqeval.metrics")
 

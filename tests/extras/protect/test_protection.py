@@ -37,8 +37,8 @@ def test_records_have_symbols_for_what_both_sides_have(tmp_path, train, caplog):
         assert caplog.text.count(told) == 1
     fresh = registry.problem("translate_own")
     encoder = fresh.get_feature_encoders(str(tmp_path / "d"))["inputs"]
-    assert fresh.protection.kinds == ("urls", "placeholders")
-    assert encoder.pieces(range(3, 24)) == ["<2de>", *fresh.protection.symbols]
+    assert fresh.substitution.kinds == ("urls", "placeholders")
+    assert encoder.pieces(range(3, 24)) == ["<2de>", *fresh.substitution.symbols]
     dev = decoded(fresh, tmp_path / "d", DatasetSplit.EVAL)
     assert {
         ("see ⟦placeholder1⟧ at ⟦url1⟧ , friend 0", "bei ⟦url1⟧ steht ⟦placeholder1⟧ , Freund 0"),
@@ -59,7 +59,7 @@ def test_records_have_symbols_for_what_both_sides_have(tmp_path, train, caplog):
 
 def test_without_it_nothing_is_different(tmp_path, train):
     problem = generated(tmp_path / "d", train_files=train, vocab_size=330)
-    assert problem.protection is None and problem.additional_reserved_tokens == ()
+    assert problem.substitution is None and problem.additional_reserved_tokens == ()
     assert "protect" not in json.loads((tmp_path / "d" / "translate_own-manifest.json").read_text())["request"]
     assert not any(
         "⟦url" in piece for piece in problem.feature_encoders(str(tmp_path / "d"))["inputs"].pieces(range(9))
@@ -75,7 +75,7 @@ def test_a_vocabulary_that_is_there_needs_the_symbols(tmp_path, train):
     problem = generated(tmp_path / "d", train_files=train, vocab_from=[model], protect=["urls"])
     assert "⟦url1⟧" in problem.feature_encoders(str(tmp_path / "d"))["inputs"].pieces([3])
     again = generated(tmp_path / "e", train_files=train, vocab_from=[str(tmp_path / "d")], protect=["urls"])
-    assert again.protection.kinds == ("urls",) and SentencePieceEncoder(model).vocab_size == again.approx_vocab_size
+    assert again.substitution.kinds == ("urls",) and SentencePieceEncoder(model).vocab_size == again.approx_vocab_size
     for sources, kinds, lacking in (
         (["without.model"], ["urls"], "without.model lacks its symbols, such as ⟦url1⟧"),
         (["with.model"], ["urls", "tags"], "with.model lacks its symbols"),
