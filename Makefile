@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell for python in python3.11 python3 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: install quickstart mutants test test-all test-fast test-backends test-beam test-peers test-serving bench lint docs release clean
+.PHONY: install imports without quickstart mutants test test-all test-fast test-backends test-beam test-peers test-serving bench lint docs release clean
 
 install: $(STAMP)
 
@@ -27,7 +27,7 @@ BACKENDS_NEEDS := import configparser; c = configparser.ConfigParser(); c.read('
 	own = [n for n in c['options']['install_requires'].split('\n') if n.startswith(('keras', 'sacrebleu'))]; \
 	print(*map(repr, c['options.extras_require']['backends'].split('\n')[1:] + own))
 
-$(STAMP) $(PEERS_VENV)/.installed $(BEAM_VENV)/.installed $(BACKENDS_VENV)/.installed: setup.cfg pyproject.toml
+$(STAMP) $(PEERS_VENV)/.installed $(BEAM_VENV)/.installed $(BACKENDS_VENV)/.installed: setup.cfg setup.py pyproject.toml
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer found. Install it, or: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 	test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet $(PACKAGES)
@@ -90,17 +90,21 @@ SERVING_VERSIONS ?= 2.20 2.21
 test-serving: install $(SERVING_VERSIONS:%=.venv-tensorflow-%/.installed)
 	$(VENV)/bin/pytest tests/tensorflow_versions
 
-# import-linter reads one folder: a copy of the package as it is installed.
-define imports-go-one-way
-	rm -rf build/imports && mkdir -p build/imports && cp -r t2t_lite build/imports/ && \
-		cp -r bin extras hparams problems build/imports/t2t_lite/
-	cd build/imports && ../../$(VENV)/bin/lint-imports --no-cache --no-logo --config ../../setup.cfg
-endef
-
-lint: install
+lint: install imports
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(imports-go-one-way)
+
+# import-linter reads one folder: a copy of the package as it is installed.
+LINT_IMPORTS = $(CURDIR)/$(VENV)/bin/lint-imports
+imports:
+	rm -rf build/imports && mkdir -p build/imports && cp -r t2t_lite build/imports/ && \
+		cp -r bin extras hparams problems build/imports/t2t_lite/
+	cd build/imports && $(LINT_IMPORTS) --no-cache --no-logo --config ../../setup.cfg
+
+# Lint, tests and quickstart of what is left without an extra: EXTRA=music, or EXTRA=all.
+EXTRA ?=
+without: install
+	$(VENV)/bin/python tests/without.py $(EXTRA)
 
 # What is generated in the pages of docs/, then the site, without a network; a warning is an error.
 docs: install

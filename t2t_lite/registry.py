@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib
+import importlib.util
 import inspect
 import logging
 import re
@@ -53,10 +53,10 @@ class Registry:
 
     @functools.cached_property
     def _modules(self):
-        """{name: the module} of what `get` is to import."""
+        """{name: modules, of which there should be one} of what `get` is to import."""
         modules = {}
         for module in modules_of(self.kind) if self._one_per_module else []:
-            modules.setdefault(module.rpartition(".")[2], module)
+            modules.setdefault(module.rpartition(".")[2], []).append(module)
         return modules
 
     @overload
@@ -72,7 +72,7 @@ class Registry:
     def _add(self, name, obj):
         if not callable(obj):
             raise UserError(f"{self.kind}: {name!r} must be a class or a function, got {type(obj).__name__}.")
-        if self._modules.get(name) not in (None, obj.__module__):
+        if obj.__module__ not in self._modules.get(name, [obj.__module__]):
             self.get(name)  # and refuse another one of this name
         if name in self._entries and self._entries[name] != obj:
             where = inspect.getsourcefile(inspect.unwrap(self._entries[name]))
@@ -108,7 +108,11 @@ class Registry:
         """
         self.check(name)
         if name in self._modules:
-            self._import(module := self._modules[name])
+            module, *others = self._modules[name]
+            if others:
+                places = " and in ".join(importlib.util.find_spec(place).origin for place in (module, *others))
+                raise UserError(f"{self.kind}: {name!r} is in {places}. Rename one of them.")
+            self._import(module)
             if module in self._broken:
                 raise UserError(f"{self.kind}: {name}: {self._broken[module]}")
             self._modules.pop(name, None)  # now that it is registered
@@ -297,7 +301,7 @@ def model_of_hparams(name: str) -> str | None:
 
 def list_built_in_models() -> list[str]:
     """Returns the names of the models of this package, without those of users' folders; imports none of them."""
-    return [module.rpartition(".")[2] for module in modules_of("models")]
+    return sorted({module.rpartition(".")[2] for module in modules_of("models")})
 
 
 def problem(name: str, **kwargs) -> t2t_lite.data.Problem:

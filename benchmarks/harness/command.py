@@ -32,6 +32,12 @@ def name_of(module):
     return pathlib.Path(module.__file__).stem
 
 
+def module_of(name):
+    """Returns the name of a benchmark's module, by which Python runs it: an extra's is in a folder of its own."""
+    path = next(record.BENCHMARKS.glob(f"extras/*/{name}.py"), record.BENCHMARKS / f"{name}.py")
+    return ".".join(path.relative_to(record.REPOSITORY).with_suffix("").parts)
+
+
 def default_sides(module):
     """Returns the sides that a benchmark compares unless --sides says otherwise."""
     return [*getattr(module, "DEFAULT_SIDES", module.SIDES)]
@@ -100,7 +106,7 @@ def main(module, argv=None):
 
 def run(module, flags, sides, argv=None):
     """Measures; returns the Result. A side whose modules are not installed is left out, and the result says so."""
-    argv = None if argv is None else ["python", "-m", f"benchmarks.{name_of(module)}", *argv]
+    argv = None if argv is None else ["python", "-m", module_of(name_of(module)), *argv]
     result = record.new_result(name_of(module), module.TITLE, module.SIDES, argv)
     started = time.monotonic()
     for side in sides:
@@ -116,7 +122,7 @@ def run(module, flags, sides, argv=None):
 
 def side_command(module, side, **settings):
     """Returns the words that start one side of a benchmark."""
-    return [sys.executable, "-m", f"benchmarks.{name_of(module)}", "--side", side, "--settings", json.dumps(settings)]
+    return [sys.executable, "-m", module_of(name_of(module)), "--side", side, "--settings", json.dumps(settings)]
 
 
 def compare(module, result, flags, case, sides=None, rounds=3, **settings):

@@ -22,7 +22,8 @@ from t2t_lite import files
 from t2t_lite.errors import UserError
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-RESULTS = REPOSITORY / "benchmarks" / "results"
+BENCHMARKS = REPOSITORY / "benchmarks"
+RESULTS = BENCHMARKS / "results"
 FILE = "result.json"
 
 # What can be measured: its name with the unit, and whether more of it is better (None: neither).

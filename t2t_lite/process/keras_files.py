@@ -6,6 +6,7 @@ registered at first is a stand-in, as soon as Keras itself is there; the module 
 """
 
 import importlib
+import os
 import pathlib
 import re
 import sys
@@ -19,10 +20,16 @@ _REGISTERED = re.compile(r'^@keras\.saving\.register_keras_serializable\("t2t_li
 def modules():
     """Returns {name of a class that Keras can store: its module}, as the sources have them; imports none."""
     roots = {"t2t_lite": pathlib.Path(__file__).parents[1], **{f"{PACKAGE}.{n}": p for n, p in extras().items()}}
+    paths = (
+        (package, root, pathlib.Path(folder, name))
+        for package, root in roots.items()
+        for folder, _, names in os.walk(root)
+        for name in names
+        if name.endswith(".py")
+    )
     return {
         name: ".".join((package, *path.relative_to(root).with_suffix("").parts))
-        for package, root in roots.items()
-        for path in sorted(root.rglob("*.py"))
+        for package, root, path in sorted(paths)
         for name in _REGISTERED.findall(path.read_text(encoding="utf-8"))
     }
 

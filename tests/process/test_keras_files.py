@@ -83,7 +83,7 @@ def test_compiled_models_load_and_train_on(files, imports, optimizers):
 
 def test_every_registered_class_has_a_stand_in():
     """Those that the sources of every room show, whatever imports them."""
-    for room in (t2t_lite.layers, t2t_lite.models, t2t_lite.training):
+    for room in (t2t_lite.layers, t2t_lite.models, t2t_lite.training, t2t_lite.extras):
         for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
             importlib.import_module(module.name)
     registered = {

@@ -15,7 +15,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.settings import tensor2tensor_names
 from t2t_lite.settings.config import HParams
 
-DOCS = pathlib.Path(__file__).parents[1] / "docs"
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
 
 
 def read_rows(name):
@@ -114,7 +114,7 @@ def test_hyperparameters_that_are_set_elsewhere(text, answer):
 
 
 def test_imports_beside_the_old_ones_work():
-    page = (pathlib.Path(__file__).parents[1] / "docs/coming_from_tensor2tensor.md").read_text(encoding="utf-8")
+    page = (pathlib.Path(__file__).parents[2] / "docs/coming_from_tensor2tensor.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(from tensor2tensor\.[^`]*)` \| `([^`]*)` \|$", page, re.MULTILINE)
     assert len(rows) >= 20
     for _, new in rows:

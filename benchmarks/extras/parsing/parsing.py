@@ -1,9 +1,9 @@
 """For measuring a parser: sentences and phrases of a treebank, recombined trees, invalid outputs, and F1 by length.
 
-python benchmarks/parsing.py words trees.test.gz > test.words
-python benchmarks/parsing.py phrases trees.train.gz > phrases.mrg
-python benchmarks/parsing.py recombined trees.train.gz > recombined.mrg
-python benchmarks/parsing.py errors train/avg trees.test.gz test.trees
+python benchmarks/extras/parsing/parsing.py words trees.test.gz > test.words
+python benchmarks/extras/parsing/parsing.py phrases trees.train.gz > phrases.mrg
+python benchmarks/extras/parsing/parsing.py recombined trees.train.gz > recombined.mrg
+python benchmarks/extras/parsing/parsing.py errors train/avg trees.test.gz test.trees
 """
 
 import collections

@@ -1,7 +1,7 @@
 """t2t-server under load, beside direct calls of the same SavedModel. Wrong answers, throughput, latency, memory.
 
-python -m benchmarks.server_load
-python -m benchmarks.server_load --run=RUN --text=test.en --clients=32 --sizes=1,32 --count=2000 --rounds=5
+python -m benchmarks.extras.serving.server_load
+python -m benchmarks.extras.serving.server_load --run=RUN --text=test.en --clients=32 --sizes=1,32 --count=2000
 
 The run is exported, and texts are translated offline, one in twenty of them hostile (`serving_load.py`). t2t-server is
 started on the export, with a process of clients, each of which sends its next request when it has the answer to the

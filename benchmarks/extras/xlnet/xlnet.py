@@ -1,7 +1,7 @@
 """A training step of XLNet against Hugging Face's XLNetLMHeadModel of the same size. Tokens per second.
 
-python -m benchmarks.xlnet
-python -m benchmarks.xlnet --layers=12 --hidden=768
+python -m benchmarks.extras.xlnet.xlnet
+python -m benchmarks.extras.xlnet.xlnet --layers=12 --hidden=768
 
 Both have random weights, heads of 64 and 8,000 ids, dropout 0.1 and Adam. The same rows of 128 ids are read in the same
 orders, and the same ids are predicted: about a sixth. Every side is a process of its own, warmed up.

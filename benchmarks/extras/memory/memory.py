@@ -1,7 +1,7 @@
 """Transformer-XL against the same model without a memory, on segments of 32 bytes of a text: nats per character.
 
-python -m benchmarks.memory --train_files=train.txt.gz --dev_files=validation.txt.gz
-python -m benchmarks.memory --train_files=… --dev_files=… --sides=memory,longer --steps=2400
+python -m benchmarks.extras.memory.memory --train_files=train.txt.gz --dev_files=validation.txt.gz
+python -m benchmarks.extras.memory.memory --train_files=… --dev_files=… --sides=memory,longer --steps=2400
 
 All are trained by t2t-trainer with 1,024 ids a step, 3 layers of 128. `memory` sees the 32 ids before a segment in each
 layer, `longer` the 128 before, also in evaluation; `plain` reads each row of 32 ids for itself, `stride` is the same

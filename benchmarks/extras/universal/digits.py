@@ -1,7 +1,7 @@
 """Digits reversed and added at twice the trained length: the Universal Transformer and the Transformer.
 
-python -m benchmarks.digits                                   # 30 minutes each, one after the other
-python -m benchmarks.digits --minutes=5 --seeds=1,2,3 --jobs=15 --trainer_flags=--xla_compile
+python -m benchmarks.extras.universal.digits                                   # 30 minutes each, one after the other
+python -m benchmarks.extras.universal.digits --minutes=5 --seeds=1,2,3 --jobs=15 --trainer_flags=--xla_compile
 
 Both train on sequences of up to 40 digits, with the first position drawn at random below the sequence's length, so
 that they have seen numbers of positions up to 80; they have 0.46 million weights, 4 steps of one layer of 128 beside 4

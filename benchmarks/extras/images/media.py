@@ -1,7 +1,7 @@
 """Language models of images and chorales after up to half an hour on two cores: bits per pixel, nats per note.
 
-python -m benchmarks.media --tmp_dir=FOLDER
-python -m benchmarks.media --tmp_dir=FOLDER --sides=relative --kinds=images
+python -m benchmarks.extras.images.media --tmp_dir=FOLDER
+python -m benchmarks.extras.images.media --tmp_dir=FOLDER --sides=relative --kinds=images
 
 FOLDER holds MNIST's four idx files and `Jsb16thSeparated.json`, packed or not; without it they are downloaded. All is
 trained by t2t-trainer with the sets `image_transformer_small` and `music_transformer_small`, and evaluated on the whole

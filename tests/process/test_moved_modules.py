@@ -1,0 +1,41 @@
+"""What was imported by an old name still is, and is the same module."""
+
+import importlib
+
+import pytest
+
+from t2t_lite.process.extras import extras
+from t2t_lite.process.moved_modules import new_name
+
+_OLD = {  # names that docs and READMEs have had, and the extra that has them now
+    "t2t_lite.config": "",
+    "t2t_lite.search_options": "",
+    "t2t_lite.console": "",
+    "t2t_lite.hparams.universal_transformer": "universal",
+    "t2t_lite.hparams.xlnet": "xlnet",
+    "t2t_lite.problems.parsing": "parsing",
+    "t2t_lite.problems.phrasebook.grammar": "phrasebook",
+    "t2t_lite.serving.client": "query_client",
+    "t2t_lite.baselines": "baselines",
+    "t2t_lite.baselines.hparams_baselines": "baselines",
+    "t2t_lite.bin.t2t_evalb": "parsing",
+    "t2t_lite.autotune.journal": "autotune",
+}
+
+
+@pytest.mark.parametrize("old", [old for old, extra in _OLD.items() if not extra or extra in extras()])
+def test_an_old_name_is_the_module(old):
+    new = importlib.import_module(new_name(old))
+    module = importlib.import_module(old)
+    names = [name for name in vars(new) if not name.startswith("__")]
+    assert all(getattr(module, name) is getattr(new, name) for name in names)
+    assert module is new or hasattr(new, "__path__")
+
+
+@pytest.mark.parametrize(
+    "name", ["t2t_lite.nothing", "t2t_lite.models.nothing", "t2t_lite.serving.nothing", "other.config"]
+)
+def test_what_never_was_is_not_found(name):
+    assert new_name(name) is None
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module(name)
