@@ -19,7 +19,7 @@ from t2t_lite.corpora.filters import PairFilter, pair_hash, parse_filters
 from t2t_lite.corpora.held_out import find_bound, is_held_out
 from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, shown
 from t2t_lite.problems import parallel_files
 from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_settings import SENTENCEPIECE, OwnSetting, own_settings
@@ -112,6 +112,16 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
             files.remove(path)
 
     # The stored configuration. Format 1 of problem.json has only languages, vocab_size and files.
+
+    def _read_file(self, path):
+        config = super()._read_file(path)
+        for key in config.keys() - {*self.settings, "skip_bad_lines"}:
+            if config[key]:
+                raise UserError(
+                    f"{path}: {key}={shown(config[key])}: nothing here knows that. Expected the extra of t2t_lite, or "
+                    "the later version, that wrote this folder."
+                )
+        return config
 
     def _recall(self, key):
         return self.config.get(key) or None

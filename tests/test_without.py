@@ -7,7 +7,7 @@ import pytest
 
 from tests import without
 
-SMALL = "algorithmic"
+SMALL = "music"
 
 
 @pytest.mark.slow

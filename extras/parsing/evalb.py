@@ -93,7 +93,7 @@ def score_trees(gold, predicted, cutoff=CUTOFF):
     return total, short, problems
 
 
-@registry.register_metric(of="texts")
+@registry.register_metric(of="texts", decides=True)
 def bracketing_f1(outputs, references):
     """Returns the labelled F1 of trees, 0 to 100."""
     predicted, gold = ([trees.parse_tree(text) for text in texts] for texts in (outputs, references))

@@ -42,7 +42,7 @@ def whole_sentences(text, problem):
 
 
 def unbroken(parts, text, problem):
-    """Returns the parts of a text; those are joined between which a `SourceText.whole` part would be cut, such as a tag.
+    """Returns the parts of a text; those are joined between which a `SourceText.whole` part would be cut.
 
     Args:
         parts: list of str, in order, with nothing but spaces between them.

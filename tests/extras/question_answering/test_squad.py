@@ -2,7 +2,11 @@
 
 import pytest
 
+from t2t_lite import registry
+from t2t_lite.evaluation.metrics import metric_names, shown_metrics
 from t2t_lite.extras.question_answering.squad import OF_SPANS
+from t2t_lite.settings.config import HParams
+from t2t_lite.tasks.task import unit_of
 
 
 @pytest.mark.parametrize(
@@ -16,3 +20,9 @@ from t2t_lite.extras.question_answering.squad import OF_SPANS
 )
 def test_scores(name, predicted, expected, score):
     assert OF_SPANS[name](predicted, expected) == pytest.approx(score, abs=1e-12)
+
+
+def test_what_an_input_is_called_and_what_an_evaluation_shows():
+    problem, hparams = registry.problem("qa_own"), HParams()
+    assert unit_of(problem) == "question"
+    assert shown_metrics(problem, hparams, metric_names(problem, hparams)) == ["loss", "squad_f1"]

@@ -2,8 +2,12 @@
 
 import pytest
 
+from t2t_lite import registry
 from t2t_lite.errors import UserError
+from t2t_lite.evaluation.metrics import metric_names, shown_metrics
 from t2t_lite.extras.tagging.tag_metrics import OF_TAGS
+from t2t_lite.settings.config import HParams
+from t2t_lite.tasks.task import unit_of
 
 TAGS = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-LOC"]], [["B-PER", "I-PER", "O", "B-ORG"], ["B-LOC", "B-LOC"]]
 
@@ -25,3 +29,9 @@ def test_scores(name, predicted, expected, score):
 def test_tags_of_no_entities():
     with pytest.raises(UserError, match=r"entities: the tags 'NOUN, VERB'\. Expected O, B-"):
         OF_TAGS["entity_f1"]([["NOUN", "VERB"]], [["NOUN", "VERB"]])
+
+
+def test_what_an_input_is_called_and_what_an_evaluation_shows():
+    problem, hparams = registry.problem("tag_own"), HParams()
+    assert unit_of(problem) == "sentence"
+    assert shown_metrics(problem, hparams, metric_names(problem, hparams)) == ["loss", "token_accuracy"]
