@@ -11,6 +11,7 @@ from t2t_lite.extras.images.png_files import png_bytes
 from t2t_lite.settings.config import HParams
 from t2t_lite.tasks.task import unit_of
 from tests.extras.images.pngs import deep
+from tests.problems.test_labelled_own import check_what_is_not_found_yet
 
 
 def write(folder, *names, content=None):
@@ -119,3 +120,7 @@ def test_what_an_input_is_called_and_what_an_evaluation_shows():
     problem, hparams = registry.problem("image_own"), HParams()
     assert unit_of(problem) == "image"
     assert shown_metrics(problem, hparams, metric_names(problem, hparams)) == ["loss", "bits_per_dim"]
+
+
+def test_a_size_that_generation_has_not_found_yet_is_named(tmp_path):
+    check_what_is_not_found_yet("image_own", "image_size", tmp_path)

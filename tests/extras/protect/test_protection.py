@@ -13,6 +13,7 @@ from t2t_lite.extras.protect.protected_texts import ProtectedTexts
 from t2t_lite.text import subwords
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.data import corpus
+from tests.problems.test_own_mistakes import check_mistakes
 from tests.problems.test_translate_own import decoded, generated
 
 PAIRS = [
@@ -85,3 +86,18 @@ def test_a_vocabulary_that_is_there_needs_the_symbols(tmp_path, train):
             registry.problem("translate_own").configure(
                 train, vocab_from=[str(tmp_path / name) for name in sources], protect=kinds
             )
+
+
+def test_mistakes_in_the_flag_are_named(tmp_path, train, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    subwords.train_sentencepiece([text for pair in PAIRS for text in pair], "spm", 330)
+    mistakes = [
+        ({"protect": ["url"]}, "--protect: 'url': Nearest: urls. Expected urls, emails, tags, placeholders."),
+        ({"protect": ["urls"], "vocab_type": "byte_level_bpe"}, "--protect=urls together with --vocab_type=byte_level"),
+        (
+            {"protect": ["urls"], "vocab_from": ["spm.model"]},
+            "spm.model lacks its symbols, such as ⟦url1⟧. Expected",
+        ),
+        ({"protect": ["urls"], "user_defined_symbols": ["⟦url2⟧"]}, "⟦url2⟧ is one of --protect=urls. Leave it out."),
+    ]
+    check_mistakes("translate_own", {"train_files": train, "dev_files": train}, mistakes)

@@ -3,6 +3,7 @@
 import pytest
 
 from t2t_lite import registry
+from t2t_lite.evaluation import answer_report
 from t2t_lite.evaluation.metrics import metric_names, shown_metrics
 from t2t_lite.extras.question_answering.squad import OF_SPANS
 from t2t_lite.settings.config import HParams
@@ -26,3 +27,7 @@ def test_what_an_input_is_called_and_what_an_evaluation_shows():
     problem, hparams = registry.problem("qa_own"), HParams()
     assert unit_of(problem) == "question"
     assert shown_metrics(problem, hparams, metric_names(problem, hparams)) == ["loss", "squad_f1"]
+
+
+def test_the_metrics_of_answers():
+    assert answer_report.metric_names("spans", ["x"]) == ["exact_match", "squad_f1"]

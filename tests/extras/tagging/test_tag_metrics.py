@@ -4,6 +4,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
+from t2t_lite.evaluation import answer_report
 from t2t_lite.evaluation.metrics import metric_names, shown_metrics
 from t2t_lite.extras.tagging.tag_metrics import OF_TAGS
 from t2t_lite.settings.config import HParams
@@ -35,3 +36,14 @@ def test_what_an_input_is_called_and_what_an_evaluation_shows():
     problem, hparams = registry.problem("tag_own"), HParams()
     assert unit_of(problem) == "sentence"
     assert shown_metrics(problem, hparams, metric_names(problem, hparams)) == ["loss", "token_accuracy"]
+
+
+@pytest.mark.parametrize(
+    ("expected", "names"),
+    [
+        ([["O", "B-x"]], ["token_accuracy", "entity_f1", "entity_precision", "entity_recall"]),
+        ([["NN", "VB"]], ["token_accuracy"]),
+    ],
+)
+def test_the_metrics_that_the_answers_allow(expected, names):
+    assert answer_report.metric_names("tagging", expected) == names
