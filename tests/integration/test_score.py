@@ -148,7 +148,7 @@ def test_questions_without_an_answer_count_as_wrong(score):
 
 @pytest.mark.parametrize(
     "task, changed, words",
-    [
+    registered([
         ("classification", {"predictions": "yes\n"}, ["predictions has 1 line, reference has 4"]),
         ("classification", {"predictions": ""}, ["predictions", "empty"]),
         ("classification", {"predictions": "yes\n\nyes\nyes\nno\n"}, ["predictions, line 2: blank here or in"]),
@@ -164,7 +164,7 @@ def test_questions_without_an_answer_count_as_wrong(score):
         ("spans", {"predictions": '{"1": 5}'}, ["predictions", "'1'"]),
         ("spans", {"predictions": "fox\ndog\n"}, ["predictions", "JSON"]),
         ("spans", {"reference": "{}"}, ["reference", "SQuAD"]),
-    ],
+    ]),
 )  # fmt: skip
 def test_files_that_cannot_be_scored(score, assert_user_error, task, changed, words):
     reference, predictions, _ = FILES[task]
@@ -173,9 +173,9 @@ def test_files_that_cannot_be_scored(score, assert_user_error, task, changed, wo
 
 
 def test_missing_flags_and_files(call_command, assert_user_error):
-    assert_user_error(call_command("t2t-score", "--task=spans"), "--predictions", "--reference")
+    assert_user_error(call_command("t2t-score", "--task=regression"), "--predictions", "--reference")
     assert_user_error(
-        call_command("t2t-score", "--task=tags", "--predictions=b", "--reference=b"), "--task=tags", "tagging"
+        call_command("t2t-score", "--task=numbers", "--predictions=b", "--reference=b"), "--task=numbers", "regression"
     )
     given = ("--predictions=a", "--reference=b")
     assert_user_error(call_command("t2t-score", "--task=regression", *given), "b", "no such file")
