@@ -91,6 +91,7 @@ SPLIT_SENTENCES = ("auto", "always", "never")  # of a text, before it is transla
 FORMATS = ("saved_model", "ctranslate2", "hugging_face")  # of exports
 QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16", "float32")  # of CTranslate2
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}  # of cells
+NORMALIZATIONS = ("identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf")  # SentencePiece's names
 PAIRS = Range(1, 10**9)  # of sentences, of which some are needed
 MASK_RATE = Range(0.001, 0.999)
 SLOT_ORDERS = ("binary_tree", "uniform")  # which missing ids of a slot an insertion model predicts first

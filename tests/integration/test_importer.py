@@ -120,9 +120,16 @@ def test_an_encoder(call_command, assert_user_error, tmp_path):
     assert back.stdout == "back\n", back
     for name in ("model.safetensors", "vocab.txt"):
         assert (tmp_path / "back" / name).read_bytes() == (tmp_path / "theirs" / name).read_bytes()
-    other = call_command(*importer, "--problem=tag_own", "--output_dir=x")
-    assert_user_error(other, "--problem=tag_own", "classify_own or classify_pair_own")
-    ours = ["--from=tensor2tensor", "--path=x", "--vocab=x", "--languages=a,b", "--output_dir=y", "--problem=tag_own"]
+    other = call_command(*importer, "--problem=regress_own", "--output_dir=x")
+    assert_user_error(other, "--problem=regress_own", "classify_own or classify_pair_own")
+    ours = [
+        "--from=tensor2tensor",
+        "--path=x",
+        "--vocab=x",
+        "--languages=a,b",
+        "--output_dir=y",
+        "--problem=regress_own",
+    ]
     assert_user_error(call_command("t2t-importer", *ours), "--problem", "Leave it out")
 
 

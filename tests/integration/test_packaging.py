@@ -157,7 +157,7 @@ def test_names_are_listed_from_any_folder_and_a_users_is_found_from_the_one_one_
     )
     done = run(commands / "t2t-trainer", "--registry_help", "--t2t_usr_dir=my_sets", cwd=tmp_path)
     lines = done.stdout.split()
-    for name in ("my_own_set", "transformer", "transformer_base_v1", "translate_ende_phrasebook", "translate_own"):
+    for name in ("my_own_set", "transformer", "transformer_base_v1", "translate_ende_wmt32k", "translate_own"):
         assert name in lines
 
 
