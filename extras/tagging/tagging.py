@@ -51,6 +51,7 @@ class TaggingTask(LabelTask):
 
     eval_metrics = ("token_accuracy",)
     head = "tag"
+    problems = ("tag_own",)
     sparse_targets = True
     metrics = answer_metrics.OF_TAGS
     long_input = ("split", "refuse")

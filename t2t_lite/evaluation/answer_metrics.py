@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from t2t_lite.corpora.scripts import lacks_spaces
-from t2t_lite.errors import UserError, shown
+from t2t_lite.errors import UserError, needs, shown
 from t2t_lite.extras.question_answering.squad import characters_as_words, is_match, word_f1
 from t2t_lite.extras.tagging.entities import EXPECTED, are_of_entities, entity_counts
 
@@ -50,12 +50,8 @@ def _numbers():
 def _installed(module, package):
     import importlib
 
-    try:
+    with needs(package, "labels", "this metric"):
         return importlib.import_module(module)
-    except ImportError:
-        raise UserError(
-            f"{package}, which computes this metric, is not installed. Run: pip install t2t_lite[labels]"
-        ) from None
 
 
 def _pairs(predicted, expected):
