@@ -49,10 +49,15 @@ def define_common_flags(flags):
     flags.DEFINE_string("hparams", "", "Changes to the set: name=value,name=value.")
     flags.DEFINE_path("data_dir", None, "Folder of records and vocabulary, as t2t-datagen writes it.")
     flags.DEFINE_path("output_dir", None, "Folder of the run: checkpoints, hparams.json, logs.")
+    define_usr_dir_flag(flags)
+    flags.DEFINE_bool("registry_help", False, "Print every registered model, hyperparameter set and problem, and stop.")
+
+
+def define_usr_dir_flag(flags):
+    """Declares --t2t_usr_dir."""
     flags.DEFINE_path(
         "t2t_usr_dir", None, "Your own folder with an __init__.py, or a package, imported for what it registers."
     )
-    flags.DEFINE_bool("registry_help", False, "Print every registered model, hyperparameter set and problem, and stop.")
 
 
 def define_tf1_flags(flags):

@@ -21,7 +21,8 @@ from t2t_lite.cli.usr_dirs import import_usr_dir as import_usr_dir
 from t2t_lite.cli.usr_dirs import is_package_name as is_package_name
 from t2t_lite.cli.usr_dirs import usr_dir_of as usr_dir_of
 from t2t_lite.errors import UnknownName, UserError, nearest, shown
-from t2t_lite.process.registering_modules import modules_of
+from t2t_lite.process.extras import extra_of
+from t2t_lite.process.registering_modules import modules_by_name, modules_of
 from t2t_lite.settings.config import HParams
 
 _Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which decorators return as it is
@@ -39,8 +40,9 @@ class Registry:
     Args:
         kind: one that `modules_of` knows, whose modules are imported, or another word for messages.
         check: function of (name, object) that raises `UserError` when the object cannot be registered.
-        one_per_module: bool, whether each of these modules has the name of what it registers. Names are then known
-            before any of them is imported, and only those that are used are.
+        one_per_module: bool, whether each of these modules has the name of what it registers, or has it in its source
+            (see `modules_by_name`). Names are then known before any of them is imported, and only those that are used
+            are.
     """
 
     def __init__(self, kind, check=None, one_per_module=False):
@@ -53,10 +55,7 @@ class Registry:
     @functools.cached_property
     def _modules(self):
         """{name: modules, of which there should be one} of what `get` is to import."""
-        modules = {}
-        for module in modules_of(self.kind) if self._one_per_module else []:
-            modules.setdefault(module.rpartition(".")[2], []).append(module)
-        return modules
+        return modules_by_name(self.kind) if self._one_per_module else {}
 
     @overload
     def register(self, name_or_obj: _Registered) -> _Registered: ...
@@ -127,6 +126,11 @@ class Registry:
         """Returns the sorted names that start with `prefix`."""
         self._load()
         return sorted(name for name in {*self._entries, *self._modules} if name.startswith(prefix))
+
+    def extra_of(self, name):
+        """Returns the name of the extra that registers a name; "" if the core, a user or nobody does."""
+        modules = self._modules.get(name) or [getattr(self._entries.get(name), "__module__", "")]
+        return extra_of(modules[0])
 
     def remove(self, name):
         """Takes a name out again; for tests and notebooks."""
@@ -216,6 +220,11 @@ class Registries:
     scores = Registry("scores")
     patterns = Registry("patterns")
     feed_forwards = Registry("feed-forward layers")
+    families = Registry("families", one_per_module=True)
+    vocabularies = Registry("vocabularies", one_per_module=True)
+    encoders = Registry("encoders", one_per_module=True)
+    export_formats = Registry("export formats", one_per_module=True)
+    export_files = Registry("export files", one_per_module=True)
 
 
 register_problem = Registries.problems.register
@@ -225,6 +234,11 @@ register_ranged_hparams = Registries.ranged_hparams.register
 register_score = Registries.scores.register  # of attention: a `t2t_lite.layers.AttentionScore`
 register_pattern = Registries.patterns.register  # of attention: a `t2t_lite.layers.Pattern`
 register_feed_forward = Registries.feed_forwards.register  # a layer called as `t2t_lite.layers.FeedForward` is
+register_family = Registries.families.register  # a function that returns a `t2t_lite.interchange.family.Family`
+register_vocabulary = Registries.vocabularies.register  # see `t2t_lite.interchange.published_vocabulary`
+register_encoder = Registries.encoders.register  # a TextEncoder, by its kind of file: `t2t_lite.text.vocabulary_files`
+register_export_format = Registries.export_formats.register  # see `t2t_lite.interchange.formats`
+register_export_file = Registries.export_files.register  # see `t2t_lite.export.added_files`
 task = Registries.tasks.get  # the `Task` subclass of a name; raises `UnknownName`
 check_model = Registries.models.check  # raises `UnknownName`, and imports no model, which needs Keras
 list_problems = Registries.problems.names
@@ -233,6 +247,7 @@ list_models = Registries.models.names
 list_hparams = Registries.hparams.names
 list_ranged_hparams = Registries.ranged_hparams.names
 list_metrics = Registries.metrics.names
+list_families = Registries.families.names
 
 
 def register_metric(
@@ -363,6 +378,11 @@ def hparams(name: str | HParams) -> HParams:
 def ranged_hparams(name: str) -> Callable:
     """Returns the function of that name, which fills a `RangedHParams`, as in tensor2tensor. Raises `UnknownName`."""
     return Registries.ranged_hparams.get(name)
+
+
+def family(model_type: str) -> t2t_lite.interchange.family.Family:
+    """Returns the `Family` of Hugging Face's models with that `model_type`. Raises `UnknownName`."""
+    return Registries.families.get(model_type)()._replace(model_type=model_type)
 
 
 def metric(name: str) -> Metric:

@@ -107,6 +107,7 @@ class SpansTask(EncoderTask):
 
     eval_metrics = ("exact_match", "squad_f1")
     head = "span"
+    problems = ("qa_own",)
     metrics = OF_SPANS
     num_texts = 2
     has_hypotheses = True

@@ -52,6 +52,7 @@ class TaggingTask(LabelTask):
 
     eval_metrics = ("token_accuracy",)
     head = "tag"
+    problems = ("tag_own",)
     sparse_targets = True
     metrics = OF_TAGS
     long_input = ("split", "refuse")

@@ -18,8 +18,8 @@ from t2t_lite.data import sharding, split_facts
 from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.data.manifests import find_manifest, manifest_path, read_begun
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
-from t2t_lite.errors import UserError
 from t2t_lite.data.vocabulary_coverage import report_coverage
+from t2t_lite.errors import UserError
 from t2t_lite.files.lock import held_lock
 
 _LOGGER = logging.getLogger("t2t_lite")

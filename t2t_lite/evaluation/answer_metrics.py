@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from t2t_lite.errors import UserError, shown
+from t2t_lite.errors import UserError, needs, shown
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,12 +47,8 @@ def _numbers():
 def _installed(module, package):
     import importlib
 
-    try:
+    with needs(package, "labels", "this metric"):
         return importlib.import_module(module)
-    except ImportError:
-        raise UserError(
-            f"{package}, which computes this metric, is not installed. Run: pip install t2t_lite[labels]"
-        ) from None
 
 
 def _pairs(predicted, expected):

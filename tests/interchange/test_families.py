@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import t2t_lite
+from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
-from t2t_lite.interchange.families import FAMILIES
 from t2t_lite.interchange.formats import destinations_text
 from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
 from tests.interchange.gpt_folders import write_gpt
@@ -20,17 +20,16 @@ NAMES = {"n_positions": "context", "n_layer": "depth", "attn_pdrop": "attention_
 @pytest.fixture
 def toy(monkeypatch):
     """A GPT-2 by other names, the only family of language models."""
-    gpt2 = FAMILIES["gpt2"]
+    gpt2 = registry.family("gpt2")
     toy = gpt2._replace(
-        model_type="toy",
         class_prefix="Toy",
         fields=tuple(field._replace(name=NAMES.get(field.name, field.name)) for field in gpt2.fields),
         weights={path: name.replace("transformer.h.", "toy.blocks.") for path, name in gpt2.weights.items()},
         prefix="toy.",
     )
-    monkeypatch.delitem(FAMILIES, "gpt2")
-    monkeypatch.setitem(FAMILIES, "toy", toy)
-    return toy
+    families = Registry("families")
+    families.register("toy")(lambda: toy)
+    monkeypatch.setattr(Registries, "families", families)
 
 
 @pytest.mark.slow

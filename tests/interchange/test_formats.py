@@ -28,7 +28,7 @@ def model_of(hparams):
 )
 def test_the_usual_sets_go_everywhere(hparams_set, answer):
     model = model_of(registry.hparams(hparams_set))
-    assert all(not formats.obstacles(name, model) for name in formats.FORMATS)
+    assert all(not formats.obstacles(name, model) for name in formats.names())
     assert f"yes, {answer}" in formats.destinations_text(model)
 
 
@@ -36,7 +36,7 @@ def test_all_reasons_are_given():
     hparams = registry.hparams("transformer_base").parse("self_attention_type=restricted,ffn_activation=swiglu")
     hparams = hparams.parse("attention_neighborhood=9")
     lines = {line.split()[0]: line for line in formats.destinations_text(model_of(hparams)).splitlines()[1:]}
-    assert list(lines) == list(formats.FORMATS)
+    assert list(lines) == list(formats.names())
     assert lines["saved_model"].endswith("yes")
     assert "self_attention=restricted(neighborhood=9) (hparam self_attention_type)" in lines["ctranslate2"]
     assert "swiglu" not in lines["ctranslate2"]

@@ -13,7 +13,6 @@ import numpy as np
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.export import export_hugging_face, import_hugging_face
-from t2t_lite.interchange.families import FAMILIES
 from t2t_lite.interchange.safetensors_file import write_tensors
 from t2t_lite.runs.run_config import build_model, run_config
 from tests.decoding.runs import SENTENCES
@@ -80,7 +79,7 @@ _LINES = {
 def lacking(names):
     """Returns what a version has and no row stands for, or what a stored archive, {folder names}, has not."""
     kinds = {model for name, (_, _, model, _) in MODELS.items() if name in names} | {"transformer"}
-    return sorted(own_models() - kinds) + sorted({*FAMILIES} - {n for n in FOLDERS if n in names})
+    return sorted(own_models() - kinds) + sorted({*registry.list_families()} - {n for n in FOLDERS if n in names})
 
 
 def make_all(names=(*MODELS, *FOLDERS)):

@@ -69,6 +69,11 @@ class WordPieceEncoder(PublishedEncoder):
         self._longest = max(map(len, self.spellings))
         self._words = WordCache(self._encode_word)
 
+    @property
+    def tokenizer(self):
+        """See `PublishedEncoder`."""
+        return {"tokenizer_class": "BertTokenizer", "do_lower_case": self.lower}
+
     @functools.cached_property
     def fingerprint(self):
         """SHA-256 (hex) of the file, and of its configuration if that matters."""

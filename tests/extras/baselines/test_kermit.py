@@ -22,7 +22,6 @@ from t2t_lite.extras.baselines import insertion
 from t2t_lite.interchange import formats
 from t2t_lite.models.arguments import model_hparams
 from t2t_lite.settings.config import HParams
-from t2t_lite.settings.ranges import FORMATS
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.training import SmoothedCrossEntropy
 from t2t_lite.training.objectives import objective_sums
@@ -274,7 +273,7 @@ def test_a_beam_of_evaluations_is_refused_before_the_training(model):
         OutputScorer(translator, [], None, [])
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", formats.names())
 def test_no_format_of_exports_holds_it(model, name):
     with pytest.raises(UserError, match="cannot hold this model: it ") as refused:
         formats.check_model(name, model)
