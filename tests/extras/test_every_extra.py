@@ -1,4 +1,4 @@
-"""What every extra has: a docstring that says what it is and what it uses, a page, tests; none uses another in secret."""
+"""What every extra has: a docstring that says what it is and uses, a page, tests; none uses another in secret."""
 
 import ast
 import pathlib

@@ -27,9 +27,9 @@ def toy(monkeypatch):
         weights={path: name.replace("transformer.h.", "toy.blocks.") for path, name in gpt2.weights.items()},
         prefix="toy.",
     )
-    families = Registry("families")
+    families = registry.Registry("families")
     families.register("toy")(lambda: toy)
-    monkeypatch.setattr(Registries, "families", families)
+    monkeypatch.setattr(registry.Registries, "families", families)
 
 
 @pytest.mark.slow
