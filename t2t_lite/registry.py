@@ -130,6 +130,13 @@ class Registry:
         self._load()
         return sorted(name for name in {*self._entries, *self._modules} if name.startswith(prefix))
 
+    __getitem__ = get
+
+    def __setitem__(self, name, obj):
+        """Registers an object, in the place of the one that has its name."""
+        self._load()
+        self._entries[name] = obj
+
     def remove(self, name):
         """Takes a name out again; for tests and notebooks."""
         self._entries.pop(name, None)
@@ -217,6 +224,8 @@ class Registries:
     scores = Registry("scores")
     patterns = Registry("patterns")
     feed_forwards = Registry("feed-forward layers")
+    self_attentions = Registry("self-attention layers")
+    tellers = Registry("tellers")
 
 
 register_problem = Registries.problems.register
@@ -226,7 +235,10 @@ register_ranged_hparams = Registries.ranged_hparams.register
 register_score = Registries.scores.register  # of attention: a `t2t_lite.layers.AttentionScore`
 register_pattern = Registries.patterns.register  # of attention: a `t2t_lite.layers.Pattern`
 register_feed_forward = Registries.feed_forwards.register  # a layer called as `t2t_lite.layers.FeedForward` is
+register_self_attention = Registries.self_attentions.register  # a subclass of `t2t_lite.layers.MultiHeadAttention`
+register_teller = Registries.tellers.register  # of what a model tells beside its output: a `Teller`
 task = Registries.tasks.get  # the `Task` subclass of a name; raises `UnknownName`
+teller = Registries.tellers.get  # the `Teller` subclass of a name
 check_model = Registries.models.check  # raises `UnknownName`, and imports no model, which needs Keras
 list_problems = Registries.problems.names
 list_tasks = Registries.tasks.names
@@ -234,6 +246,7 @@ list_models = Registries.models.names
 list_hparams = Registries.hparams.names
 list_ranged_hparams = Registries.ranged_hparams.names
 list_metrics = Registries.metrics.names
+list_tellers = Registries.tellers.names
 
 
 def register_metric(name_or_function=None, *, of="logits", feature="targets", lower_is_better=False, result=_mean):

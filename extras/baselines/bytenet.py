@@ -130,7 +130,9 @@ class ByteNet(EncoderDecoder):
 
     def flops(self, lengths, rows=1):
         """See `SequenceModel`: the encoder runs over more positions than there are inputs."""
-        counted, width = super().flops(lengths, rows), lengths["inputs"]
+        from t2t_lite.extras.describe.cost import counted_flops
+
+        counted, width = counted_flops(self, lengths, rows), lengths["inputs"]
         return counted | {"inputs": counted["inputs"] * (width + width // 2) / width}
 
     def encode(self, inputs, training=None):

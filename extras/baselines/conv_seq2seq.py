@@ -131,7 +131,9 @@ class ConvSeq2Seq(EncoderDecoder):
 
     def flops(self, lengths, rows=1):
         """See `SequenceModel`: with the scores and the sums of attention, which has no layers for them."""
-        counted = super().flops(lengths, rows)
+        from t2t_lite.extras.describe.cost import counted_flops
+
+        counted = counted_flops(self, lengths, rows)
         products = 4 * self.config["hidden_size"] * lengths["inputs"] * len(self.attentions)
         return counted | {"targets": counted["targets"] + products}
 

@@ -6,7 +6,6 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.extras.describe.cost import layer_flops
 from t2t_lite.layers import Convolution, Dropout
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes
@@ -113,7 +112,9 @@ class NeuralGPU(EncoderDecoder):
 
     def flops(self, lengths, rows=1):
         """See `SequenceModel`: in as many steps as there are inputs, each step changes all of them."""
-        counted, width = super().flops(lengths, rows), lengths["inputs"]
+        from t2t_lite.extras.describe.cost import counted_flops, layer_flops
+
+        counted, width = counted_flops(self, lengths, rows), lengths["inputs"]
         step = layer_flops(self.steps, width)
         return {"inputs": width * step, "targets": counted["targets"] - step}
 

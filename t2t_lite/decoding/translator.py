@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from t2t_lite import registry
 from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention, replace_unknown
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation
@@ -18,7 +19,6 @@ from t2t_lite.decoding.text_model import TextModel
 from t2t_lite.decoding.texts import check_list, check_text, check_texts, one_for_each, valid_unicode
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
-from t2t_lite.extras.universal.pondering import PonderSteps
 from t2t_lite.settings.ranges import Range, typed_value
 from t2t_lite.tasks.sequence_to_sequence import SequenceToSequenceTask
 from t2t_lite.text.beginnings import encode_beginning
@@ -62,7 +62,6 @@ class Translator(TextModel):
         prefixes: Sequence | None = None,
         return_attention: bool = False,
         return_token_scores: bool = False,
-        return_ponder_steps: bool = False,
         on_progress: Callable[[int], object] | None = None,
         **options,
     ) -> list[Translation]:
@@ -82,8 +81,9 @@ class Translator(TextModel):
             prefixes: list of str, one per text, with which its output begins; "" or None for none. Its pieces are
                 forced as they are, so it should end at a word's end (the output may still continue that word). Or
                 lists of their ids, without EOS.
-            return_attention, return_token_scores, return_ponder_steps: bool, whether hypotheses get their `attention`
-                and `spans`, their `token_scores` or their `ponder_steps`; each costs one more pass over the hypotheses.
+            return_attention, return_token_scores: bool, whether hypotheses get their `attention` and `spans`, or their
+                `token_scores`; each costs one more pass over the hypotheses, as does `return_<name>` of what else the
+                model tells, such as return_ponder_steps: see `t2t_lite.decoding.teller`.
             on_progress: None, or a function called with the number of sentences in each finished batch.
             **options: of `SearchOptions`: beam_size, alpha, extra_length, n_best and so on, or
                 sampling=True with temperature, top_k, top_p and seed; a problem may have other defaults
@@ -93,14 +93,14 @@ class Translator(TextModel):
             list of `Translation`, in the order of `texts`. Sentences do not influence one another.
 
         Raises:
-            UserError: an option is out of range, the model has no ponder steps, a prefix is as long as the longest
-                output, an id is outside the vocabulary, or there is not one prefix or list of ids for each text.
+            UserError: an option is out of range, the model does not tell what is asked, a prefix is as long as the
+                longest output, an id is outside the vocabulary, or there is not one prefix or list of ids for each
+                text.
         """
         texts = self._checked(texts)
         arguments = {"max_input_length": max_input_length, "replace_unknown": replace_unknown, **options}
         asked = {"return_attention": return_attention, "return_token_scores": return_token_scores}
-        asked["return_ponder_steps"] = return_ponder_steps
-        ponder_steps = self._ponder_steps if return_ponder_steps else None  # not every model has them
+        tellers = {name: self._teller(name) for name in _asked_of_tellers(options)}  # not every model has them
         translate = functools.partial(self.translate, split_sentences="never", **arguments, **asked)
         if found := self._in_parts(translate, texts, split_sentences, prefixes, on_progress):
             return found
@@ -121,7 +121,7 @@ class Translator(TextModel):
         forced = self._prefixes(prefixes, len(texts), sources, rows, options)
         found = self._search(rows, options, forced, on_progress)
         has_attention = return_attention or replace_unknown
-        of_each = self._of_each(rows, found, has_attention, return_token_scores, ponder_steps)
+        of_each = self._of_each(rows, found, has_attention, return_token_scores, tellers)
         encoder = self.encoders["inputs"]
         for (at, source), row, results in zip(sources.items(), rows, found, strict=True):
             pieces = encoder.pieces(row[:-1])
@@ -351,7 +351,7 @@ class Translator(TextModel):
                 forced.append(prefix_ids(self.encoders["targets"], source.prefix(prefixes[at]), longest))
         return forced
 
-    def _of_each(self, sources, found, return_attention, return_token_scores, ponder_steps):
+    def _of_each(self, sources, found, return_attention, return_token_scores, tellers):
         """Yields for each result of each source the requested extra fields of its `Hypothesis`, as a dict."""
         pairs = [(source, result) for source, results in zip(sources, found, strict=True) for result in results]
         inputs = [source for source, _ in pairs]
@@ -362,8 +362,9 @@ class Translator(TextModel):
         if return_attention:
             weights = self._attention(inputs, outputs)
             fields["attention"] = [rows[:, : len(source)] for source, rows in zip(inputs, weights, strict=True)]
-        if ponder_steps:
-            fields["ponder_steps"] = ponder_steps(inputs, outputs)
+        if tellers:
+            told = {name: teller(inputs, outputs) for name, teller in tellers.items()}
+            fields["told"] = [dict(zip(told, values, strict=True)) for values in zip(*told.values(), strict=True)]
         for at in range(len(pairs)):
             yield {name: values[at] for name, values in fields.items()}
 
@@ -376,8 +377,8 @@ class Translator(TextModel):
         return memory_attention(self.model)
 
     @functools.cached_property
-    def _ponder_steps(self):
-        return PonderSteps(self.model)
+    def _teller(self):
+        return functools.cache(lambda name: registry.teller(name)(self.model))
 
     def checked_length(self, length, name="max_input_length"):
         """Returns the longest input in ids, EOS included: `length`, or the model's own maximum for None.
@@ -394,3 +395,9 @@ class Translator(TextModel):
                 f"{name}={length}: the model's table of positions ends at {self.searcher.max_length}{rest}."
             )
         return length
+
+
+def _asked_of_tellers(options):
+    """Takes `return_<name>` of tellers out of options; returns the names of those that are asked."""
+    given = {name: name.removeprefix("return_") for name in options if name.startswith("return_")}
+    return [teller for name, teller in given.items() if teller in registry.list_tellers() and options.pop(name)]

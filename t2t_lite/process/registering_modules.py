@@ -17,6 +17,8 @@ _PACKAGES = {  # of what is built in, and the word by which their modules, and t
     "scores": ("t2t_lite.layers.scores", "register_score"),
     "patterns": ("t2t_lite.layers.patterns", "register_pattern"),
     "feed-forward layers": ("t2t_lite.layers", "register_feed_forward"),
+    "tellers": ("t2t_lite.decoding", "register_teller"),
+    "self-attention layers": ("t2t_lite.layers", "register_self_attention"),
 }
 
 
@@ -25,7 +27,7 @@ def modules_of(kind):
     if kind not in _PACKAGES:
         return []
     package, word = _PACKAGES[kind]
-    return modules_with(rf"\b{word}\b", package, *packages())
+    return modules_with(rf"{word}\b", package, *packages())
 
 
 def may_be_declared(name):

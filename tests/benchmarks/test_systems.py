@@ -2,7 +2,6 @@
 
 import math
 
-import baselines  # noqa: F401  (registers its models)
 import pytest
 
 from benchmarks import digits, table2

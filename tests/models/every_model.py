@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import baselines  # noqa: F401  (registers its models)
 import keras
 import numpy as np
 

@@ -184,17 +184,23 @@ def test_two_layers_of_one_kind_with_different_options():
     assert constructor_arguments(hparams, Transformer)["self_attention"] == kinds
 
 
-def test_a_model_that_hyperparameters_cannot_describe(monkeypatch):
+@pytest.fixture
+def no_kind_left():
+    yield
+    SELF_ATTENTION.remove("scaled")
+
+
+def test_a_model_that_hyperparameters_cannot_describe(no_kind_left):
     class Scaled(MultiHeadAttention):
         def __init__(self, num_heads, factor=0.5, **kwargs):
             super().__init__(num_heads, **kwargs)
 
-    monkeypatch.setitem(SELF_ATTENTION, "scaled", Scaled)
+    SELF_ATTENTION["scaled"] = Scaled
     with pytest.raises(UserError, match="hyperparameters have no setting"):
         model_hparams(Transformer(9, self_attention={"type": "scaled", "factor": 2.0}), HParams())
 
 
-def test_another_kind_of_attention_with_an_option_of_its_own(monkeypatch):
+def test_another_kind_of_attention_with_an_option_of_its_own(no_kind_left):
     @keras.saving.register_keras_serializable("tests")
     class ScaledAttention(MultiHeadAttention):
         def __init__(self, num_heads, factor, **kwargs):
@@ -204,7 +210,7 @@ def test_another_kind_of_attention_with_an_option_of_its_own(monkeypatch):
     class ScaledTransformer(Transformer):
         HPARAMS = {"my_factor": setting(0.5, 0, 1, argument="self_attention.factor")}  # noqa: RUF012
 
-    monkeypatch.setitem(SELF_ATTENTION, "scaled", ScaledAttention)
+    SELF_ATTENTION["scaled"] = ScaledAttention
     model = ScaledTransformer.from_hparams(SMALL.parse("self_attention_type=scaled/dot_product"), 20)
     assert model.config["self_attention"] == [{"type": "scaled", "factor": 0.5}, "dot_product"]
     assert model.decoder.layers[0].self_attention.layer.factor == 0.5

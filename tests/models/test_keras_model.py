@@ -3,8 +3,8 @@
 import keras
 import numpy as np
 import pytest
-from baselines.lstm_lm import LSTMLanguageModel
 
+from t2t_lite.extras.baselines.lstm_lm import LSTMLanguageModel
 from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
 from tests.layers.backend import BACKEND

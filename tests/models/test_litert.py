@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from baselines.lstm_lm import LSTMLanguageModel
 
+from t2t_lite.extras.baselines.lstm_lm import LSTMLanguageModel
 from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
 from tests.layers.backend import BACKEND
 from tests.layers.equations import array

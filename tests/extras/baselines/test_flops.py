@@ -1,6 +1,5 @@
 """What --describe says of a model without stacks, beside the products of a pass that TensorFlow ran."""
 
-import baselines  # noqa: F401  (registers its models)
 import keras
 import numpy as np
 import pytest

@@ -118,6 +118,6 @@ def test_steps_that_a_model_has_not_are_refused_before_a_search(translator, monk
     monkeypatch.setattr(translator.searcher, "model", None)  # a search would fail by another error
     ensemble = copy.copy(translator)
     ensemble.model = Ensemble([translator.model] * 2)
-    ensemble.__dict__.pop("_ponder_steps", None)
+    ensemble.__dict__.pop("_teller", None)
     with pytest.raises(UserError, match="return_ponder_steps: Ensemble has none"):
         ensemble.translate(TEXTS, return_ponder_steps=True)

@@ -4,10 +4,10 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from baselines.bytenet import ByteNet
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
+from t2t_lite.extras.baselines.bytenet import ByteNet
 from t2t_lite.runs.checkpoints import RunCheckpoints
 from t2t_lite.runs.ema import averaged_weights, averages
 from t2t_lite.settings.config import HParams
