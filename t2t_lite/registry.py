@@ -226,6 +226,7 @@ class Registries:
     feed_forwards = Registry("feed-forward layers")
     self_attentions = Registry("self-attention layers")
     tellers = Registry("tellers")
+    batches = Registry("batches")
 
 
 register_problem = Registries.problems.register
@@ -237,6 +238,7 @@ register_pattern = Registries.patterns.register  # of attention: a `t2t_lite.lay
 register_feed_forward = Registries.feed_forwards.register  # a layer called as `t2t_lite.layers.FeedForward` is
 register_self_attention = Registries.self_attentions.register  # a subclass of `t2t_lite.layers.MultiHeadAttention`
 register_teller = Registries.tellers.register  # of what a model tells beside its output: a `Teller`
+register_batches = Registries.batches.register  # of a run: a `t2t_lite.data.example_batches.ExampleBatches`
 task = Registries.tasks.get  # the `Task` subclass of a name; raises `UnknownName`
 teller = Registries.tellers.get  # the `Teller` subclass of a name
 check_model = Registries.models.check  # raises `UnknownName`, and imports no model, which needs Keras

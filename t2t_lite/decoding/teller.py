@@ -1,5 +1,7 @@
 """What some models tell about an output beside it, such as in how many steps they thought: a class for each kind."""
 
+from t2t_lite import registry
+
 
 class Teller:
     """What the models that have a method of its name tell about pairs of a source and an output.
@@ -40,3 +42,24 @@ class Teller:
     def text(value):
         """Returns a value as a line of the flag's file."""
         raise NotImplementedError
+
+
+class Tellers(dict):
+    """{name: `Teller`} of a model, which are made when they are first asked for."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def __missing__(self, name):
+        self[name] = registry.teller(name)(self.model)
+        return self[name]
+
+    def asked(self, options):
+        """Takes `return_<name>` of tellers out of options; returns {name: Teller} of those that are true.
+
+        Raises:
+            UserError: the model cannot tell it.
+        """
+        names = {option.removeprefix("return_"): option for option in options if option.startswith("return_")}
+        return {name: self[name] for name in names if name in registry.list_tellers() and options.pop(names[name])}

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from t2t_lite import registry
 from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention, replace_unknown
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation
@@ -15,6 +14,7 @@ from t2t_lite.decoding.parts import splits_sentences, translate_parts, whole_sen
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.stop_strings import before_stop
 from t2t_lite.decoding.source_text import SourceText
+from t2t_lite.decoding.teller import Tellers
 from t2t_lite.decoding.text_model import TextModel
 from t2t_lite.decoding.texts import check_list, check_text, check_texts, one_for_each, valid_unicode
 from t2t_lite.errors import UserError, counted, located
@@ -50,6 +50,7 @@ class Translator(TextModel):
 
     def __init__(self, model, encoders, hparams, problem=None):
         super().__init__(model, encoders, hparams, problem)
+        self._tellers = Tellers(model)
         self.max_input_length = min(self.searcher.longest_input or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
 
     def translate(
@@ -100,7 +101,7 @@ class Translator(TextModel):
         texts = self._checked(texts)
         arguments = {"max_input_length": max_input_length, "replace_unknown": replace_unknown, **options}
         asked = {"return_attention": return_attention, "return_token_scores": return_token_scores}
-        tellers = {name: self._teller(name) for name in _asked_of_tellers(options)}  # not every model has them
+        tellers = self._tellers.asked(options)
         translate = functools.partial(self.translate, split_sentences="never", **arguments, **asked)
         if found := self._in_parts(translate, texts, split_sentences, prefixes, on_progress):
             return found
@@ -376,10 +377,6 @@ class Translator(TextModel):
     def _attention(self):
         return memory_attention(self.model)
 
-    @functools.cached_property
-    def _teller(self):
-        return functools.cache(lambda name: registry.teller(name)(self.model))
-
     def checked_length(self, length, name="max_input_length"):
         """Returns the longest input in ids, EOS included: `length`, or the model's own maximum for None.
 
@@ -395,9 +392,3 @@ class Translator(TextModel):
                 f"{name}={length}: the model's table of positions ends at {self.searcher.max_length}{rest}."
             )
         return length
-
-
-def _asked_of_tellers(options):
-    """Takes `return_<name>` of tellers out of options; returns the names of those that are asked."""
-    given = {name: name.removeprefix("return_") for name in options if name.startswith("return_")}
-    return [teller for name, teller in given.items() if teller in registry.list_tellers() and options.pop(name)]

@@ -17,6 +17,7 @@ _PACKAGES = {  # of what is built in, and the word by which their modules, and t
     "scores": ("t2t_lite.layers.scores", "register_score"),
     "patterns": ("t2t_lite.layers.patterns", "register_pattern"),
     "feed-forward layers": ("t2t_lite.layers", "register_feed_forward"),
+    "batches": ("t2t_lite.data", "register_batches"),
     "tellers": ("t2t_lite.decoding", "register_teller"),
     "self-attention layers": ("t2t_lite.layers", "register_self_attention"),
 }
