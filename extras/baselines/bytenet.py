@@ -5,7 +5,8 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.layers import Convolution, Dropout, LayerNormalization
+from t2t_lite.extras.baselines.convolution import Convolution
+from t2t_lite.layers import Dropout, LayerNormalization
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.models.encoder_decoder import EncoderDecoder

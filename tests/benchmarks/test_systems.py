@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks import digits, table2
 from t2t_lite import registry
-from t2t_lite.extras.describe.describe import shapes_only
 from t2t_lite.models.fine_tuning import parameters
+from t2t_lite.models.shapes_only import shapes_only
 
 RANDOM_POSITIONS = "universal_transformer_position_random_timing_tiny"
 

@@ -1,4 +1,4 @@
-"""A setting is declared once: checks, the constructor, `--describe`, resumed runs and `save_run` follow."""
+"""A setting is declared once: checks, the constructor, resumed runs and `save_run` follow."""
 
 import functools
 import pathlib
@@ -10,7 +10,6 @@ import pytest
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.extras.describe.describe import describe, shapes_only
 from t2t_lite.layers import SELF_ATTENTION, MultiHeadAttention
 from t2t_lite.models import Transformer, TransformerLM
 from t2t_lite.models.arguments import constructor_arguments, differing_settings, hparam_of, model_hparams
@@ -71,8 +70,6 @@ def test_a_setting_that_a_model_declares(tmp_path):
     assert model_hparams(model, SMALL).window == 9
     assert hparam_of("window", OwnModel) == "window"
     assert differing_settings(model, hparams.parse("window=7"))["window"] == (7, 9)
-    text = describe(shapes_only(OwnModel, hparams, 20), hparams).text()
-    assert re.search(r"^  window=9 +Positions of the window\.$", text, re.MULTILINE)
 
     config = {
         "problem": "p", "model": "own_model", "hparams_set": "transformer_tiny", "usr_dir": "", "vocab_size": 20,

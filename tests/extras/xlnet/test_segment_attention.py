@@ -106,3 +106,8 @@ def test_what_it_does_not_do_is_refused(layer):
     for more in ({"value": STATES}, {"use_causal_mask": True}):
         with pytest.raises(ValueError, match="self-attention in both directions"):
             layer(STATES, context=SegmentContext(segments=SEGMENTS), **more)
+
+
+def test_a_rate_out_of_its_range_is_refused():
+    with pytest.raises(ValueError, match=r"position_dropout=1\.5"):
+        SegmentAttention(2, position_dropout=1.5)
