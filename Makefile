@@ -99,7 +99,7 @@ LINT_IMPORTS = $(CURDIR)/$(VENV)/bin/lint-imports
 imports:
 	rm -rf build/imports && mkdir -p build/imports && cp -r t2t_lite build/imports/ && \
 		cp -r bin extras hparams problems build/imports/t2t_lite/
-	cd build/imports && $(LINT_IMPORTS) --no-cache --no-logo --config ../../setup.cfg
+	cd build/imports && $(LINT_IMPORTS) --no-cache --no-logo ../../setup.cfg
 
 # Lint, tests and quickstart of what is left without an extra: EXTRA=music, or EXTRA=all.
 EXTRA ?=

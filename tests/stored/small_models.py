@@ -82,7 +82,7 @@ def is_there(name):
     if name in MODELS:
         problem, _, model, _ = MODELS[name]
         return problem in registry.list_problems() and model in registry.list_models()
-    return name in FAMILIES
+    return name in registry.list_families()
 
 
 def lacking(names):
