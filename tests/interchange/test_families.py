@@ -27,9 +27,10 @@ def toy(monkeypatch):
         weights={path: name.replace("transformer.h.", "toy.blocks.") for path, name in gpt2.weights.items()},
         prefix="toy.",
     )
-    families = Registry("families")
-    families.register("toy")(lambda: toy)
-    monkeypatch.setattr(Registries, "families", families)
+    registry.register_family("toy")(lambda: toy)
+    monkeypatch.setattr(registry, "list_families", lambda: ["toy"])
+    yield
+    registry.Registries.families.remove("toy")
 
 
 @pytest.mark.slow
