@@ -15,7 +15,9 @@ from t2t_lite.bin._setting_flags import define_settings, read_settings
 from t2t_lite.cli import commands
 from t2t_lite.cli.modes import Mode, check_mode, chosen_mode, require
 from t2t_lite.data.generation_settings import GenerationSettings
-from t2t_lite.problems.own_settings import OWN_FLAGS
+from t2t_lite.problems.own_settings import own_flags
+
+OWN_FLAGS = own_flags()
 
 
 def modes():

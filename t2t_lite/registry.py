@@ -171,6 +171,7 @@ class Metric:
     feature: str
     lower_is_better: bool
     result: Callable
+    decides: bool = False
 
     def __call__(self, *arguments, **facts):
         """Calls the function."""
@@ -249,7 +250,9 @@ list_metrics = Registries.metrics.names
 list_families = Registries.families.names
 
 
-def register_metric(name_or_function=None, *, of="logits", feature="targets", lower_is_better=False, result=_mean):
+def register_metric(
+    name_or_function=None, *, of="logits", feature="targets", lower_is_better=False, result=_mean, decides=False
+):
     """Decorator of a metric, usable bare, empty or with a name; it returns the function as it is.
 
     A metric of "logits" is a TensorFlow function of one teacher-forced batch: (logits, float32 [..., V], labels, int32
@@ -270,6 +273,7 @@ def register_metric(name_or_function=None, *, of="logits", feature="targets", lo
         lower_is_better: bool.
         result: of "logits": function of the sums, NumPy arrays, that returns a float; by default a weighted mean, the
             first sum / the second.
+        decides: bool, whether the best checkpoint is that with the best value of this metric, where nobody says.
 
     Example:
         >>> @registry.register_metric
@@ -280,7 +284,7 @@ def register_metric(name_or_function=None, *, of="logits", feature="targets", lo
 
     def add(function):
         name = default_name(function) if function is name_or_function else name_or_function or default_name(function)
-        Registries.metrics.register(name)(Metric(function, of, feature, lower_is_better, result))
+        Registries.metrics.register(name)(Metric(function, of, feature, lower_is_better, result, decides))
         return function
 
     return add(name_or_function) if callable(name_or_function) else add

@@ -100,8 +100,8 @@ def test_suffixes_of_problems(fake_problem, suffix, was_reversed, was_copy):
 @pytest.mark.parametrize(
     ("look_up", "name", "near"),
     [
-        (registry.problem, "translate_ende_phrasebok", "translate_ende_phrasebook"),
-        (registry.problem, "translate_ende_phrasebok_rev", "translate_ende_phrasebook"),
+        (registry.problem, "translate_ende_wmt32", "translate_ende_wmt32k"),
+        (registry.problem, "translate_ende_wmt32_rev", "translate_ende_wmt32k"),
         (registry.model, "tranformer", "transformer"),
         (registry.hparams, "transformer_bas", "transformer_base"),
     ],

@@ -1,10 +1,13 @@
 """The modes of t2t-trainer, and the flags of each."""
 
+import functools
 import os
 import shlex
 
+from t2t_lite.bin.t2t_eval import evaluate
 from t2t_lite.bin.trainer import schedules
-from t2t_lite.bin.trainer.training_run import evaluate_run, train_runs
+from t2t_lite.bin.trainer.training_flags import recall
+from t2t_lite.bin.trainer.training_run import check_run, earlier_run, train_run
 from t2t_lite.cli import commands
 from t2t_lite.cli.modes import Mode, check_mode, chosen_mode, require
 from t2t_lite.errors import UserError
@@ -75,6 +78,30 @@ def _check_several_runs(flag, flags):
         raise UserError(f"{flag}: each run is trained on one machine. Unset TF_CONFIG.")
     if flags.output_dir and os.path.exists(_config(flags)):  # remote files are not checked yet
         raise UserError(f"{flag}: --output_dir={flags.output_dir} is a run already. Expected a folder for several.")
+
+
+def train_runs(flags):
+    """Trains a run, or one for each of --random_seeds, of which it prints the mean."""
+    prepare(flags)
+    from t2t_lite.training.distribution import set_threads
+    from t2t_lite.training.repeated_seeds import as_text, train_seeds
+
+    inexact = set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads)
+    if not flags.random_seeds:
+        train_run(flags, inexact, flags.output_dir, flags.random_seed)
+    elif summary := train_seeds(flags.random_seeds, flags.output_dir, functools.partial(train_run, flags, inexact)):
+        print(as_text(summary))
+
+
+def evaluate_run(flags):
+    """Evaluates, as --schedule says, and prints the metrics."""
+    evaluate(flags, once=flags.schedule.startswith("evaluate"), on_train_data="on_train_data" in flags.schedule)
+
+
+def prepare(flags):
+    """Recalls flags that the run remembers, and checks all that no TensorFlow is needed for. Raises `UserError`."""
+    recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # the recalled flags affect what follows
+    check_run(flags)
 
 
 _OWN = {

@@ -1,36 +1,10 @@
 """A training run as the flags of t2t-trainer describe it."""
 
 import dataclasses
-import functools
 
 from t2t_lite.bin._score_flags import hparams_changes
-from t2t_lite.bin.t2t_eval import evaluate
 from t2t_lite.bin.trainer.training_flags import also_asked, recall, trainer_settings
 from t2t_lite.errors import UserError
-
-
-def train_runs(flags):
-    """Trains a run, or one for each of --random_seeds, of which it prints the mean."""
-    prepare(flags)
-    from t2t_lite.training.distribution import set_threads
-    from t2t_lite.training.repeated_seeds import as_text, train_seeds
-
-    inexact = set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads)
-    if not flags.random_seeds:
-        train_run(flags, inexact, flags.output_dir, flags.random_seed)
-    elif summary := train_seeds(flags.random_seeds, flags.output_dir, functools.partial(train_run, flags, inexact)):
-        print(as_text(summary))
-
-
-def evaluate_run(flags):
-    """Evaluates, as --schedule says, and prints the metrics."""
-    evaluate(flags, once=flags.schedule.startswith("evaluate"), on_train_data="on_train_data" in flags.schedule)
-
-
-def prepare(flags):
-    """Recalls flags that the run remembers, and checks all that no TensorFlow is needed for. Raises `UserError`."""
-    recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # the recalled flags affect what follows
-    check_run(flags)
 
 
 def train_run(flags, inexact, output_dir, random_seed, **trial):

@@ -51,7 +51,7 @@ def check_others(flags):
 def run(flags):
     """Searches; returns the exit status."""
     from t2t_lite import registry
-    from t2t_lite.bin.trainer.training_run import prepare
+    from t2t_lite.bin.trainer.training_modes import prepare
     from t2t_lite.extras.autotune.search_command import search_hparams
 
     prepare(flags)

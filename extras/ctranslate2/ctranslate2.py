@@ -7,7 +7,7 @@ from t2t_lite import registry
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError, needs
 from t2t_lite.export.added_files import added_files
-from t2t_lite.extras.ctranslate2.in_t2t_exporter import QUANTIZATIONS
+from t2t_lite.extras.ctranslate2.quantizations import QUANTIZATIONS
 from t2t_lite.files import folders
 from t2t_lite.interchange import formats
 from t2t_lite.interchange.formats import Format

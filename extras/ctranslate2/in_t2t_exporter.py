@@ -4,8 +4,7 @@ t2t-exporter --output_dir=train --format=ctranslate2 --quantization=int8 --expor
 """
 
 from t2t_lite.cli.modes import Mode
-
-QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16", "float32")
+from t2t_lite.extras.ctranslate2.quantizations import QUANTIZATIONS
 
 
 def define_flags(flags):

@@ -132,9 +132,9 @@ class TextAnswers(Answers):
         return prefix_ids(encoder, prefix, longest) if prefix else []
 
     def encoded_target(self, request, target):
-        """Returns a target, a text or ids, with the symbols of the protected texts of the request's text."""
+        """Returns what is encoded of a target, a text or ids, of the request's text."""
         problem = self.answerer.problem
-        has_symbols = isinstance(target, str) and problem and problem.protection
+        has_symbols = isinstance(target, str) and problem and problem.substitution
         return problem.encoded_target(target, request["text"]) if has_symbols else target
 
     def text_or_ids(self, request, name):

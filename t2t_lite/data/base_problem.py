@@ -85,7 +85,7 @@ class Problem:
     readers = types.MappingProxyType({})
     writers = types.MappingProxyType({})
     decode_defaults = types.MappingProxyType({})  # what of `SearchOptions` differs, such as {"beam_size": 21}
-    protection = None  # `ProtectedTexts`, which come through a translation unchanged; None: there are none
+    substitution = None  # what puts symbols in the place of parts of texts, see `data.source_text`
     chooses_output = False  # whether `choose_output` is asked; the search is longer, as all of the beam must be final
 
     @property
@@ -344,15 +344,20 @@ class Problem:
         """Preprocesses a text before it is encoded for decoding; by default returns it unchanged."""
         return text
 
+    def source_text(self, text):
+        """Returns the `SourceText` of a text for decoding, whose ids are not known yet."""
+        from t2t_lite.data.source_text import SourceText
+
+        read = self.substitution.source_text if self.substitution else SourceText
+        return read(text, self.input_text(text))
+
     def encoded_text(self, text: str) -> str:
-        """Returns what is encoded of a text for decoding: that of `input_text`, with symbols for protected texts."""
-        text = self.input_text(text)
-        return self.protection.hide(text).text if self.protection else text
+        """Returns what is encoded of a text for decoding."""
+        return self.source_text(text).prepared
 
     def encoded_target(self, target: str, text: str) -> str:
-        """Returns what is encoded of a given target of a text: with the text's symbols for protected texts."""
-        hidden = self.protection and self.protection.hide(self.input_text(text))
-        return self.protection.hide_as(target, hidden.texts) if hidden else target
+        """Returns what is encoded of a given target of a text."""
+        return self.source_text(text).target(target)
 
     def output_text(self, inputs: str, outputs: str, encoders: dict) -> str:
         """Postprocesses a decoded text; by default returns it unchanged.

@@ -37,21 +37,21 @@ def splits_sentences(choice, problem, config=None):
 
 
 def whole_sentences(text, problem):
-    """Returns `sentence_parts` of a text for a problem, or None: none ends within a protected text."""
+    """Returns `sentence_parts` of a text for a problem, or None: none ends within what the problem keeps whole."""
     return unbroken(sentence_parts(text), text, problem)
 
 
 def unbroken(parts, text, problem):
-    """Returns the parts of a text; those are joined between which a protected text would be cut, such as a tag.
+    """Returns the parts of a text; those are joined between which a `SourceText.whole` part would be cut.
 
     Args:
         parts: list of str, in order, with nothing but spaces between them.
         text: str.
         problem: Problem, or None.
     """
-    if len(parts) < 2 or not (problem and problem.protection):
+    if len(parts) < 2 or not (problem and problem.substitution):
         return parts
-    spans, joined_parts, first = problem.protection.find(text), [], starts_of(parts, text)[0]
+    spans, joined_parts, first = problem.source_text(text).whole, [], starts_of(parts, text)[0]
     starts = starts_of(parts, text)
     for at, part in enumerate(parts):
         end = starts[at] + len(part)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from t2t_lite.data.source_text import SourceText
 from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention, replace_unknown
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation
@@ -13,7 +14,6 @@ from t2t_lite.decoding.ids import check_ids, prefix_ids
 from t2t_lite.decoding.parts import splits_sentences, translate_parts, whole_sentences
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.stop_strings import before_stop
-from t2t_lite.decoding.source_text import SourceText
 from t2t_lite.decoding.text_model import TextModel
 from t2t_lite.decoding.texts import check_list, check_text, check_texts, one_for_each, valid_unicode
 from t2t_lite.errors import UserError, counted, located
@@ -143,18 +143,15 @@ class Translator(TextModel):
             UserError: the length is out of range, or the text outside the vocabulary.
         """
         text = valid_unicode(text)
-        prepared = self.problem.input_text(text) if self.problem else text
-        hidden = self.problem.protection.hide(prepared) if self.problem and self.problem.protection else None
-        prepared = hidden.text if hidden else prepared
+        source = self.problem.source_text(text) if self.problem else SourceText(text, text)
         longest = self.checked_length(max_input_length) - 1  # beside EOS
-        is_blank = not prepared.strip() or (hidden and hidden.is_only_protected)
-        ids = [] if is_blank else encode_beginning(self.encoders["inputs"], prepared, longest)
-        return SourceText(text, prepared, ids, hidden)
+        ids = [] if source.is_blank else encode_beginning(self.encoders["inputs"], source.prepared, longest)
+        return dataclasses.replace(source, ids=ids)
 
     def _hypothesis(self, result, stop, source, pieces, spans, replaces, fields):
         """Returns the Hypothesis of a result for a `SourceText`; with its own spans if it has those of its pieces."""
         encoder = self.encoders["targets"]
-        if spans is None and not source.hidden:
+        if spans is None and not source.restores:
             return self.hypothesis(source.prepared, result, stop, **fields)
         if spans is None:
             output, lost, _ = source.restored(pieces, before_stop(encoder.decode(result.ids), stop))
@@ -348,7 +345,7 @@ class Translator(TextModel):
         for (at, source), row in zip(sources.items(), rows, strict=True):
             with located(f"sentence {at + 1}"):
                 longest = self.searcher.longest_output(len(row), options)
-                forced.append(prefix_ids(self.encoders["targets"], source.prefix(prefixes[at]), longest))
+                forced.append(prefix_ids(self.encoders["targets"], source.target(prefixes[at]), longest))
         return forced
 
     def _of_each(self, sources, found, return_attention, return_token_scores, ponder_steps):

@@ -62,7 +62,7 @@ def export_saved_model(
     """
     models = getattr(answerer.model, "models", [answerer.model])
     check_plain_weights(models, "export_saved_model")
-    signatures = signatures_of(answerer.task)(answerer, max_input_length, **settings)
+    signatures = signatures_of(answerer.task, answerer.problem)(answerer, max_input_length, **settings)
     weights_dtype = models[0].variable_dtype
     functions = signatures.functions()
 

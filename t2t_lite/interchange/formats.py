@@ -98,10 +98,10 @@ def check(format_name, answerer):
             f"{answerer.problem.full_name}: {' and '.join(functions)} of this problem are Python code, which "
             f"{name} does not run: texts go in and come out as the vocabulary has them."
         )
-    if answerer.problem and (protection := answerer.problem.protection):
+    if answerer.problem and (substitution := answerer.problem.substitution):
         _LOGGER.warning(
-            f"{answerer.problem.full_name}: {', '.join(protection.kinds)} are replaced by symbols, such as "
-            f"{protection.symbols[0]}, and put back by t2t_lite and its SavedModels alone. "
+            f"{answerer.problem.full_name}: {', '.join(substitution.kinds)} are replaced by symbols, such as "
+            f"{substitution.symbols[0]}, and put back by t2t_lite and its SavedModels alone. "
             f"{label(format_name, answerer.model)} expects texts with symbols, and gives such."
         )
 

@@ -13,6 +13,7 @@ _PACKAGES = {  # of what is built in, and the word by which their modules, and t
     "metrics": ("t2t_lite.evaluation", "register_metric"),
     "ranged hparams": ("t2t_lite.hparams", "register_ranged_hparams"),
     "problems": ("t2t_lite.problems", "register_problem"),
+    "own settings": ("t2t_lite.problems", "(declare|explain)_settings"),
     "tasks": ("t2t_lite.tasks", "register_task"),
     "scores": ("t2t_lite.layers.scores", "register_score"),
     "patterns": ("t2t_lite.layers.patterns", "register_pattern"),

@@ -89,6 +89,7 @@ CHECKPOINTS_KEPT = Range(0, 10**6)
 COMPUTE_DTYPES = ("float32", "bfloat16")  # of decoding
 SPLIT_SENTENCES = ("auto", "always", "never")  # of a text, before it is translated
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}  # of cells
+NORMALIZATIONS = ("identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf")  # SentencePiece's names
 PAIRS = Range(1, 10**9)  # of sentences, of which some are needed
 MASK_RATE = Range(0.001, 0.999)
 SLOT_ORDERS = ("binary_tree", "uniform")  # which missing ids of a slot an insertion model predicts first

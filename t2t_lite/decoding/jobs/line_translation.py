@@ -96,7 +96,7 @@ class LineTranslator(Lines):
         begin = []
         if prefix and read(parts[0]).ids:
             longest = self.answerer.searcher.longest_output(min(length(parts[0]), self.limit), self._options)
-            begin = prefix_ids(self.answerer.encoders["targets"], read(parts[0]).prefix(prefix), longest)
+            begin = prefix_ids(self.answerer.encoders["targets"], read(parts[0]).target(prefix), longest)
         return _Line(line, parts, list(map(read, parts)), is_long, begin)
 
     def answers(self, readings, on_progress=None):

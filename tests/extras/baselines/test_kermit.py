@@ -256,7 +256,7 @@ def test_prefixes_trees_streams_ensembles_and_scores_are_refused(model):
     [({"mbr": "chrf"}, "mbr"), ({"tune": "grid"}, "tune"), ({"n_best_format": "json"}, "n_best_format=json")],
 )
 def test_flags_about_beams_are_refused_by_their_names(flag, name):
-    problem = registry.problem("translate_ende_phrasebook")
+    problem = registry.problem("translate_ende_wmt32k")
     run = types.SimpleNamespace(checkpoint="run/model.ckpt-1", config={"model": "kermit"}, problem=problem)
     flags = dict.fromkeys(("features_file", "ponder_file", "alignments_file", "mbr", "tune", "n_best_format"), "")
     check_task([run], flags)
@@ -267,7 +267,7 @@ def test_flags_about_beams_are_refused_by_their_names(flag, name):
 
 
 def test_a_beam_of_evaluations_is_refused_before_the_training(model):
-    problem, encoders = registry.problem("translate_ende_phrasebook"), dict.fromkeys(("inputs", "targets"), None)
+    problem, encoders = registry.problem("translate_ende_wmt32k"), dict.fromkeys(("inputs", "targets"), None)
     translator = Translator(model, encoders, HParams(eval_beam_size=8), problem)
     with pytest.raises(UserError, match=r"^eval_beam_size: Kermit: beam_size is for models"):
         OutputScorer(translator, [], None, [])

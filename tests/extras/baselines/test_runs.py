@@ -11,7 +11,6 @@ import tensorflow as tf
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.bin import t2t_decoder, t2t_exporter
-from t2t_lite.extras.phrasebook.translate_ende_phrasebook import generate_sentences
 from tests.training.runs import assert_replicas_and_parts_give_one_run, log, trainer
 
 pytestmark = pytest.mark.long  # whole runs
@@ -43,6 +42,7 @@ def optimized_graphs():
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """A folder with 400 pairs of the phrasebook."""
+    generate_sentences = pytest.importorskip("t2t_lite.extras.phrasebook.translate_ende_phrasebook").generate_sentences
     folder = tmp_path_factory.mktemp("phrasebook")
     sentences = [*itertools.islice(generate_sentences(1, 400, "train"), 400)]
     for side, name in (("inputs", "a.en"), ("targets", "a.de")):

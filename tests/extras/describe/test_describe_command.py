@@ -46,7 +46,7 @@ def test_describe_takes_the_vocabulary_of_the_data_where_there_is_one(call, tmp_
     of_data = ("--problem=algorithmic_identity_decimal40", f"--data_dir={tmp_path}")
     assert "12 ids" in call(*DESCRIBE, *of_data)[1].splitlines()[0]  # digits need no file
     assert "50 ids" in call(*DESCRIBE, *of_data, "--vocab_size=50")[1].splitlines()[0]
-    no_vocabulary = ("--problem=translate_ende_phrasebook", f"--data_dir={tmp_path}")
+    no_vocabulary = ("--problem=translate_ende_wmt32k", f"--data_dir={tmp_path}")
     assert "37,000 ids (assumed" in call(*DESCRIBE, *no_vocabulary)[1].splitlines()[0]
 
 

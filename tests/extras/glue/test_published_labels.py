@@ -9,7 +9,6 @@ from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from tests.data.stored import read_examples
 from tests.problems.test_classify_own import parts_of
-from tests.problems.test_labelled_own import QUESTIONS, squad
 from tests.problems.test_languagemodel import generated, write_archive
 
 FILES = {
@@ -46,8 +45,6 @@ def downloads(tmp_path_factory):
     folder = tmp_path_factory.mktemp("downloads")
     for name, members in FILES.items():
         write_archive(folder / name, members)
-    for split in ("train", "dev"):
-        (folder / f"{split}-v1.1.json").write_text(squad(*QUESTIONS))
     return folder
 
 
@@ -79,18 +76,6 @@ def test_texts_and_their_classes(name, splits, expected, tmp_path, downloads):
 def test_pairs_on_which_annotators_do_not_agree_are_counted(tmp_path, downloads):
     problem = generated("stanford_nli_characters", tmp_path, downloads)
     assert find_manifest(problem, str(tmp_path))["splits"]["train"]["removed"] == {"no label": 1}
-
-
-def test_answers(tmp_path, downloads):
-    problem = registry.problem("squad")
-    problem.approx_vocab_size = 310
-    problem.generate_data(str(tmp_path), str(downloads))
-    encoders = problem.get_feature_encoders(str(tmp_path))
-    rows = list(read_examples(Records(problem, str(tmp_path), DatasetSplit.EVAL).paths))
-    assert len(rows) == len(QUESTIONS)
-    for row in rows:
-        first, last = row["targets"]
-        assert encoders["inputs"].decode(row["inputs"][first - 1 : last]) == "London"
 
 
 @pytest.mark.parametrize(
