@@ -33,7 +33,7 @@ WRONG = [None, [], {}, "text", -1, 0, 1.5, True, 10**30, [{}], {"a": None}]
 ALSO_RIGHT = {
     "problem": ["text"], "model": ["text"], "hparams_set": ["text"], "usr_dir": ["text"], "records_sha256": ["text"],
     "target_vocab_size": [None], "several_sentences": [None, 0, 0.0],
-    "vocabulary_sha256": [{}], "hparams": [{}], "extras": [{}],
+    "vocabulary_sha256": [{}], "hparams": [{}], "extras": [{}, {"a": None}],
 }  # fmt: skip
 
 
