@@ -40,3 +40,10 @@ def test_vocabularies_that_are_known_count(encoders):
     assert "with a SentencePiece vocabulary" in formats.destinations_text(model)
     assert "ByteTextEncoder" in formats.destinations_text(model, translator_of().encoders)
     assert "SentencePiece" not in formats.destinations_text(model, encoders)
+
+
+def test_a_model_that_no_family_matches_is_refused_by_its_options(monkeypatch):
+    """As pre-norm ones are where no extra has a family of them."""
+    monkeypatch.setattr(registry, "list_families", lambda: ["gpt2", "marian"])
+    reasons = formats.obstacles("hugging_face", model_of(registry.hparams("transformer_base")))
+    assert any(reason.startswith("norm=pre") and reason.endswith("expected post") for reason in reasons)

@@ -15,9 +15,15 @@ def test_a_language_model_is_refused(call_command, assert_user_error, tmp_path):
     assert_user_error(result, "CTranslate2 cannot hold this model", "TransformerLM")
 
 
-def test_its_flag_is_of_its_format_alone(call_command, assert_user_error):
-    result = call_command("t2t-exporter", "--output_dir=run", "--quantization=int8")
-    assert_user_error(result, "--quantization: not with --format=saved_model, only with --format=ctranslate2")
+@pytest.mark.parametrize(
+    "flags, words",
+    [
+        (["--quantization=int8"], ["--quantization: not with --format=saved_model, only with --format=ctranslate2"]),
+        (["--format=ctranslate2", "--quantization=int4"], ["--quantization", "int8, int16"]),
+    ],
+)
+def test_mistakes(call_command, assert_user_error, flags, words):
+    assert_user_error(call_command("t2t-exporter", "--output_dir=run", *flags), *words)
 
 
 def test_what_it_lacks_is_among_the_destinations():
