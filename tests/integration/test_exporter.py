@@ -12,7 +12,12 @@ from t2t_lite.export import saved_model
 from t2t_lite.interchange import hugging_face
 from tests.decoding.runs import SENTENCES, make_encoder_run, make_language_model_run, make_run
 
-MARIAN = {"layer_preprocess_sequence": "none", "layer_postprocess_sequence": "dan", "norm_epsilon": 1e-5}
+MARIAN = {
+    "layer_preprocess_sequence": "none",
+    "layer_postprocess_sequence": "dan",
+    "norm_epsilon": 1e-5,
+    "position_layout": "marian",
+}
 
 
 @pytest.fixture(scope="module")
