@@ -8,7 +8,7 @@ from t2t_lite import registry
 from t2t_lite.bin import _unknown_flags
 from t2t_lite.cli.flags import Flags
 from t2t_lite.decoding.jobs.decode_hparams import decode_settings
-from t2t_lite.extras.describe.describe import describe, shapes_only
+from t2t_lite.extras.describe.describe import describe
 from t2t_lite.extras.experts import hparams_transformer_moe as transformer_moe
 from t2t_lite.extras.images import hparams_image_transformer as image_transformer
 from t2t_lite.extras.memory import hparams_transformer_memory as transformer_memory
@@ -16,6 +16,7 @@ from t2t_lite.extras.universal import hparams_universal_transformer as universal
 from t2t_lite.extras.xlnet import hparams_xlnet as xlnet
 from t2t_lite.hparams import transformer, transformer_encoder, transformer_lm, transformer_media
 from t2t_lite.layers import MixtureOfExperts
+from t2t_lite.models.shapes_only import shapes_only
 from t2t_lite.settings import tensor2tensor_names
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import own_settings, settings_of

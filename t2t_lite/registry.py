@@ -132,6 +132,13 @@ class Registry:
         modules = self._modules.get(name) or [getattr(self._entries.get(name), "__module__", "")]
         return extra_of(modules[0])
 
+    __getitem__ = get
+
+    def __setitem__(self, name, obj):
+        """Registers an object, in the place of the one that has its name."""
+        self._load()
+        self._entries[name] = obj
+
     def remove(self, name):
         """Takes a name out again; for tests and notebooks."""
         self._entries.pop(name, None)
@@ -225,6 +232,9 @@ class Registries:
     encoders = Registry("encoders", one_per_module=True)
     export_formats = Registry("export formats", one_per_module=True)
     export_files = Registry("export files", one_per_module=True)
+    self_attentions = Registry("self-attention layers")
+    tellers = Registry("tellers")
+    batches = Registry("batches")
 
 
 register_problem = Registries.problems.register
@@ -239,7 +249,11 @@ register_vocabulary = Registries.vocabularies.register  # see `t2t_lite.intercha
 register_encoder = Registries.encoders.register  # a TextEncoder, by its kind of file: `t2t_lite.text.vocabulary_files`
 register_export_format = Registries.export_formats.register  # see `t2t_lite.interchange.formats`
 register_export_file = Registries.export_files.register  # see `t2t_lite.export.added_files`
+register_self_attention = Registries.self_attentions.register  # a subclass of `t2t_lite.layers.MultiHeadAttention`
+register_teller = Registries.tellers.register  # of what a model tells beside its output: a `Teller`
+register_batches = Registries.batches.register  # of a run: a `t2t_lite.data.example_batches.ExampleBatches`
 task = Registries.tasks.get  # the `Task` subclass of a name; raises `UnknownName`
+teller = Registries.tellers.get  # the `Teller` subclass of a name
 check_model = Registries.models.check  # raises `UnknownName`, and imports no model, which needs Keras
 list_problems = Registries.problems.names
 list_tasks = Registries.tasks.names
@@ -248,6 +262,7 @@ list_hparams = Registries.hparams.names
 list_ranged_hparams = Registries.ranged_hparams.names
 list_metrics = Registries.metrics.names
 list_families = Registries.families.names
+list_tellers = Registries.tellers.names
 
 
 def register_metric(

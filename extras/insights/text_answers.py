@@ -11,6 +11,7 @@ from t2t_lite.decoding.scoring import GivenTargets
 from t2t_lite.errors import UserError, located
 from t2t_lite.extras.insights.answers import Answers, checked
 from t2t_lite.extras.insights.media import types_written, write_files
+from t2t_lite.extras.insights.search_tree import trace
 from t2t_lite.models.outputs import named_outputs
 from t2t_lite.settings.ranges import NEW_TOKENS, Range, typed_value
 from t2t_lite.text.vocabulary import EOS_ID
@@ -64,7 +65,7 @@ class TextAnswers(Answers):
         options = dataclasses.replace(options, sampling=False)
         source = self.searched(request)
         prefix = self.prefix_of(self.encoded_target(request, prefix), source, options)
-        nodes, hypotheses = self.answerer.searcher.trace(source, options, prefix)
+        nodes, hypotheses = trace(self.answerer.searcher, source, options, prefix)
         encoder = self.answerer.encoders["targets"]
         return {"nodes": [_node(encoder, *node) for node in enumerate(nodes)], "hypotheses": hypotheses}
 

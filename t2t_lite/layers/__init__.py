@@ -2,7 +2,6 @@
 
 from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.context import Context, Results
-from t2t_lite.layers.convolution import Convolution
 from t2t_lite.layers.distances import by_key
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.encoder_heads import ClassHead, MaskedIdsHead, SpanHead
@@ -27,7 +26,6 @@ __all__ = [
     "AttentionScore",
     "ClassHead",
     "Context",
-    "Convolution",
     "Dropout",
     "FeedForward",
     "LayerNormalization",

@@ -10,9 +10,11 @@ class Kind:
     Attributes:
         HPARAMS: {name: `ranges.setting(…, argument="self_attention.<option>")`}, hyperparameters that set
             options; a set has them where `self_attention_type` names the kind.
+        other_name: str, tensor2tensor's, by which `self_attention_type` knows the kind, too; "": none.
     """
 
     HPARAMS: ClassVar = {}
+    other_name = ""
 
     @classmethod
     def options(cls):

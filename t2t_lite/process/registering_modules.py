@@ -23,6 +23,9 @@ _PACKAGES = {  # of what is built in, and the word by which their modules, and t
     "encoders": ("t2t_lite.text.published", "register_encoder"),
     "export formats": ("t2t_lite.interchange", "register_export_format"),
     "export files": ("t2t_lite.export", "register_export_file"),
+    "batches": ("t2t_lite.data", "register_batches"),
+    "tellers": ("t2t_lite.decoding", "register_teller"),
+    "self-attention layers": ("t2t_lite.layers", "register_self_attention"),
 }
 
 
@@ -31,7 +34,7 @@ def modules_of(kind):
     if kind not in _PACKAGES:
         return []
     package, word = _PACKAGES[kind]
-    return modules_with(rf"\b{word}\b", package, *packages())
+    return modules_with(rf"{word}\b", package, *packages())
 
 
 def modules_by_name(kind):

@@ -17,6 +17,7 @@ from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.files import copy_files, is_remote, write_bytes
 from t2t_lite.models.fine_tuning import describe_frozen, parameters
+from t2t_lite.models.outputs import batches_of
 from t2t_lite.process.backend import check_tensorflow
 from t2t_lite.process.stop_signal import stop_on_signal
 from t2t_lite.runs import directory as run_directory
@@ -29,7 +30,6 @@ from t2t_lite.runs.weights import trackable
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.tensor2tensor_names import without_multistep
 from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
-from t2t_lite.training.carried_state import carried_state, lanes_of
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.compilations import Compilations
 from t2t_lite.training.distribution import choose_replicas, set_xla_flags
@@ -203,9 +203,10 @@ class Trainer:
         count, keep = self._replicas.count, self.keep_batches_a_step or not self.allow_hparams_change
         wanted = self.hparams.gradient_accumulation_steps
         self._accumulation = run_directory.accumulation_for(count, wanted, before, keep)
-        lanes = lanes_of(registry.model(self.model), self._replicas, self._accumulation, before, self.output_dir)
-        most_shapes = shapes if compiles else None
-        self._data = data = open_training_data(self.problem, self.hparams, self.data_dir, most_shapes, lanes)
+        batches = batches_of(registry.model(self.model))
+        lanes = batches.lanes_of(self._replicas, self._accumulation, before, self.output_dir)
+        settings = self.problem, self.hparams, self.data_dir, shapes if compiles else None, batches, lanes
+        self._data = data = open_training_data(*settings)
         run_directory.check_places(self.output_dir, data.encoder_files)
         stride = self.evaluation.eval_stride if self.evaluation else 0
         check_stride(data.problem, stride, DatasetSplit.EVAL, lanes is not None)
@@ -247,7 +248,7 @@ class Trainer:
         self._train_step = TrainStep(
             self.trained, self._optimizer, self._replicas, hparams, compiles, source.features,
             avoids_scatter=compiles and self._is_deterministic_gpu,
-            carried=carried_state(self.trained, source, self._replicas.devices, self._accumulation),
+            carried=source.carried(self.trained, self._replicas.devices, self._accumulation),
         )  # fmt: skip
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._batches_read = tf.Variable(0, dtype=tf.int64, trainable=False, name="batches_read")

@@ -77,12 +77,12 @@ _LINES = {
 }
 
 
-def is_here(name):
-    """Returns whether a row, or a folder of a stored archive, is of what is installed: others are of extras."""
-    if name in FOLDERS:
-        return name in registry.list_families()
-    problem, _, model, _ = MODELS[name]
-    return problem in registry.list_problems() and model in registry.list_models()
+def is_there(name):
+    """Returns whether what a row or an archive's folder needs is there; extras have some models and families."""
+    if name in MODELS:
+        problem, _, model, _ = MODELS[name]
+        return problem in registry.list_problems() and model in registry.list_models()
+    return name in registry.list_families()
 
 
 def lacking(names):

@@ -33,7 +33,7 @@ SMALL = [
     (version, name)
     for version, path in ARCHIVES.items()
     for name in expected_of(path).get("small", ())
-    if small_models.is_here(name)
+    if small_models.is_there(name)
 ]
 # One per task and per vocabulary; the others are read by make test-all.
 FEW = pytest.mark.few("transformer_lm", "classes", "gpt2", "bert")
@@ -160,4 +160,4 @@ def assert_same(found, expected):
 def test_what_lacks_is_said():
     names = {*small_models.MODELS, *small_models.FOLDERS}
     assert small_models.lacking(names) == []
-    assert small_models.lacking(names - {"transformer_lm", "gpt2", "tags"}) == ["transformer_lm", "gpt2"]
+    assert small_models.lacking(names - {"masked", "classes", "numbers", "tags", "gpt2"})[-1] == "gpt2"

@@ -2,9 +2,7 @@
 
 import functools
 import itertools
-import pathlib
 
-import baselines
 import pytest
 import tensorflow as tf
 
@@ -27,7 +25,6 @@ KINDS = {
     "neural_gpu": ("neural_gpu_tiny", ""),
 }
 RATE = ",learning_rate_schedule=constant,learning_rate_constant=%g"
-USR_DIR = str(pathlib.Path(baselines.__file__).parent)
 TEXTS = ["the red apple is on the table .", "we bought two books yesterday .", "she reads ."]
 
 
@@ -55,7 +52,7 @@ def data(tmp_path_factory):
 
 def learner(data, model, output_dir, hparams="", **settings):
     hparams_set, own = KINDS[model]
-    named = {"problem": "translate_own", "hparams_set": hparams_set, "model": model, "usr_dir": USR_DIR}
+    named = {"problem": "translate_own", "hparams_set": hparams_set, "model": model}
     return trainer(data, output_dir, f"{SIZES}{own}{hparams}", **named, **settings)
 
 

@@ -12,11 +12,12 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data.records import Records
-from t2t_lite.data.segments import SegmentBatches
 from t2t_lite.errors import UserError
+from t2t_lite.extras.memory.carried_state import CarriedState
+from t2t_lite.extras.memory.segments import SegmentBatches
+from t2t_lite.models.outputs import batches_of
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.reserved_names import BEFORE, STATE
-from t2t_lite.training.carried_state import CarriedState, lanes_of
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.evaluator import Evaluator
 from t2t_lite.training.feed import StepBatches
@@ -254,8 +255,15 @@ def test_other_lanes_are_refused_whatever_is_allowed(data, tmp_path):
 def test_several_machines_are_refused(data):
     machines = SimpleNamespace(count=2, cluster="two")
     with pytest.raises(UserError, match=r"TF_CONFIG: the model carries a state.*Expected one machine"):
-        lanes_of(registry.model("user_memory"), machines, 1, None, "run")
-    assert lanes_of(registry.model("transformer"), machines, 1, None, "run") is None
+        batches_of(registry.model("user_memory")).lanes_of(machines, 1, None, "run")
+    assert batches_of(registry.model("transformer")).lanes_of(machines, 1, None, "run") is None
+
+
+def test_without_batches_of_segments_it_is_refused(data, monkeypatch):
+    monkeypatch.setitem(registry.Registries.batches._entries, "segments", None)
+    registry.Registries.batches.remove("segments")
+    with pytest.raises(UserError, match=r"^UserMemory: carries a state from one segment of a text to the next"):
+        batches_of(registry.model("user_memory"))
 
 
 @pytest.mark.parametrize(

@@ -1,68 +1,19 @@
-"""Where the batches of a run come from: whole examples, or segments of long rows for models that carry a state."""
+"""Batches of segments of long rows, for models that carry a state from one to the next."""
 
 import numpy as np
 import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data import batching
-from t2t_lite.data.corruption import batch_features
+from t2t_lite.data.example_batches import ExampleBatches
 from t2t_lite.data.example_reader import ExampleReader
-from t2t_lite.data.split_facts import longest_row
 from t2t_lite.errors import UserError
+from t2t_lite.extras.memory.carried_state import CarriedState, lanes_of
+from t2t_lite.registry import register_batches
 from t2t_lite.settings.reserved_names import BEFORE
 
 
-class ExampleBatches:
-    """Batches whose rows are examples.
-
-    Args:
-        problem: Problem.
-        hparams: HParams, as for `batching.training_batches`.
-        encoders: {feature: encoder}; None: ids are not checked.
-
-    Attributes:
-        hparams: HParams, by whose limits examples are left out.
-        features: {feature: rank} of a batch.
-        longest: int, the most ids of a row in training.
-        left_out: str, which examples are left out.
-        rows_per_example: int.
-        ladder: WidthLadder, the shapes that batches have in training; None: any.
-    """
-
-    rows_per_example = 1
-    ladder = None
-
-    def __init__(self, problem, hparams, encoders=None):
-        self.problem, self.hparams, self.encoders = problem, hparams, encoders
-        self.features = batch_features(problem, hparams.model_class)
-        self.longest = longest_row(problem, hparams)
-        self.left_out = f"longer than {self.longest} ids"
-
-    def training(self, paths, facts, most_shapes=None):
-        """Returns the endless stream of one replica's batches.
-
-        Args:
-            paths: list of str, the record files.
-            facts: facts of the split as the model sees it.
-            most_shapes: int, how many shapes the batches may have, as XLA needs; None: any number.
-        """
-        arguments = self.problem, self.hparams, paths, self.encoders
-        self.ladder = batching.problem_ladder(*arguments, facts, most_shapes) if most_shapes else None
-        return batching.training_batches(*arguments, self.ladder)
-
-    def evaluation(self, paths, in_order=False):
-        """Returns the batches of one pass; `in_order`: whether the records, one after the other, are one text."""
-        return batching.evaluation_batches(self.problem, self.hparams, paths, self.encoders)
-
-    def whole(self, paths):
-        """Returns the examples of `evaluation`, in their order, without what the model's `corrupt` does to them."""
-        return batching.evaluation_batches(self.problem, self.hparams, paths, self.encoders, whole=True)
-
-    def narrowest(self):
-        """Returns a batch of padding in the first shape that XLA compiles."""
-        return batching.narrowest_batch(self.problem, self.hparams, self.ladder)
-
-
+@register_batches("segments")
 class SegmentBatches(ExampleBatches):
     """Batches {"targets" [rows, segment_length], "before" [rows]} of which one continues another.
 
@@ -115,12 +66,25 @@ class SegmentBatches(ExampleBatches):
                 f"bpe_dropout={hparams.bpe_dropout}: would change the length of rows, whose segments the model reads "
                 "one after the other. Expected 0."
             )
-        self.rows, self.length, self.lanes = hparams.batch_size // length, length, lanes
+        self.rows, self.length = hparams.batch_size // length, length
         whole = {"batch_size": self.rows * row, "max_length": row, "min_length": row}
-        super().__init__(problem, hparams.override_from_dict(whole), encoders)
+        super().__init__(problem, hparams.override_from_dict(whole), encoders, lanes)
         self.features = {"targets": 2, BEFORE: 1}
         self.longest, self.left_out = length, f"shorter than {row} ids"
         self.rows_per_example = row // length
+
+    lanes_of = staticmethod(lanes_of)
+
+    def carried(self, model, devices, accumulation):
+        """Returns the `CarriedState` of a run, or None if its model carries none."""
+        if model.initial_state(1, training=True) is None:
+            return None
+        return CarriedState(model, self.rows, [device for device in devices for _ in range(accumulation)])
+
+    def first_state(self, model):
+        """See `ExampleBatches`."""
+        state = model.initial_state(self.rows, training=False)
+        return () if state is None else state
 
     def training(self, paths, facts, most_shapes=None):
         """As in `ExampleBatches`; all batches have one shape in any case."""
@@ -170,10 +134,3 @@ class SegmentBatches(ExampleBatches):
     def narrowest(self):
         """Returns a batch of padding in the one shape of all."""
         return {"targets": tf.zeros([self.rows, self.length], tf.int32), BEFORE: tf.zeros([self.rows], tf.int32)}
-
-
-def batch_source(problem, hparams, encoders=None, lanes=None):
-    """Returns `SegmentBatches` for a model that carries a state by so many lanes; `lanes` of None: `ExampleBatches`."""
-    if lanes is None:
-        return ExampleBatches(problem, hparams, encoders)
-    return SegmentBatches(problem, hparams, encoders, lanes)

@@ -6,7 +6,7 @@ from keras import ops
 
 from t2t_lite import layers
 from t2t_lite.extras.universal.adaptive_computation import Ponder
-from tests.layers.act_in_numpy import act_in_numpy
+from tests.extras.universal.act_in_numpy import act_in_numpy
 from tests.layers.equations import array
 
 STATES = np.random.default_rng(0).normal(size=(3, 6, 8)).astype("float32")

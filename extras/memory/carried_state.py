@@ -7,7 +7,6 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError, counted
 from t2t_lite.files import plain_path
-from t2t_lite.models.outputs import carries_state
 from t2t_lite.runs.weights import shape_text
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -51,6 +50,13 @@ class CarriedState:
         """The size of all lanes' states."""
         return sum(leaf.shape.num_elements() * leaf.dtype.size for leaf in tf.nest.flatten(self.now))
 
+    def description(self, source):
+        """Returns what a run says about it; `source`: SegmentBatches."""
+        return (
+            f"state: carried from step to step in {counted(len(self.now), 'lane')} of {source.rows} rows, "
+            f"{self.bytes / 1e6:,.1f} MB; segments of {source.length} ids, {source.rows_per_example} a row"
+        )
+
     def save(self, path):
         """Writes the states to files that begin with `path`, in TensorFlow's format of checkpoints."""
         with tf.device("CPU:0"):
@@ -88,25 +94,10 @@ class CarriedState:
         return f"lane_{lane:04d}/{leaf:04d}"
 
 
-def carried_state(model, source, devices, accumulation):
-    """Returns the `CarriedState` of a run, or None if its model carries none.
+def lanes_of(replicas, accumulation, before, output_dir):
+    """Returns the number of lanes of a run, the batches of a step.
 
     Args:
-        model: keras.Model.
-        source: SegmentBatches, or ExampleBatches of a model without a state.
-        devices: list of str, of this machine's replicas.
-        accumulation: int, batches that each replica accumulates per step.
-    """
-    if not carries_state(type(model)) or model.initial_state(1, training=True) is None:
-        return None
-    return CarriedState(model, source.rows, [device for device in devices for _ in range(accumulation)])
-
-
-def lanes_of(model_class, replicas, accumulation, before, output_dir):
-    """Returns the number of lanes of a run, the batches of a step; None if its model carries no state.
-
-    Args:
-        model_class: class of the model.
         replicas: Replicas.
         accumulation: int, batches that each replica accumulates per step.
         before: dict, the `hparams.json` of the resumed run, or None.
@@ -115,8 +106,6 @@ def lanes_of(model_class, replicas, accumulation, before, output_dir):
     Raises:
         UserError: steps have another number of batches than before, or there are several machines.
     """
-    if not carries_state(model_class):
-        return None
     if replicas.cluster is not None:
         raise UserError(
             "TF_CONFIG: the model carries a state from step to step, and the chief, which saves checkpoints, has only "
