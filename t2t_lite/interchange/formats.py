@@ -76,7 +76,7 @@ def obstacles(format_name, model, encoders=None):
         return [f"it is {kind}, expected model={names}, one model (t2t-avg-all averages checkpoints into one)"]
     if other:
         return list(_options_not_held(model, other.supported(model.config)))
-    family = family_of(model, encoders)
+    family = family_of(model, encoders) or next(entry for entry in families() if entry.model is type(model))
     reasons = list(_options_not_held(model, family.supported(model.config)))
     if kinds := {type(encoder).__name__ for encoder in family.strange_encoders(model, encoders or {})}:
         reasons.append(f"its vocabulary is a {' and a '.join(sorted(kinds))}, expected {family.vocabularies[1]}'s")

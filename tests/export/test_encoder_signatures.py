@@ -288,6 +288,7 @@ def test_through_a_server(kind, call, exported, tmp_path):
 
 
 def test_its_card(kind, exported):
+    pytest.importorskip("t2t_lite.extras.model_card")
     text = pathlib.Path(exported, "README.md").read_text()
     for words in (
         "| `serving_default`, `predict` |",

@@ -12,7 +12,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.cli.usr_dirs import PORT
 
-PAGE = pathlib.Path(__file__).parents[2] / "docs/coming_from_tensor2tensor.md"
+PAGE = pathlib.Path(__file__).parents[3] / "docs/coming_from_tensor2tensor.md"
 # As its README shows problems, in its way of importing and indenting.
 MODULE = '''
 import os
