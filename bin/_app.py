@@ -29,7 +29,7 @@ import sys
 import textwrap
 
 from t2t_lite.bin import _unknown_flags
-from t2t_lite.cli import streams
+from t2t_lite.cli import commands, streams
 from t2t_lite.cli.flags import Flags
 from t2t_lite.errors import Failure, UserError, printable
 from t2t_lite.files import PACKERS, file_errors, is_remote
@@ -141,16 +141,18 @@ def report(command, error):
 
 def _run(command, define_flags, run, argv, check, tensorflow):
     flags = Flags(_unknown_flags.answer)
-    define_flags(flags)
+    for define in (define_flags, *commands.additions(command, "define_flags")):
+        define(flags)
     if {"--help", "-h", "-help", "--helpfull", "--helpshort"} & set(argv):
-        print(_help(command, sys.modules[run.__module__].__doc__ or "", flags.shown()))
+        print(_help(command, commands.description(command, sys.modules[run.__module__].__doc__), flags.shown()))
         return 0
     flags.parse(argv)
     flags.check_and_warn(_LOGGER)
     values = flags.values
     registry_help = "registry_help" in values and values.registry_help
-    if check and not registry_help:
-        check(values)
+    for check_flags in (check, *commands.additions(command, "check")) if not registry_help else ():
+        if check_flags:
+            check_flags(values)
     import_when_used()
     if tensorflow and (other := choose_tensorflow()):
         _LOGGER.info(f"{other} has no effect: {command} runs on TensorFlow.")

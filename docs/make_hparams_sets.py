@@ -1,12 +1,11 @@
 """Writes the tables of the pages in PARTS that follow from the code: `make docs`."""
 
 import csv
-import importlib
 import pathlib
 
 from t2t_lite import registry
 from t2t_lite.bin import _unknown_flags
-from t2t_lite.cli.flags import Flags
+from t2t_lite.cli import commands
 from t2t_lite.decoding.jobs.decode_hparams import decode_settings
 from t2t_lite.extras.describe.describe import describe, shapes_only
 from t2t_lite.extras.experts import hparams_transformer_moe as transformer_moe
@@ -190,9 +189,7 @@ def _may_be(setting):
 
 def flags_of(command):
     """Returns the `Flags` that a command declares."""
-    flags = Flags()
-    importlib.import_module(f"t2t_lite.bin.t2t_{command}").define_flags(flags)
-    return flags
+    return commands.flags_of(commands.module(f"t2t-{command.replace('_', '-')}"))
 
 
 def flag_status(flags, name):

@@ -7,6 +7,15 @@ from t2t_lite.bin.trainer.training_flags import also_asked, recall, trainer_sett
 from t2t_lite.errors import UserError
 
 
+def begin(flags):
+    """Recalls the flags of the run in --output_dir, checks it, and sets threads; returns `inexact`, see `Trainer`."""
+    recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # the recalled flags affect what follows
+    check_run(flags)
+    from t2t_lite.training.distribution import set_threads
+
+    return set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads)
+
+
 def train_run(flags, inexact, output_dir, random_seed, **trial):
     """Trains in an output_dir; returns why it ended, see `Trainer.ended_by`; after any signal "signal".
 
@@ -101,8 +110,6 @@ def check_run(flags):
     directory.check_belongs(flags.output_dir, of_run)
     of_run = {"output_dir": flags.output_dir, "allow_change": flags.allow_hparams_change} if earlier else {}
     directory.check_known(settings, flags.hparams_set, hparams_changes(flags), **of_run)
-    if flags.hparams_range:
-        registry.ranged_hparams(flags.hparams_range)
     if flags.warm_start_from and not earlier:
         find_checkpoint(flags.warm_start_from)
     if not flags.generate_data:

@@ -4,6 +4,7 @@ import typing
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from t2t_lite.cli import commands
 from t2t_lite.errors import UserError
 
 
@@ -11,11 +12,12 @@ class Mode(typing.NamedTuple):
     """One of the things that a command does.
 
     Attributes:
-        name: str, how a user asks for it, for messages.
+        name: str, how a user asks for it: --flag, or words for messages.
         reads: names of the flags that this mode reads and some other one does not.
         needs: names of flags without which there is nothing to do.
         run: function that does it, with the arguments that the command gives to all of its modes.
         instead: {name of a flag that it does not read: str, what to do instead}.
+        is_lenient: bool, whether it also accepts the flags of all the others, to be added to any command line.
     """
 
     name: str
@@ -23,6 +25,19 @@ class Mode(typing.NamedTuple):
     needs: tuple = ()
     run: Callable | None = None
     instead: Mapping = MappingProxyType({})
+    is_lenient: bool = False
+
+
+def all_modes(command, own):
+    """Returns {key: Mode} of a command, such as "t2t-trainer": those that extras add, then its own."""
+    return {key: mode for table in (*commands.additions(command, "MODES"), own) for key, mode in table.items()}
+
+
+def asked_modes(flags, modes):
+    """Returns the modes, of {key: Mode}, whose names are flags that have a value, a list; lenient ones come first."""
+    names = {key: mode.name.removeprefix("--") for key, mode in modes.items()}
+    asked = [mode for key, mode in modes.items() if names[key] in flags and flags[names[key]].value]
+    return sorted(asked, key=lambda mode: not mode.is_lenient)
 
 
 def check_mode(flags, mode, modes):
@@ -33,6 +48,8 @@ def check_mode(flags, mode, modes):
         mode: the Mode that they ask for.
         modes: {key: Mode}, all of the command's.
     """
+    if mode.is_lenient:
+        return require(flags, *mode.needs)
     of_others = {name for other in modes.values() for name in other.reads} - {*mode.reads}
     if unread := [name for name in flags if name in of_others and _asks(flags[name])]:
         readers = [other.name for other in modes.values() if {*unread} <= {*other.reads}]

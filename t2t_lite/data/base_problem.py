@@ -43,7 +43,6 @@ class Problem:
         rows_are_windows: whether a record is an arbitrary part of a longer text, so that its ends may be cut off.
         cuts_rows: whether `preprocess_example` truncates examples to `max_length`, so that none is dropped.
         skip_bad_lines: whether unreadable lines of corpora are skipped and counted instead of raising an error.
-        beam_options: options {"runner": …} of an Apache Beam pipeline for generation; None: generate on this machine.
     """
 
     name = "problem"
@@ -55,7 +54,6 @@ class Problem:
     keeps_pieces = False
     rows_are_windows = False
     cuts_rows = False
-    beam_options = None
     skip_bad_lines = False
 
     def __init__(self, was_reversed: bool = False, was_copy: bool = False):

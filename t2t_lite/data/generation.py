@@ -3,8 +3,14 @@
 A manifest that contains only the request is written first, under a name that ends in `.begun`. The full manifest is
 written last, so its existence means that the data are finished. If generation was interrupted, the same request resumes
 with the existing vocabulary and chunks, and another request starts over. The resulting files are the same either way.
+
+An extra adds to it by a module `in_generation.py`, which may have
+
+    writer(problem)             returns a function that writes shards as `write_here` does, or None
+    report(problem, data_dir)   says something of the finished data
 """
 
+import functools
 import hashlib
 import inspect
 import itertools
@@ -13,13 +19,13 @@ import os
 import re
 
 from t2t_lite import __version__, files
+from t2t_lite.cli import commands
 from t2t_lite.cli.console import Progress
 from t2t_lite.data import sharding, split_facts
 from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.data.manifests import find_manifest, manifest_path, read_begun
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import UserError
-from t2t_lite.extras.inspection.vocabulary_coverage import report_coverage
 from t2t_lite.files.lock import held_lock
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -90,7 +96,8 @@ def _write_all(problem, data_dir, tmp_dir, request):
     files.write_json(manifest_path(problem, data_dir), manifest)
     _end(problem, data_dir)
     _LOGGER.info(f"{problem.name}: written to {data_dir} ({_summary(manifest)})")
-    report_coverage(problem, data_dir)
+    for report in commands.additions("generation", "report"):
+        report(problem, data_dir)
 
 
 def make_request(problem):
@@ -236,17 +243,9 @@ def _write(problem, data_dir, tmp_dir, shards):
         "is_ordered": problem.is_generate_per_split and split in problem.ordered_splits,
     }
     source = Source(problem, data_dir, tmp_dir, split)
-    if problem.beam_options:
-        from t2t_lite.extras.beam import beam_pipeline
-
-        facts_of_splits, noted = beam_pipeline.write_shards(source, paths, options=problem.beam_options, **layout)
-    else:
-        samples, encode = source.open()
-        facts_of_splits = sharding.write_shards(
-            progress.watch(samples), paths, encode=encode, num_workers=problem.num_workers, **layout
-        )
-        noted = source.noted()
-        progress.done()
+    writers = (writer(problem) for writer in commands.additions("generation", "writer"))
+    write = next(filter(None, writers), functools.partial(write_here, problem.num_workers, progress))
+    facts_of_splits, noted = write(source, paths, **layout)
     for name, counts in zip(shards, facts_of_splits, strict=True):
         if not counts["examples"]:
             sharding.remove_chunks(paths)
@@ -264,6 +263,24 @@ def _write(problem, data_dir, tmp_dir, shards):
     if problem.is_generate_per_split and noted["units"]:
         facts[split]["units"] = noted["units"]
     return facts
+
+
+def write_here(num_workers, progress, source, paths, **layout):
+    """Writes the samples of a source to shards, by processes of this machine.
+
+    Args:
+        num_workers: int.
+        progress: Progress.
+        source: `Source`.
+        paths, layout: see `sharding.write_shards`.
+
+    Returns:
+        (facts of each group, the result of `Source.noted`).
+    """
+    samples, encode = source.open()
+    facts = sharding.write_shards(progress.watch(samples), paths, encode=encode, num_workers=num_workers, **layout)
+    progress.done()
+    return facts, source.noted()
 
 
 class Source:

@@ -3,7 +3,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.extras.pictures.hparams_picture import draw_hparams, position_encodings, schedule_points
+from t2t_lite.extras.describe.hparams_picture import draw_hparams, position_encodings, schedule_points
 
 
 def test_the_curve_is_the_papers_schedule():

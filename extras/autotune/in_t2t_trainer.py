@@ -1,19 +1,25 @@
-"""The flags of t2t-trainer's search for hyperparameters, and the flags that contradict them."""
+"""The search of t2t-trainer for hyperparameters: its flags, and the flags that contradict it."""
 
 import os
 
-from t2t_lite.bin.trainer import schedules
+from t2t_lite.bin.trainer.training_modes import check_several_runs
+from t2t_lite.bin.trainer.training_run import begin
+from t2t_lite.cli.modes import Mode
 from t2t_lite.errors import UserError
 from t2t_lite.files import is_remote
 from t2t_lite.settings.ranges import Range
 
-FLAGS = (
+HELP = """\
+--hparams_range=NAME searches for hyperparameters: it trains --autotune_max_trials runs, in --output_dir/trial-0, …,
+with values in these ranges, and the best of them again with other seeds. It needs the extra [tune]."""
+
+_FLAGS = (
     "autotune_objective", "autotune_maximize", "autotune_max_trials", "autotune_parallel_trials", "autotune_seeds"
 )  # fmt: skip
 
 
-def define_search_flags(flags):
-    """Declares the flags."""
+def define_flags(flags):
+    """Declares the flags of a search."""
     flags.DEFINE_string("hparams_range", None, "Search in these registered ranges, with Optuna: docs/training.md.")
     flags.DEFINE_string("autotune_objective", None, "Of a search: its metric; default: --best_checkpoint_metric's.")
     flags.DEFINE_bool("autotune_maximize", None, "Whether more of it is better; default: the metric's own.")
@@ -24,23 +30,8 @@ def define_search_flags(flags):
     )
 
 
-def check_several_runs(flag, flags, is_run):
-    """Raises `UserError` unless the flags describe several runs that are trained and evaluated on one machine."""
-    if flags.schedule not in schedules.TRAINING or flags.schedule in ("train", "test"):
-        raise UserError(f"{flag}: needs runs that are trained and evaluated, not --schedule={flags.schedule}.")
-    if os.environ.get("TF_CONFIG"):
-        raise UserError(f"{flag}: each run is trained on one machine. Unset TF_CONFIG.")
-    if is_run:
-        raise UserError(f"{flag}: --output_dir={flags.output_dir} is a run already. Expected a folder for several.")
-
-
-def check_search(flags, is_run):
-    """Raises `UserError` for flags that contradict a search, or that would put a run into its folder.
-
-    Args:
-        flags: absl's FlagValues.
-        is_run: bool, whether the output_dir holds an ordinary run.
-    """
+def check(flags):
+    """Raises `UserError` for flags that contradict a search, or that would put a run into its folder."""
     folder = flags.output_dir
     if not flags.hparams_range:
         if folder and not is_remote(folder) and os.path.exists(os.path.join(folder, "study.journal")):
@@ -50,9 +41,25 @@ def check_search(flags, is_run):
             )
         return
     flag = f"--hparams_range={flags.hparams_range}"
-    check_several_runs(flag, flags, is_run)
+    check_several_runs(flag, flags)
     if folder and is_remote(folder):
         raise UserError(
             f"{flag}: --output_dir={folder}: the processes of a search append to one file, which only local file "
             "systems allow. Expected a local folder."
         )
+
+
+def _search(flags):
+    from t2t_lite import registry
+    from t2t_lite.extras.autotune.search_command import search_hparams
+
+    registry.ranged_hparams(flags.hparams_range)  # raises if there are none
+    return search_hparams(flags, begin(flags))
+
+
+_INSTEAD = {
+    "random_seeds": "A search has --autotune_seeds=N.",
+    "export_saved_model": "Export the best trial by t2t-exporter afterwards.",
+    "allow_hparams_change": "Trials that are compared keep their hyperparameters.",
+}
+MODES = {"search": Mode("--hparams_range", ("random_seed", *_FLAGS), run=_search, instead=_INSTEAD)}

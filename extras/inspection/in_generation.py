@@ -1,0 +1,2 @@
+"""What is said at the end of each generation."""
+
