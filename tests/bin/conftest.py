@@ -5,15 +5,16 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_lite.bin import t2t_trainer
+from t2t_lite.bin.trainer import training_run
 
-REQUIRED = ("--problem=algorithmic_identity_decimal40", "--hparams_set=transformer_tiny", "--data_dir=d")
+REQUIRED = ("--problem=translate_ende_wmt_characters", "--hparams_set=transformer_tiny", "--data_dir=d")
 
 CONFIG = {
     "format": 1,
-    "problem": "algorithmic_reverse_decimal40",
+    "problem": "translate_ende_wmt_characters",
     "model": "transformer",
     "hparams_set": "transformer_tiny",
-    "vocab_size": 12,
+    "vocab_size": 320,
     "target_vocab_size": None,
     "vocabulary_sha256": {},
     "usr_dir": "",
@@ -35,7 +36,7 @@ def recorded(monkeypatch):
     """Replaces the Trainer by one that notes its arguments and what was asked of it."""
     from t2t_lite.training import trainer as trainer_module
 
-    monkeypatch.setattr(t2t_trainer, "check_run", lambda flags: None)  # of folders that are not there
+    monkeypatch.setattr(training_run, "check_run", lambda flags: None)  # of folders that are not there
     calls = []
 
     class Recorder:

@@ -1,6 +1,5 @@
 """Commands where the standard streams are no files, closed, or of another encoding."""
 
-import importlib
 import io
 import os
 import subprocess
@@ -44,7 +43,7 @@ def test_a_stream_needs_no_more_than_write_and_flush(monkeypatch, name):
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("make", [lambda: None, io.StringIO, lambda: closed()], ids=["none", "string", "closed"])
 def test_help_and_mistakes_without_streams(monkeypatch, command, make):
-    main = importlib.import_module(f"t2t_lite.bin.{command}").main
+    main = COMMANDS[command].main
     streams = {name: make() for name in ("stdin", "stdout", "stderr")}
     for name, stream in streams.items():
         monkeypatch.setattr(sys, name, stream)

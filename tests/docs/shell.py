@@ -1,7 +1,6 @@
 """bash in which the t2t commands are answered by this process, so that TensorFlow is imported once for all of them."""
 
 import contextlib
-import importlib
 import json
 import os
 import pathlib
@@ -14,7 +13,9 @@ import time
 import traceback
 from unittest import mock
 
-COMMANDS = sorted(path.stem.replace("_", "-") for path in pathlib.Path("bin").glob("t2t_*.py"))
+from t2t_lite.cli import commands
+
+COMMANDS = commands.paths()
 _LONGEST = 1200  # seconds of a script
 
 # What stands in PATH under a command's name. It hands its streams and words to the listening process.
@@ -111,7 +112,7 @@ class Shell:
             for name, stream in streams.items():
                 stack.enter_context(mock.patch.object(sys, name, stream))
             try:
-                status = importlib.import_module(f"t2t_lite.bin.{command.replace('-', '_')}").main(words)
+                status = commands.module(command).main(words)
             except BaseException:
                 traceback.print_exc()
                 status = 1

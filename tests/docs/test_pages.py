@@ -6,7 +6,6 @@ what the page shows; … stands for anything.
 
 import contextlib
 import gzip
-import importlib
 import pathlib
 import re
 import shutil
@@ -18,7 +17,8 @@ import numpy as np
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.bin import _app
+from t2t_lite.cli.commands import flags_of
+from t2t_lite.cli.commands import module as module_of
 from tests.docs.blocks import (
     NOT_RUN,
     REASONS,
@@ -185,7 +185,6 @@ def test_every_command_has_flags_that_there_are(page):
         if found := re.search(r"\b(t2t-[a-z-]+) (.*)", re.sub(r"(?:^|\s)#.*", "", text), re.DOTALL):
             name, words = found.groups()
             assert name in COMMANDS, f"{page}: {text}"
-            flags = _app.Flags()
-            importlib.import_module(f"t2t_lite.bin.{name.replace('-', '_')}").define_flags(flags)
+            flags = flags_of(module_of(name))
             for flag in re.findall(r"(?<!\S)--([\w-]+)", words):
                 assert flag in flags or flag.removeprefix("no") in flags, f"{page}: --{flag} of {text}"

@@ -68,7 +68,7 @@ def test_patterns_and_maps(folder, call_command):
 
 MISTAKES = {
     "nothing to draw": (["--output_dir=run"], ["--text", "--roles"]),
-    "both": (["--output_dir=run", TEXT, "--roles=text"], ["either --text"]),
+    "both": (["--output_dir=run", TEXT, "--roles=text"], ["one of --text"]),
     "a flag of the other": (
         ["--output_dir=run", "--roles=text", "--layer=1"],
         ["not with --roles, only with --text"],

@@ -68,8 +68,8 @@ def test_wheel_holds_every_module_and_table_and_nothing_else(clone, wheel):
     expected = set()
     for folder, package in {
         "t2t_lite": "t2t_lite",
-        "baselines": "t2t_lite/baselines",
         "bin": "t2t_lite/bin",
+        "extras": "t2t_lite/extras",
         "hparams": "t2t_lite/hparams",
         "problems": "t2t_lite/problems",
     }.items():
@@ -90,7 +90,7 @@ def test_source_distribution_holds_what_the_wheel_is_made_of_and_no_tests(clone,
         top = path.name.removesuffix(".tar.gz")
         names = {pathlib.PurePath(name).relative_to(top) for name in archive.getnames()}
     folders = {name.parts[0] for name in names if len(name.parts) > 1}
-    assert folders == {"t2t_lite", "baselines", "bin", "hparams", "problems", "t2t_lite.egg-info"}
+    assert folders == {"t2t_lite", "bin", "extras", "hparams", "problems", "t2t_lite.egg-info"}
     for name in ("README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "setup.cfg", "pyproject.toml"):
         assert pathlib.PurePath(name) in names
 
@@ -125,10 +125,12 @@ def test_every_command_module_has_its_console_script(clone, wheel):
     (path,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
     parser = configparser.ConfigParser()
     parser.read_string(archive.read(path).decode())
-    modules = [file.stem for file in (clone / "bin").glob("t2t_*.py")]
-    assert dict(parser["console_scripts"]) == {
-        module.replace("_", "-"): f"t2t_lite.bin.{module}:main" for module in modules
+    modules = {
+        file.stem: f"t2t_lite.{'.'.join(file.relative_to(clone).with_suffix('').parts)}:main"
+        for pattern in ("bin/t2t_*.py", "extras/*/t2t_*.py")
+        for file in clone.glob(pattern)
     }
+    assert dict(parser["console_scripts"]) == {name.replace("_", "-"): main for name, main in modules.items()}
 
 
 @pytest.mark.long

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.bin.conftest import CONFIG
+from tests.bin.conftest import CONFIG, REQUIRED
 
 DESCRIBE = ("--describe", "--hparams_set=transformer_tiny")
 
@@ -43,10 +43,10 @@ def test_describe_takes_sizes_and_changes(call):
 
 
 def test_describe_takes_the_vocabulary_of_the_data_where_there_is_one(call, tmp_path):
-    of_data = ("--problem=algorithmic_identity_decimal40", f"--data_dir={tmp_path}")
-    assert "12 ids" in call(*DESCRIBE, *of_data)[1].splitlines()[0]  # digits need no file
+    of_data = ("--problem=translate_ende_wmt_characters", f"--data_dir={tmp_path}")
+    assert "320 ids" in call(*DESCRIBE, *of_data)[1].splitlines()[0]  # characters need no file
     assert "50 ids" in call(*DESCRIBE, *of_data, "--vocab_size=50")[1].splitlines()[0]
-    no_vocabulary = ("--problem=translate_ende_phrasebook", f"--data_dir={tmp_path}")
+    no_vocabulary = ("--problem=translate_ende_wmt32k", f"--data_dir={tmp_path}")
     assert "37,000 ids (assumed" in call(*DESCRIBE, *no_vocabulary)[1].splitlines()[0]
 
 
@@ -60,7 +60,7 @@ def test_describe_says_where_the_model_can_go_and_all_reasons_why_not(call, tmp_
         "ctranslate2": "yes",
         "hugging_face": "yes, Blenderbot, with a SentencePiece vocabulary",
     }
-    of_data = ("--problem=algorithmic_identity_decimal40", f"--data_dir={tmp_path}")
+    of_data = ("--problem=translate_ende_wmt_characters", f"--data_dir={tmp_path}")
     found = answers("--hparams=ffn_activation=swiglu,shared_embedding_and_softmax_weights=0", *of_data)
     assert found["saved_model"] == found["ctranslate2"] == "yes"
     for words in ("no: ", "activation=swiglu", "shared_embedding_and_softmax_weights", "expected SentencePiece's"):
@@ -73,8 +73,8 @@ def test_describe_reads_an_earlier_run(call, tmp_path):
     (tmp_path / "hparams.json").write_text(json.dumps(config))
     status, out, err = call("--describe", f"--output_dir={tmp_path}")
     assert (status, err) == (0, "")
-    assert out.startswith(f"model transformer, set transformer_tiny, vocabulary 12 ids ({tmp_path})")
-    assert "12 x 24" in out
+    assert out.startswith(f"model transformer, set transformer_tiny, vocabulary 320 ids ({tmp_path})")
+    assert "320 x 24" in out
     assert list(tmp_path.iterdir()) == [tmp_path / "hparams.json"]  # nothing is written
 
 
@@ -101,7 +101,7 @@ def test_describe_takes_a_memory(call):
 
 @pytest.mark.parametrize("flag", ["--plot=a.png", "--gpu_memory=40"])
 def test_training_has_no_use_for_the_flags_of_describe(call, tmp_path, flag):
-    needed = ("--problem=algorithmic_identity_decimal40", f"--data_dir={tmp_path}", f"--output_dir={tmp_path}/run")
+    needed = ("--problem=translate_ende_wmt_characters", f"--data_dir={tmp_path}", f"--output_dir={tmp_path}/run")
     status, out, err = call(*needed, "--hparams_set=transformer_tiny", flag)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert f"{flag.partition('=')[0]}: not with training, only with --describe" in err
@@ -118,3 +118,26 @@ def test_describe_draws_the_learning_rate_and_the_positions(call, tmp_path):
         status, out, err = call(*DESCRIBE, f"--plot={tmp_path / wrong}")
         assert (status, out, err.count("\n")) == (2, "", 1)
         assert "--plot=" in err and words in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    {
+        "a size without --describe": (
+            [*REQUIRED, "--output_dir=d", "--vocab_size=9"],
+            ["--vocab_size: not with training, only with --describe"],
+        ),
+        "nothing to describe": (["--describe", "--output_dir=nowhere"], ["missing --hparams_set"]),
+        "no vocabulary": (["--describe", "--vocab_size=0"], ["--vocab_size=0", "from 1 to"]),
+        "an unknown model": ([*DESCRIBE, "--model=transformr"], ["'transformr'", "Nearest: transformer"]),
+        "an unknown set": (["--describe", "--hparams_set=transformer_tyni"], ["Nearest: transformer_tiny"]),
+        "an unknown hyperparameter": ([*DESCRIBE, "--hparams=num_head=2"], ["'num_head'", "Nearest: num_heads"]),
+        "a word for a number": ([*DESCRIBE, "--hparams=num_heads=two"], ["num_heads=two", "expected a whole number"]),
+    }.values(),
+)
+def test_mistakes_are_one_line(call, argv, words):
+    status, out, err = call(*argv)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    for word in words:
+        assert word in err
