@@ -1,2 +1,1 @@
 """What is said at the end of each generation."""
-

@@ -3,7 +3,8 @@
 from t2t_lite.cli.modes import Mode
 
 HELP = """\
---summary=OUTPUT_DIR,… draws the curves of runs (curves.png) and, of several, their best evaluations as bars (bars.png)."""
+--summary=OUTPUT_DIR,… draws the curves of runs (curves.png) and, of several, their best evaluations as bars (bars.png).
+"""
 
 
 def define_flags(flags):

@@ -15,7 +15,8 @@ import importlib
 import logging
 
 from t2t_lite.cli.flags import Flags
-from t2t_lite.cli.usr_dirs import explain_import_error
+from t2t_lite.cli.usr_dirs import explain_import_error, import_usr_dir
+from t2t_lite.errors import UserError
 from t2t_lite.process.extras import PACKAGE, extras, packages
 from t2t_lite.process.lazy import module_paths
 
@@ -42,6 +43,22 @@ def module(name):
     """Returns the module of a command, imported; TensorFlow is not."""
     package, path = _modules()[name]
     return importlib.import_module(f"{package}.{path.stem}")
+
+
+def module_of_user(name, usr_dir):
+    """Returns the module `t2t_<name>.py` of a `--t2t_usr_dir`, imported; None if there is none.
+
+    Raises:
+        UserError: the folder, or the module, cannot be imported.
+    """
+    package, stem = import_usr_dir(usr_dir), name.replace("-", "_")
+    if not package or stem not in module_paths(package):
+        return None
+    try:
+        return importlib.import_module(f"{package}.{stem}")
+    except Exception as error:
+        why = explain_import_error(error, module_paths(package)[stem].parent)
+        raise UserError(f"--t2t_usr_dir={usr_dir}: {why}") from error
 
 
 def modules():
@@ -82,4 +99,4 @@ def flags_of(command):
 
 def description(name, docstring):
     """Returns the docstring of a command, and the help of what extras add to it, as one text."""
-    return "\n\n".join([(docstring or "").strip(), *additions(name, "HELP")])
+    return "\n\n".join(text.strip() for text in (docstring or "", *additions(name, "HELP")))

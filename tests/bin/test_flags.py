@@ -129,7 +129,7 @@ def test_pairs_are_added_to_the_hyperparameters():
 @pytest.mark.parametrize(
     "argv", [["--hparams=num_heads=2", "--hp_num_heads=4"], ["--hp_num_heads=2", "--hp_num_heads=4"]]
 )
-def test_a_hyperparameter_is_given_once(capsys, argv):
+def test_a_hyperparameter_is_given_once(capsys, recorded, argv):
     assert t2t_trainer.main([*NO_DATA, *argv]) == 2
     assert "'num_heads' is given twice" in capsys.readouterr().err
 

@@ -35,7 +35,7 @@ from tests.docs.blocks import (
 )
 from tests.docs.files import TEXTS, Files
 from tests.docs.shell import COMMANDS, Shell
-from tests.export.serving_double import ServingDouble
+from tests.extras.serving.serving_double import ServingDouble
 
 SMALL = (
     "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,batch_size=256,max_length=64,eval_decode_examples=0"

@@ -14,7 +14,7 @@ from t2t_lite.extras.insights.models import Models
 from t2t_lite.registry import import_usr_dir
 from tests.examples import test_agent_classifier
 from tests.examples.test_agent_classifier import run
-from tests.export.serving_double import ServingDouble
+from tests.extras.serving.serving_double import ServingDouble
 from tests.training.runs import assert_same, killed_after, log, state
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]  # it trains

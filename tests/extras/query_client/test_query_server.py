@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.extras.query_client import client as query
-from tests.export.serving_double import ServingDouble
+from tests.extras.serving.serving_double import ServingDouble
 from tests.integration.conftest import EXPORTED
 from tests.processes import owned, wait_for
 
