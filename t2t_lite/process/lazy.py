@@ -4,6 +4,7 @@ import ast
 import functools
 import importlib
 import importlib.abc
+import importlib.machinery
 import importlib.util
 import pathlib
 import pkgutil
@@ -16,10 +17,17 @@ import types
 def module_paths(package):
     """Returns {name: pathlib.Path of the source} of the modules directly in a package; imports none of them."""
     paths = {}
-    for module in pkgutil.iter_modules(importlib.util.find_spec(package).submodule_search_locations):
+    for module in pkgutil.iter_modules(_folders(package)):
         path = pathlib.Path(module.module_finder.path, module.name)
         paths[module.name] = (path / "__init__" if module.ispkg else path).with_suffix(".py")
     return paths
+
+
+def _folders(package):
+    """Returns the folders of a package. The package around it is not imported, if its folder has it."""
+    parent = package.rpartition(".")[0]
+    spec = importlib.machinery.PathFinder.find_spec(package, _folders(parent)) if parent else None
+    return (spec or importlib.util.find_spec(package)).submodule_search_locations
 
 
 def lazy_names(package):
