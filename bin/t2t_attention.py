@@ -45,7 +45,7 @@ def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports, and completes --heads and --output."""
     _trained.check(flags)
     modes = _modes()
-    if len(asked_modes(flags, modes)) != 1:
+    if len(_asked(flags)) != 1:
         raise UserError(f"expected one of {', '.join(mode.name for mode in modes.values())}.")
     check_mode(flags, _mode(flags), modes)
     for name in ("text", "target", "word"):
@@ -94,8 +94,12 @@ def _modes():
     return {"attention": _TEXT} | all_modes("t2t-attention", {})
 
 
+def _asked(flags):
+    return asked_modes(flags, _modes()) or [_TEXT] * (flags.text is not None)  # blank, which is another mistake
+
+
 def _mode(flags):
-    return asked_modes(flags, _modes())[0]
+    return _asked(flags)[0]
 
 
 def _head(text):

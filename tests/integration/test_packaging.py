@@ -14,6 +14,7 @@ from packaging.metadata import Metadata
 from readme_renderer import markdown
 
 import t2t_lite
+from t2t_lite.process.extras import extras
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -133,6 +134,7 @@ def test_every_command_module_has_its_console_script(clone, wheel):
     assert dict(parser["console_scripts"]) == {name.replace("_", "-"): main for name, main in modules.items()}
 
 
+@pytest.mark.skipif("baselines" not in extras(), reason="without this extra")
 @pytest.mark.long
 def test_baselines_are_a_package_for_the_flag_of_users_folders(commands, tmp_path):
     done = run(commands / "t2t-trainer", "--registry_help", "--t2t_usr_dir=t2t_lite.baselines", cwd=tmp_path)
@@ -158,7 +160,7 @@ def test_names_are_listed_from_any_folder_and_a_users_is_found_from_the_one_one_
     )
     done = run(commands / "t2t-trainer", "--registry_help", "--t2t_usr_dir=my_sets", cwd=tmp_path)
     lines = done.stdout.split()
-    for name in ("my_own_set", "transformer", "transformer_base_v1", "translate_ende_phrasebook", "translate_own"):
+    for name in ("my_own_set", "transformer", "transformer_base_v1", "translate_own"):
         assert name in lines
 
 
@@ -172,6 +174,7 @@ def test_commands_answer_from_any_folder_and_without_tensorflow(commands, tmp_pa
         assert "TensorFlow was imported" not in done.stdout + done.stderr
 
 
+@pytest.mark.skipif(not {"quickstart", "phrasebook"} <= {*extras()}, reason="without these extras")
 @pytest.mark.long
 def test_the_quickstart_runs_from_the_wheel(commands, tmp_path):
     words = ["--output_dir=small one", "--train_steps=1", "--local_eval_frequency=1"]

@@ -7,6 +7,9 @@ import subprocess
 import pytest
 
 from tests.extras.query_client.test_query_server import address, asker, assert_failure, both, echo
+
+pytest.importorskip("t2t_lite.extras.serving")
+
 from tests.extras.serving.serving_double import ServingDouble
 
 
