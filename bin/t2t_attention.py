@@ -46,7 +46,8 @@ def check(flags):
     _trained.check(flags)
     modes = _modes()
     if len(_asked(flags)) != 1:
-        raise UserError(f"expected one of {', '.join(mode.name for mode in modes.values())}.")
+        names = [mode.name for mode in modes.values()]
+        raise UserError(f"expected {'one of ' if len(names) > 1 else ''}{', '.join(names)}.")
     check_mode(flags, _mode(flags), modes)
     for name in ("text", "target", "word"):
         try:

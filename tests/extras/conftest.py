@@ -10,3 +10,4 @@ from tests.integration.conftest import (  # noqa: F401
     start,
     translators,
 )
+from tests.visualization.conftest import run_dir  # noqa: F401

@@ -52,7 +52,7 @@ def test_a_map(folder, call_command):
 
 
 MISTAKES = {
-    "nothing to draw": (["--output_dir=run"], ["expected one of --text"]),
+    "nothing to draw": (["--output_dir=run"], ["expected ", "--text"]),
     "no run": ([TEXT], ["--output_dir"]),
     "no checkpoint": (["--output_dir=empty", TEXT], ["empty", "no checkpoint"]),
     "layer": (["--output_dir=run", TEXT, "--layer=3"], ["layer=3", "2 layers"]),
