@@ -30,7 +30,7 @@ import textwrap
 
 from t2t_lite.bin import _unknown_flags
 from t2t_lite.cli import streams
-from t2t_lite.cli.commands import define_all, parts
+from t2t_lite.cli.commands import define_all, description
 from t2t_lite.cli.flags import Flags
 from t2t_lite.errors import Failure, UserError, printable
 from t2t_lite.files import PACKERS, file_errors, is_remote
@@ -149,7 +149,7 @@ def _run(command, define_flags, run, argv, check, tensorflow):
     flags = Flags(_unknown_flags.answer)
     define_all(command, define_flags, flags)
     if {"--help", "-h", "-help", "--helpfull", "--helpshort"} & set(argv):
-        print(_help(command, [sys.modules[run.__module__], *parts(command)], flags.shown()))
+        print(_help(command, description(command, sys.modules[run.__module__].__doc__), flags.shown()))
         return 0
     flags.parse(argv)
     flags.check_and_warn(_LOGGER)
@@ -182,10 +182,9 @@ def _explain(error):
     return (2 if isinstance(explanation, UserError) else 1), str(explanation) if explanation else None
 
 
-def _help(command, modules, flags):
-    """Returns the text of --help: what the command's module and its parts say of it, then its flags with defaults."""
-    description = "\n\n".join((module.__doc__ or "").strip() for module in modules)
-    lines = [f"{command}: {description}", "", "Flags (dashes and underscores are alike):"]
+def _help(command, text, flags):
+    """Returns the text of --help: a description of the command, then its flags with their defaults."""
+    lines = [f"{command}: {text}", "", "Flags (dashes and underscores are alike):"]
     for flag in flags:
         lines.append(f"  {flag.usage}")
         lines += textwrap.wrap(flag.description, 112, initial_indent=" " * 6, subsequent_indent=" " * 6)

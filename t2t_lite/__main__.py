@@ -2,14 +2,16 @@
 
 python -m t2t_lite                        # lists the commands
 python -m t2t_lite trainer --help         # as t2t-trainer --help
+python -m t2t_lite mine --t2t_usr_dir=D   # the `main` of D/t2t_mine.py
 """
 
+import argparse
 import ast
 import sys
 
 import t2t_lite
 from t2t_lite.cli import commands
-from t2t_lite.errors import nearest, printable, shown
+from t2t_lite.errors import UserError, nearest, printable, shown
 
 _PREFIX = "t2t-"
 
@@ -26,16 +28,28 @@ def main(argv=None):
     if argv[0] in ("--version", "-V", "version"):
         print(f"t2t_lite {t2t_lite.__version__}")
         return 0
-    paths = commands.paths()
+    paths, found = commands.paths(), None
     name = _PREFIX + argv[0].removeprefix(_PREFIX).removeprefix("t2t_").replace("_", "-")
     if name not in paths:
-        close = nearest(name, paths)
-        message = f"{shown(argv[0])} is no command. {close + ' ' if close else ''}All are listed by: python -m t2t_lite"
-        print(f"t2t_lite: error: {printable(message)}", file=sys.stderr)
-        return 2
+        try:
+            found = commands.module_of_user(name, _usr_dir(argv))
+            close = nearest(name, paths, end=" ")
+            message = f"{shown(argv[0])} is no command. {close}All are listed by: python -m t2t_lite"
+        except UserError as error:
+            message = str(error)
+        if not found:
+            print(f"t2t_lite: error: {printable(message)}", file=sys.stderr)
+            return 2
     if own:  # the command finds its words where its own script would: it may end this process, as in a cluster
         sys.argv = [name, *argv[1:]]
-    return commands.module(name).main(None if own else argv[1:])
+    return (found or commands.module(name)).main(None if own else argv[1:])
+
+
+def _usr_dir(argv):
+    """Returns the value of --t2t_usr_dir, or None."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--t2t_usr_dir", "--t2t-usr-dir", nargs="?")
+    return parser.parse_known_args(argv)[0].t2t_usr_dir
 
 
 def _help():

@@ -13,7 +13,7 @@ WORK = {
     "t2t-score": "--task=classification --predictions={folder}/labels --reference={folder}/labels",
 }
 _SHORT = {
-    "{new}": "--problem=translate_ende_phrasebook --hparams_set=transformer_tiny --data_dir={folder}/empty "
+    "{new}": "--problem=translate_ende_wmt32k --hparams_set=transformer_tiny --data_dir={folder}/empty "
     "--output_dir={folder}/new",
     "{own}": "--problem=translate_own --data_dir={folder}/new",
     "{lines}": "--decode_from_file={folder}/a.en",
@@ -30,9 +30,10 @@ class Mistake(typing.NamedTuple):
 
 
 def mistakes():
-    """Returns every `Mistake` of the table, a list."""
-    lines = _TABLE.read_text(encoding="utf-8").splitlines()[1:]
-    return [Mistake(*line.split("\t")) for line in lines]
+    """Returns every `Mistake` of the table and of those of extras, a list in the order of the commands."""
+    tables = [_TABLE, *sorted(_TABLE.parents[2].glob("tests/extras/*/mistakes.tsv"))]
+    lines = [line for table in tables for line in table.read_text(encoding="utf-8").splitlines()[1:]]
+    return sorted((Mistake(*line.split("\t")) for line in lines), key=lambda mistake: mistake.command)
 
 
 def words_of(text, folder):
@@ -60,13 +61,14 @@ def make_files(folder):
         "wrong_usr_dir/__init__.py": "undefined_name\n",
     }
     config = {
-        "format": 1, "problem": "translate_ende_phrasebook", "model": "transformer", "hparams_set": "transformer_tiny",
+        "format": 1, "problem": "translate_ende_wmt32k", "model": "transformer", "hparams_set": "transformer_tiny",
         "vocab_size": 512, "target_vocab_size": None, "vocabulary_sha256": {}, "usr_dir": "",
         "hparams": registry.hparams("transformer_tiny").values(),
     }  # fmt: skip
     texts |= {f"{name}/hparams.json": json.dumps(config) for name in ("run", "new_run")}
-    # Problems of digits and of bytes have no vocabulary in files.
-    texts["copied/hparams.json"] = json.dumps({**config, "problem": "algorithmic_reverse_decimal40", "vocab_size": 12})
+    # Problems of characters have no vocabulary in files.
+    of_characters = {**config, "problem": "translate_ende_wmt_characters", "vocab_size": 320}
+    texts["copied/hparams.json"] = json.dumps(of_characters)
     texts["characters/hparams.json"] = json.dumps({**config, "problem": "enwik8_l512", "model": "transformer_lm"})
     for name in ("run", "without_settings", "damaged", "copied", "characters"):
         texts |= {f"{name}/model.ckpt-10.index": "", f"{name}/model.ckpt-10.data-00000-of-00001": ""}

@@ -25,7 +25,7 @@ names of problems, models and hyperparameter sets; zsh and fish likewise: :doc:`
 
 def page(name, module):
     """Returns the page of one command, in reStructuredText."""
-    blocks = [f"{name}\n{'=' * len(name)}", *map(_block, module.__doc__.strip().split("\n\n"))]
+    blocks = [f"{name}\n{'=' * len(name)}", *map(_block, commands.description(name, module.__doc__).split("\n\n"))]
     blocks += ["Flags\n-----", f".. program:: {name}"]
     for flag in commands.flags_of(module).shown():
         usage = f"--{flag.name}, --no{flag.name}" if flag.boolean else flag.usage

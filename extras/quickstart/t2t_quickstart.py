@@ -14,6 +14,7 @@ import sys
 from t2t_lite.bin import _app
 from t2t_lite.cli.modes import Mode, check_mode
 from t2t_lite.errors import UserError
+from t2t_lite.process.extras import extras
 from t2t_lite.process.quiet_import import import_tensorflow
 from t2t_lite.settings.ranges import COUNT, Range
 
@@ -39,6 +40,11 @@ def define_flags(flags):
 
 def check(flags):
     """Raises `UserError` without a folder, or if the export of something else would be replaced."""
+    if not flags.train_files and "phrasebook" not in extras():
+        raise UserError(
+            "without --train_files it trains on the phrasebook, an extra that is not installed here. Give your own "
+            "pairs: --train_files=a.en,a.de"
+        )
     check_mode(flags, _MODES["own" if flags.train_files else "phrasebook"], _MODES)
     export, train = (os.path.join(_output_dir(flags), name) for name in ("export", "train"))
     if os.path.exists(export) and not os.path.exists(train):

@@ -63,22 +63,20 @@ def run(flags):
 
     source, references = _read(flags)
     search = {"beam_size": flags.beam_size, "alpha": flags.alpha}
-    translations, scored = (
-        CheckpointTranslations(
-            flags.model_dir,
-            flags.source,
-            source,
-            flags.translations_dir,
-            {name: value for name, value in search.items() if value is not None},
-            data_dir=flags.data_dir,
-            usr_dir=flags.t2t_usr_dir,
-            names={name: flags[name].value for name in ("problem", "model", "hparams_set")},
-            command=None if flags.decoder_command == decoder_command.DEFAULT else flags.decoder_command,
-            references=flags.reference,
-            plot=flags.plot or ("" if flags.reference else None),
-        ),
-        {},
+    translations = CheckpointTranslations(
+        flags.model_dir,
+        flags.source,
+        source,
+        flags.translations_dir,
+        {name: value for name, value in search.items() if value is not None},
+        data_dir=flags.data_dir,
+        usr_dir=flags.t2t_usr_dir,
+        names={name: flags[name].value for name in ("problem", "model", "hparams_set")},
+        command=None if flags.decoder_command == decoder_command.DEFAULT else flags.decoder_command,
+        references=flags.reference,
+        plot=flags.plot or ("" if flags.reference else None),
     )
+    scored = {}
     for checkpoint in step_files.follow(flags.model_dir, step_files.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
         if not translations.problem:
             translations.prepare(checkpoint)
@@ -128,8 +126,8 @@ def _score(flags, path, references, tokenize, is_first):
     translation = score_files.read_translation(path, flags.reference[0], len(references[0]))
     if not is_first:  # the warnings for the first concern the references, too
         scores.warn_of_texts(translation, references, {}, path)
-    where = path if is_first else None
-    by_metric = scores.corpus_scores(translation, references, flags.metrics, tokenize, ter_options(flags), where)
+    settings = flags.metrics, tokenize, ter_options(flags), path if is_first else None
+    by_metric = scores.corpus_scores(translation, references, *settings)
     titled = zip(scores.titles(by_metric), by_metric.values(), strict=True)
     _LOGGER.info(f"{path}: {', '.join(f'{title} = {score.score:.2f}' for title, score in titled)}")
     return by_metric
@@ -142,12 +140,11 @@ def _show(flags, scored, plot):
     from t2t_lite.extras.translate_all.step_scores import draw_step_scores
 
     scored = dict(sorted(scored.items()))
-    first, best = flags.metrics[0], scores.best_of(scored)
-    names = scores.titles(flags.metrics)
+    best, names = scores.best_of(scored), scores.titles(flags.metrics)
     rows = [[str(step), *(f"{score.score:.2f}" for score in by_metric.values())] for step, by_metric in scored.items()]
     print("\n".join([*scores.signature_lines(scored[best]), *table([["step", *names], *rows])]))
-    checkpoint = os.path.join(flags.model_dir, f"model.ckpt-{best}")
-    print(f"best: step {best}, {names[0]} = {scored[best][first].score:.2f}: {checkpoint}")
+    where = os.path.join(flags.model_dir, f"model.ckpt-{best}")
+    print(f"best: step {best}, {names[0]} = {scored[best][flags.metrics[0]].score:.2f}: {where}")
     points = {
         title: [(step, by_metric[name].score) for step, by_metric in scored.items()]
         for title, name in zip(names, flags.metrics, strict=True)

@@ -5,7 +5,8 @@ import importlib
 import logging
 
 from t2t_lite.cli.flags import Flags
-from t2t_lite.cli.usr_dirs import import_of_extra
+from t2t_lite.cli.usr_dirs import explain_import_error, import_of_extra, import_usr_dir
+from t2t_lite.errors import UserError
 from t2t_lite.process.extras import packages
 from t2t_lite.process.lazy import module_paths
 
@@ -32,6 +33,22 @@ def module(name):
     """Returns the module of a command, imported; TensorFlow is not."""
     package, path = _modules()[name]
     return importlib.import_module(f"{package}.{path.stem}")
+
+
+def module_of_user(name, usr_dir):
+    """Returns the module `t2t_<name>.py` of a `--t2t_usr_dir`, imported; None if there is none.
+
+    Raises:
+        UserError: the folder, or the module, cannot be imported.
+    """
+    package, stem = import_usr_dir(usr_dir), name.replace("-", "_")
+    if not package or stem not in module_paths(package):
+        return None
+    try:
+        return importlib.import_module(f"{package}.{stem}")
+    except Exception as error:
+        why = explain_import_error(error, module_paths(package)[stem].parent)
+        raise UserError(f"--t2t_usr_dir={usr_dir}: {why}") from error
 
 
 def modules():
@@ -73,3 +90,8 @@ def define_all(command, define, flags):
     define(flags)
     for part in parts(command):
         part.define_flags(flags)
+
+
+def description(command, docstring):
+    """Returns what --help says of a command: its docstring, and those of its parts, as one text."""
+    return "\n\n".join(text.strip() for text in (docstring or "", *(part.__doc__ or "" for part in parts(command))))

@@ -22,18 +22,21 @@ PORT = (
 _IMPORTED = {}  # {name of the package: the flag's value}
 
 
-def import_usr_dir(path: str | None) -> None:
+def import_usr_dir(path: str | None) -> str | None:
     """Imports a user's folder so that its registrations appear (`--t2t_usr_dir`).
 
     Args:
         path: a folder with an `__init__.py`, or the name of an installed package, such as "ours.problems"; "" or
             None does nothing, nor does a folder that has been imported, under whatever name.
 
+    Returns:
+        The name of the imported package, or None.
+
     Raises:
         UserError: there is none, it has no `__init__.py` or the name of another module, or importing it fails.
     """
     if not path or path.removeprefix("t2t_lite.") == "baselines":  # once a folder of this kind, now an extra
-        return
+        return None
     try:
         folder = ((is_package_name(path) and _package_folder(path)) or pathlib.Path(path).expanduser()).resolve()
         is_package = (folder / "__init__.py").is_file()
@@ -47,9 +50,10 @@ def import_usr_dir(path: str | None) -> None:
             "an installed package, such as ours.problems."
         )
     modules = [module for module in [*sys.modules.values()] if isinstance(module, types.ModuleType)]
-    # Asking TensorFlow in the usual way would import it: see `quiet_import`.
-    if str(folder / "__init__.py") in [object.__getattribute__(m, "__dict__").get("__file__") for m in modules]:
-        return  # under another name, it would register everything twice
+    facts = [object.__getattribute__(module, "__dict__") for module in modules]  # TensorFlow is not imported for it
+    names = {of_module.get("__file__"): of_module["__name__"] for of_module in facts}
+    if str(folder / "__init__.py") in names:
+        return names[str(folder / "__init__.py")]  # under another name, it would register everything twice
     sys.path.insert(0, str(folder.parent))
     try:
         module = importlib.import_module(path if is_package_name(path) else folder.name)
@@ -65,6 +69,7 @@ def import_usr_dir(path: str | None) -> None:
         raise UserError(
             f"--t2t_usr_dir={path}: Python has another module {folder.name!r}: {module.__file__}. Rename the folder."
         )
+    return module.__name__
 
 
 def usr_dir_of(registered):

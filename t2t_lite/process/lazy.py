@@ -4,6 +4,7 @@ import ast
 import functools
 import importlib
 import importlib.abc
+import importlib.machinery
 import importlib.util
 import pathlib
 import pkgutil
@@ -16,28 +17,32 @@ import types
 def module_paths(package):
     """Returns {name: pathlib.Path of the source} of the modules directly in a package; imports none of them."""
     paths = {}
-    for module in pkgutil.iter_modules(importlib.util.find_spec(package).submodule_search_locations):
+    for module in pkgutil.iter_modules(_folders(package)):
         path = pathlib.Path(module.module_finder.path, module.name)
         paths[module.name] = (path / "__init__" if module.ispkg else path).with_suffix(".py")
     return paths
 
 
-def lazy_names(package, others=None):
+def _folders(package):
+    """Returns the folders of a package. The package around it is not imported, if its folder has it."""
+    parent = package.rpartition(".")[0]
+    spec = importlib.machinery.PathFinder.find_spec(package, _folders(parent)) if parent else None
+    return (spec or importlib.util.find_spec(package)).submodule_search_locations
+
+
+def lazy_names(package):
     """Returns the `__getattr__`, `__dir__` and `__all__` of a package whose names its `__init__.pyi` imports.
 
     Type checkers read that file in place of the package, so that both see the same names.
 
     Args:
         package: str, its name.
-        others: the package's `__getattr__` for names that the file does not have, or None.
     """
     stub = pathlib.Path(sys.modules[package].__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     imports = [node for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)]
     modules = {alias.name: node.module for node in imports for alias in node.names}
 
     def get(name):
-        if name not in modules and others:
-            return others(name)
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(modules[name])

@@ -1,6 +1,5 @@
 """Commands where the standard streams are no files, closed, or of another encoding."""
 
-import importlib
 import io
 import os
 import subprocess
@@ -9,6 +8,7 @@ import sys
 import pytest
 
 from t2t_lite.bin import t2t_make_tf_configs
+from t2t_lite.cli import commands
 from tests.bin.test_number_flags import COMMANDS
 
 CONFIGS = ["--workers=a:1,b:2"]
@@ -44,7 +44,7 @@ def test_a_stream_needs_no_more_than_write_and_flush(monkeypatch, name):
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("make", [lambda: None, io.StringIO, lambda: closed()], ids=["none", "string", "closed"])
 def test_help_and_mistakes_without_streams(monkeypatch, command, make):
-    main = importlib.import_module(f"t2t_lite.bin.{command}").main
+    main = commands.module(command.replace("_", "-")).main
     streams = {name: make() for name in ("stdin", "stdout", "stderr")}
     for name, stream in streams.items():
         monkeypatch.setattr(sys, name, stream)

@@ -1,7 +1,6 @@
 """What t2t-trainer hands to the Trainer."""
 
 import dataclasses
-import json
 
 import pytest
 
@@ -27,7 +26,7 @@ def test_flags_reach_the_trainer(call, recorded, tmp_path):
     assert status == 0, err
     arguments, train = recorded
     assert train == ("train", 7)
-    assert arguments["problem"] == "algorithmic_identity_decimal40"
+    assert arguments["problem"] == "translate_ende_wmt_characters"
     assert arguments["model"] == "transformer"
     assert arguments["hparams_set"] == "transformer_tiny"
     assert (arguments["hparams"].hidden_size, arguments["hparams"].num_heads) == (8, 2)
@@ -216,7 +215,7 @@ def test_data_are_generated_before_training(call, recorded, monkeypatch, tmp_pat
     monkeypatch.setattr(named_problems, "generate_problems", lambda *args: recorded.append(args))
     folders = f"--output_dir={tmp_path / 'run'}", "--tmp_dir=downloads", "--generate_data"
     assert call(*REQUIRED, *folders)[0] == 0
-    assert recorded[1] == (["algorithmic_identity_decimal40"], "d", "downloads")
+    assert recorded[1] == (["translate_ende_wmt_characters"], "d", "downloads")
     assert recorded[2][0] == "train"
 
 
@@ -225,15 +224,3 @@ def test_nothing_is_trained_when_data_cannot_be_generated(call, recorded, tmp_pa
     status, _, err = call(*REQUIRED, f"--output_dir={tmp_path}", "--generate_data", f"--tmp_dir={tmp_path}/file")
     assert status == 2 and f"{tmp_path}/file" in err
     assert len(recorded) == 1
-
-
-@pytest.mark.slow
-def test_the_curves_of_a_run_as_a_picture(call, tmp_path):
-    (tmp_path / "train.log").write_text(json.dumps({"event": "progress", "step": 1, "loss": 2.0}) + "\n")
-    assert call(f"--summary={tmp_path}")[:2] == (0, f"{tmp_path}/curves.png\n")
-    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
-    assert call(f"--summary={tmp_path},{tmp_path}")[:2] == (0, f"{tmp_path}/curves.png\n{tmp_path}/bars.png\n")
-    assert (tmp_path / "bars.png").read_bytes().startswith(b"\x89PNG")
-    status, _, stderr = call(f"--summary={tmp_path}/nowhere")
-    assert status == 2
-    assert "train.log: no such file" in stderr

@@ -50,35 +50,8 @@ from tests.bin.conftest import REQUIRED
             [*REQUIRED, "--output_dir=d", "--random_seeds=1,2", "--schedule=train"],
             ["not --schedule=train."],
         ),
-        "a search's flag without a search": (
-            ["--autotune_max_trials=3"],
-            ["not with training, only with --hp"],
-        ),
-        "a search and seeds": (
-            [*REQUIRED, "--output_dir=d", "--hparams_range=x", "--random_seeds=1,2"],
-            ["--random_seeds: not with --hparams_range", "--autotune_seeds=N"],
-        ),
-        "a search without evaluations": (
-            [*REQUIRED, "--output_dir=d", "--hparams_range=x", "--schedule=train"],
-            ["needs runs that are trained and evaluated, not --schedule=train"],
-        ),
-        "a search in a bucket": (
-            [*REQUIRED, "--output_dir=gs://bucket/search", "--hparams_range=x"],
-            ["gs://bucket/search", "Expected a local folder"],
-        ),
-        "a search that exports": (
-            [*REQUIRED, "--output_dir=d", "--hparams_range=x", "--export_saved_model"],
-            ["Export the best trial by t2t-exporter"],
-        ),
-        "a spread over one seed": (["--autotune_seeds=1"], ["--autotune_seeds=1", "from 2 to 1,000, or 0"]),
         "a value that is missing": ([*REQUIRED, "--output_dir=d", "--hp_num_heads"], ["num_heads"]),
         "no such flag": (["--problems=x"], ["--problems", "--problem"]),
-        "a size without --describe": (
-            [*REQUIRED, "--output_dir=d", "--vocab_size=9"],
-            ["--vocab_size: not with training, only with --describe"],
-        ),
-        "nothing to describe": (["--describe", "--output_dir=nowhere"], ["missing --hparams_set"]),
-        "no vocabulary": (["--describe", "--vocab_size=0"], ["--vocab_size=0", "from 1 to"]),
         "steps": (["--train_steps=-1"], ["--train_steps=-1", "from 0 to"]),
     }.values(),
 )
@@ -93,17 +66,16 @@ def test_mistakes_are_one_line(call, argv, words):
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["--problem=algorithmic_identity_decimal4"], ["algorithmic_identity_decimal40"]),
+        (["--problem=translate_ende_wmt_character"], ["translate_ende_wmt_characters"]),
         (["--model=transformr"], ["'transformr'", "Nearest: transformer"]),
         (["--hparams_set=transformer_tyni"], ["Nearest: transformer_tiny"]),
         (["--hparams=num_head=2"], ["'num_head'", "Nearest: num_heads"]),
         (["--hparams=num_heads=two"], ["num_heads=two", "expected a whole number"]),
     ],
 )
-@pytest.mark.parametrize("describe", [[], ["--describe"]], ids=["train", "describe"])
-def test_unknown_names_are_answered_with_the_nearest(call, recorded, tmp_path, argv, words, describe):
+def test_unknown_names_are_answered_with_the_nearest(call, recorded, tmp_path, argv, words):
     given = [word for word in REQUIRED if word.split("=")[0] != argv[0].split("=")[0]]
-    status, out, err = call(*given, f"--output_dir={tmp_path / 'run'}", *argv, *describe)
+    status, out, err = call(*given, f"--output_dir={tmp_path / 'run'}", *argv)
     assert (status, out) == (2, "")
     assert err.count("\n") == 1
     for word in words:

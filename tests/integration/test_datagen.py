@@ -92,20 +92,6 @@ def test_lists_of_problems(call_command):
         (["--problem=,", "--data_dir=d"], ["--problem=,: names no problem"]),
         (["--problem=algorithmic_identity_decimal40", "--data_dir=d", "--vocab_size=9"], ["--vocab_size: not for"]),
         (["--problem=translate_own", "--data_dir=d"], ["d/problem.json: no such file", "--train_files=a.en,a.de"]),
-        (["--problem=translate_own", "--data_dir=d", "--inspect"], ["d/problem.json: no such file", "--train_files="]),
-        (
-            ["--problem=algorithmic_identity_decimal40", "--data_dir=d", "--inspect"],
-            ["no such records. Run: t2t-datagen --problem=algorithmic_identity_decimal40 --data_dir=d"],
-        ),
-        (["--problem=translate_own", "--data_dir=d", "--inspect", "--vocab_size=9"], ["--vocab_size: not with --insp"]),
-        (
-            ["--problem=translate_own", "--data_dir=d", "--hparams=a=1"],
-            ["--hparams: not with generation, only"],
-        ),
-        (
-            ["--problem=algorithmic_identity_decimal40", "--data_dir=d", "--inspect", "--hparams_set=transformer_bas"],
-            ["'transformer_bas' is not registered", "transformer_base"],
-        ),
         (["--problem=translate_own", "--data_dir=d", "--num_shards=3"], ["--num_shards: not available yet"]),
         (["--problem=translate_own", "--data_dir=d", "--trainfiles=a,b"], ["unknown flag", "--train_files"]),
     ],
@@ -168,22 +154,3 @@ def test_a_folder_that_cannot_be_written(tmp_path, own_flags, call_command):
     flags = ("--problem=algorithmic_identity_decimal40", "--data_dir=/sys/t2t_lite")  # nobody may write there
     fails(call_command("t2t-datagen", *flags), "/sys/t2t_lite: no permission")
     assert not os.path.exists("/sys/t2t_lite")
-
-
-@pytest.mark.slow
-def test_inspect_shows_and_generates_nothing(tmp_path, own_flags, call_command):
-    assert call_command("t2t-datagen", *OWN, *own_flags).status == 0
-    before = {path.name: path.read_bytes() for path in (tmp_path / "d").iterdir()}
-    flags = ("--data_dir=d/", "--inspect", "--hparams_set=transformer_tiny", "--hparams=max_length=9")
-    result = call_command("t2t-datagen", "--problem=translate_own_rev", *flags)
-    assert result.status == 0, result.stderr
-    assert result.stdout.startswith("translate_own_rev in d\n")
-    assert "inputs (de)  targets (en)" in result.stdout
-    assert "max_length=9 (transformer_tiny with max_length=9)" in result.stdout
-    assert result.stdout.strip().endswith("lengths as a picture: d/translate_own_rev-lengths.png")
-    picture = (tmp_path / "d" / "translate_own_rev-lengths.png").read_bytes()
-    assert picture.startswith(b"\x89PNG")
-    after = {path.name: path.read_bytes() for path in (tmp_path / "d").iterdir()}
-    assert after == {**before, "translate_own_rev-lengths.png": picture}
-    (tmp_path / "d" / "translate_own-dev-00000-of-00001").unlink()
-    fails(call_command("t2t-datagen", "--problem=translate_own", *flags), "translate_own-dev", "no such records. Run:")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import t2t_lite
+from t2t_lite.process.extras import extras
 from t2t_lite.runs.weights import open_checkpoint
 from tests.export.served import served
 from tests.extras.xlnet.xlnet_folders import write_warm_and_cold, write_xlnet
@@ -76,8 +77,9 @@ def test_a_translation_model_learns_by_lora_and_its_exports_answer_as_it_does(ru
     assert [output.decode() for output in answers["outputs"].tolist()] == translations.splitlines()
     run("t2t-avg-all", "--model_dir=tuned", "--output_dir=avg", "--n=2")
     run("t2t-decoder", "--output_dir=avg", "--decode_from_file=texts", "--decode_to_file=of_average")
-    described = run("t2t-trainer", "--describe", "--output_dir=tuned").stdout
-    assert "  trained" in described and "4,608" in described
+    if "describe" in extras():
+        described = run("t2t-trainer", "--describe", "--output_dir=tuned").stdout
+        assert "  trained" in described and "4,608" in described
     refused = call_command(*tune[:-1], "--hparams=lora_rank=2")
     assert refused.status == 2 and "lora_rank cannot change in a run" in refused.stderr
     refused = call_command(*replaced(tune, "--output_dir=other", "--hparams=frozen=softmax"))

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.extras.pictures.head_roles import roles_in_files
 from t2t_lite.visualization.attention_maps import SMALLEST_IN_MAP
 from t2t_lite.visualization.attention_pictures import attend, attend_to_row, draw_attention
 from t2t_lite.visualization.sentence_attention import SentenceAttention, Tokens
@@ -45,7 +44,7 @@ def test_a_map_shows_all_tokens():
 
 
 @pytest.mark.long
-def test_an_image_model_s_row_is_its_class_and_what_it_makes_of_it(eager, tmp_path, monkeypatch):
+def test_an_image_model_s_row_is_its_class_and_what_it_makes_of_it(eager, monkeypatch):
     generator, generations = image_generator(), []
     generate = generator.generate
     monkeypatch.setattr(generator, "generate", lambda texts: generations.extend(generate(texts)) or generations)
@@ -57,6 +56,3 @@ def test_an_image_model_s_row_is_its_class_and_what_it_makes_of_it(eager, tmp_pa
         np.testing.assert_allclose(one.weights[layer], weights[0], atol=1e-6)
     with pytest.raises(UserError, match=r"The targets have 25 tokens, EOS included\. A picture shows at most 20:"):
         attend_to_row(generator, [3, *ids], most=20)
-    (tmp_path / "classes").write_text("cat\nold dog\n")
-    roles = roles_in_files(generator, str(tmp_path / "classes"))
-    assert [(role.kind, role.layer, role.head) for role in roles] == [("decoder", i, j) for i in (1, 2) for j in (1, 2)]

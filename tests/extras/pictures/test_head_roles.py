@@ -141,3 +141,13 @@ def test_files_that_hold_nothing_to_measure(tmp_path, content, targets, words):
     (tmp_path / "target").write_bytes(targets or b"")
     with pytest.raises(UserError, match=words):
         roles_in_files(make_translator(), str(tmp_path / "text"), targets and str(tmp_path / "target"))
+
+
+def test_of_an_image_model_they_are_measured_over_images_of_classes(eager, tmp_path):
+    pytest.importorskip("t2t_lite.extras.images")
+    pytest.importorskip("t2t_lite.extras.insights")
+    from tests.extras.insights.media_models import image_generator
+
+    (tmp_path / "classes").write_text("cat\nold dog\n")
+    roles = roles_in_files(image_generator(), str(tmp_path / "classes"))
+    assert [(role.kind, role.layer, role.head) for role in roles] == [("decoder", i, j) for i in (1, 2) for j in (1, 2)]

@@ -58,3 +58,20 @@ def test_bars_of_runs_without_bleu_have_a_legend(tmp_path):
 def test_a_run_without_a_log(tmp_path):
     with pytest.raises(UserError, match=r"train\.log: no such file"):
         draw_bars(str(tmp_path / "a.png"), [str(tmp_path)])
+
+
+@pytest.mark.slow
+def test_the_curves_of_a_run_as_a_picture(call, tmp_path):
+    (tmp_path / "train.log").write_text(json.dumps({"event": "progress", "step": 1, "loss": 2.0}) + "\n")
+    assert call(f"--summary={tmp_path}")[:2] == (0, f"{tmp_path}/curves.png\n")
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert call(f"--summary={tmp_path},{tmp_path}")[:2] == (0, f"{tmp_path}/curves.png\n{tmp_path}/bars.png\n")
+    assert (tmp_path / "bars.png").read_bytes().startswith(b"\x89PNG")
+    status, _, stderr = call(f"--summary={tmp_path}/nowhere")
+    assert status == 2
+    assert "train.log: no such file" in stderr
+
+
+def test_a_list_of_runs_has_no_empty_part(call):
+    status, _, err = call("--summary=a,,b")
+    assert status == 2 and "--summary=a,,b" in err

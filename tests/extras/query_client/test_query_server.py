@@ -15,9 +15,12 @@ import numpy as np
 import pytest
 
 from t2t_lite.extras.query_client import client as query
-from tests.export.serving_double import ServingDouble
 from tests.integration.conftest import EXPORTED
 from tests.processes import owned, wait_for
+
+pytest.importorskip("t2t_lite.extras.serving")
+
+from tests.extras.serving.serving_double import ServingDouble
 
 COMMAND = "t2t-query-server"
 LINES = [

@@ -6,8 +6,11 @@ import subprocess
 
 import pytest
 
-from tests.export.serving_double import ServingDouble
 from tests.extras.query_client.test_query_server import address, asker, assert_failure, both, echo
+
+pytest.importorskip("t2t_lite.extras.serving")
+
+from tests.extras.serving.serving_double import ServingDouble
 
 
 @pytest.fixture

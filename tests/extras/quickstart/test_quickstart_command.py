@@ -216,3 +216,10 @@ commands.run("bash", "-c", script)
     assert (tmp_path / "ended").exists()
     assert (tmp_path / "signals").read_text() == "one\n"
     assert err.splitlines()[0] == "quickstart: stopped. Run it again: it continues where it was."
+
+
+def test_without_the_phrasebook_it_wants_files(monkeypatch, capsys):
+    monkeypatch.setattr(t2t_quickstart, "extras", dict)
+    assert t2t_quickstart.main([]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "phrasebook" in line and "--train_files=a.en,a.de" in line

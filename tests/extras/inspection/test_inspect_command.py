@@ -1,0 +1,49 @@
+"""t2t-datagen --inspect."""
+# ruff: noqa: F811
+
+import pytest
+
+from tests.integration.test_datagen import OWN, fails, own_flags  # noqa: F401
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--problem=translate_own", "--data_dir=d", "--inspect"], ["d/problem.json: no such file", "--train_files="]),
+        (
+            ["--problem=translate_ende_wmt_characters", "--data_dir=d", "--inspect"],
+            ["no such records. Run: t2t-datagen --problem=translate_ende_wmt_characters --data_dir=d"],
+        ),
+        (["--problem=translate_own", "--data_dir=d", "--inspect", "--vocab_size=9"], ["--vocab_size: not with --insp"]),
+        (
+            ["--problem=translate_own", "--data_dir=d", "--hparams=a=1"],
+            ["--hparams: not with generation, only"],
+        ),
+        (
+            ["--problem=translate_ende_wmt_characters", "--data_dir=d", "--inspect", "--hparams_set=transformer_bas"],
+            ["'transformer_bas' is not registered", "transformer_base"],
+        ),
+    ],
+)
+def test_mistakes(tmp_path, call_command, assert_user_error, flags, words):
+    assert_user_error(call_command("t2t-datagen", *flags), *words)
+    assert not (tmp_path / "d").exists()
+
+
+@pytest.mark.slow
+def test_inspect_shows_and_generates_nothing(tmp_path, own_flags, call_command):
+    assert call_command("t2t-datagen", *OWN, *own_flags).status == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "d").iterdir()}
+    flags = ("--data_dir=d/", "--inspect", "--hparams_set=transformer_tiny", "--hparams=max_length=9")
+    result = call_command("t2t-datagen", "--problem=translate_own_rev", *flags)
+    assert result.status == 0, result.stderr
+    assert result.stdout.startswith("translate_own_rev in d\n")
+    assert "inputs (de)  targets (en)" in result.stdout
+    assert "max_length=9 (transformer_tiny with max_length=9)" in result.stdout
+    assert result.stdout.strip().endswith("lengths as a picture: d/translate_own_rev-lengths.png")
+    picture = (tmp_path / "d" / "translate_own_rev-lengths.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    after = {path.name: path.read_bytes() for path in (tmp_path / "d").iterdir()}
+    assert after == {**before, "translate_own_rev-lengths.png": picture}
+    (tmp_path / "d" / "translate_own-dev-00000-of-00001").unlink()
+    fails(call_command("t2t-datagen", "--problem=translate_own", *flags), "translate_own-dev", "no such records. Run:")
