@@ -26,7 +26,7 @@ def test_flags_reach_the_trainer(call, recorded, tmp_path):
     assert status == 0, err
     arguments, train = recorded
     assert train == ("train", 7)
-    assert arguments["problem"] == "translate_ende_wmt_characters"
+    assert arguments["problem"] == "algorithmic_identity_decimal40"
     assert arguments["model"] == "transformer"
     assert arguments["hparams_set"] == "transformer_tiny"
     assert (arguments["hparams"].hidden_size, arguments["hparams"].num_heads) == (8, 2)
@@ -215,7 +215,7 @@ def test_data_are_generated_before_training(call, recorded, monkeypatch, tmp_pat
     monkeypatch.setattr(named_problems, "generate_problems", lambda *args: recorded.append(args))
     folders = f"--output_dir={tmp_path / 'run'}", "--tmp_dir=downloads", "--generate_data"
     assert call(*REQUIRED, *folders)[0] == 0
-    assert recorded[1] == (["translate_ende_wmt_characters"], "d", "downloads")
+    assert recorded[1] == (["algorithmic_identity_decimal40"], "d", "downloads")
     assert recorded[2][0] == "train"
 
 

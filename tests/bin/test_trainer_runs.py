@@ -12,7 +12,7 @@ from tests.bin.conftest import CONFIG
 def test_an_earlier_run_remembers_its_settings(call, recorded, tmp_path):
     (tmp_path / "hparams.json").write_text(json.dumps(CONFIG))
     assert call("--data_dir=d", f"--output_dir={tmp_path}", "--train_steps=9")[0] == 0
-    assert recorded[0]["problem"] == "translate_ende_wmt_characters"
+    assert recorded[0]["problem"] == "algorithmic_reverse_decimal40"
     assert recorded[0]["hparams"] == HParams.from_dict(CONFIG["hparams"])
     recorded.clear()
     assert call("--data_dir=d", f"--output_dir={tmp_path}", "--hparams=num_heads=2")[0] == 0

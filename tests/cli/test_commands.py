@@ -6,7 +6,7 @@ import pytest
 
 import t2t_lite.extras
 from t2t_lite.bin import _app
-from t2t_lite.cli import commands
+from t2t_lite.cli import commands, usr_dirs
 from t2t_lite.cli.modes import Mode, check_mode, chosen_mode
 from t2t_lite.process import extras, lazy
 
@@ -33,7 +33,8 @@ def folder(tmp_path, monkeypatch):
         (path / "__init__.py").touch()
     (found["broken"] / "in_t2t_x.py").write_text("undefined_name")
     (found["singing"] / "in_t2t_x.py").write_text(PART)
-    monkeypatch.setattr(extras, "extras", lambda: found)
+    for module in extras, usr_dirs:
+        monkeypatch.setattr(module, "extras", lambda: found)
     monkeypatch.setattr(t2t_lite.extras, "__path__", [str(tmp_path)])
     lazy.module_paths.cache_clear()
     commands.parts.cache_clear()
