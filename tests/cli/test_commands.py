@@ -36,6 +36,7 @@ def folder(tmp_path, monkeypatch):
     for module in extras, usr_dirs:
         monkeypatch.setattr(module, "extras", lambda: found)
     monkeypatch.setattr(t2t_lite.extras, "__path__", [str(tmp_path)])
+    monkeypatch.setattr(t2t_lite.extras.__spec__, "submodule_search_locations", [str(tmp_path)])
     lazy.module_paths.cache_clear()
     commands.parts.cache_clear()
     yield tmp_path
