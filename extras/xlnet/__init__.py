@@ -2,5 +2,5 @@
 
 For who fine-tunes it or imports a published one: the model with two streams, its attention with relative segments, the
 problem permutation_lm_own, and Hugging Face's folders.
-Uses t2t_lite.extras.describe, t2t_lite.extras.families and t2t_lite.extras.memory.
+Uses t2t_lite.extras.describe and t2t_lite.extras.memory; vocabularies of published ones are read by `extras/families`.
 """

@@ -5,8 +5,7 @@ import re
 
 from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.context import Context
-from t2t_lite.layers.kind import check_options, kinds_config, name_and_options
-from t2t_lite.layers.kind_spelling import Word, read_kinds
+from t2t_lite.layers.kind import Word, check_options, kinds_config, name_and_options, read_kinds
 from t2t_lite.registry import Registries
 
 # Classes that take the arguments of `MultiHeadAttention`, and options of their own. Another kind is another entry.

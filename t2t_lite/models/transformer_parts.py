@@ -15,10 +15,10 @@ from t2t_lite.layers import (
     TokenEmbedding,
     TransformerStack,
 )
-from t2t_lite.layers import feed_forward_kinds as networks
+from t2t_lite.layers import feed_forward as networks
 from t2t_lite.layers import self_attention as attentions
 from t2t_lite.layers.checks import check_sizes
-from t2t_lite.layers.feed_forward_kinds import PLAIN, feed_forward_config, make_feed_forward
+from t2t_lite.layers.feed_forward import PLAIN, feed_forward_config, make_feed_forward
 from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.self_attention import make_self_attention, self_attention_config
