@@ -29,9 +29,7 @@ VOCABULARIES = {
     scope="module",
     params=[
         ("gpt2", "byte-level"),
-        *(
-            (kind, vocabulary) for kind in registry.list_families("openai") for vocabulary in VOCABULARIES
-        ),  # of an extra
+        *((kind, vocabulary) for kind in registry.list_families("openai") for vocabulary in VOCABULARIES),
     ],
     ids=lambda names: "-".join(names),
 )
