@@ -10,6 +10,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from t2t_lite import registry
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
