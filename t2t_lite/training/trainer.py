@@ -52,6 +52,9 @@ from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import check_lengths, check_reads, open_training_data, several_sentences
 
 _LOGGER = logging.getLogger("t2t_lite")
+_SAYS_THAT_IT_STOPS = functools.partial(
+    _LOGGER.info, "signal received: saving a checkpoint and stopping; a second SIGTERM or Ctrl-C stops at once."
+)
 
 
 @dataclasses.dataclass
@@ -143,7 +146,7 @@ class Trainer:
             self._compilations.check()
             self._settle(path, damaged, warm_start_facts)
             loop = self._loop()
-            with stop_on_signal(_say_that_it_stops) as stopped, self._replicas.naming_lost_worker():
+            with stop_on_signal(_SAYS_THAT_IT_STOPS) as stopped, self._replicas.naming_lost_worker():
                 metrics = loop.run(train_steps, stopped)
             self.ended_by, self.was_signalled = loop.ended_by, stopped.is_set()
             return metrics
@@ -383,20 +386,8 @@ class Trainer:
         if settings.translate_all:
             on_texts = functools.partial(write_translations, self.output_dir)
         evaluator = Evaluator(
-            self.trained,
-            data.problem,
-            data.encoders,
-            self.hparams,
-            data.dev_records.paths,
-            settings.eval_steps,
-            settings.search,
-            settings.translate_all,
-            self._weights_to_evaluate,
-            data.dev_records.unit_counts(),
+            self.trained, data.problem, data.encoders, self.hparams, data.dev_records.paths, settings.eval_steps,
+            settings.search, settings.translate_all, self._weights_to_evaluate, data.dev_records.unit_counts(),
             settings.eval_stride,
-        )
+        )  # fmt: skip
         return Monitor(evaluator, settings, best, self._log, self._replicas, on_texts, self.stop_when)
-
-
-def _say_that_it_stops():
-    _LOGGER.info("signal received: saving a checkpoint and stopping; a second SIGTERM or Ctrl-C stops at once.")
