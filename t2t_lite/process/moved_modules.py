@@ -24,7 +24,8 @@ def new_name(name):
         return None
     if last in extras() and not (parents and extras_with(parents, last)):
         return f"{PACKAGE}.{last}"
-    return next(iter(extras_with(parents, last)), None)
+    whole = f"{PACKAGE}.{inside}"  # a name that an extra gives to a module of the core
+    return next(iter(extras_with(parents, last)), whole if whole in sys.modules else None)
 
 
 def extras_with(parents, last):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from keras import ops
 
-from t2t_lite.extras.ctranslate2.ctranslate2 import model_spec
 from tests.layers.kinds import RELATIVE_VALUES
 from tests.peers.models import random_batch, random_model
 
 ctranslate2 = pytest.importorskip("ctranslate2")
+model_spec = pytest.importorskip("t2t_lite.extras.ctranslate2.ctranslate2").model_spec
 
 TOKENS = ["<pad>", "</s>", "<unk>", *(f"piece{i}" for i in range(3, 40))]
 

@@ -6,9 +6,8 @@ import os
 import pytest
 import sentencepiece
 
-from t2t_lite.export import export_ctranslate2
-
 ctranslate2 = pytest.importorskip("ctranslate2")
+export_ctranslate2 = pytest.importorskip("t2t_lite.extras.ctranslate2.ctranslate2").export_ctranslate2
 EXTRA = 20
 POSITIONS = 2048 * 32 * 4  # bytes of the table, which both sides share
 

@@ -9,6 +9,7 @@ import torch
 import transformers
 
 import t2t_lite
+from t2t_lite import registry
 from t2t_lite.export import export_hugging_face, import_hugging_face
 from t2t_lite.text.vocabulary import EOS_ID
 from tests.interchange.gpt_folders import SIZES, write_gpt
@@ -26,7 +27,10 @@ VOCABULARIES = {
 
 @pytest.fixture(
     scope="module",
-    params=[("gpt2", "byte-level"), ("openai-gpt", "byte-level"), ("openai-gpt", "words")],
+    params=[
+        ("gpt2", "byte-level"),
+        *((kind, vocabulary) for kind in registry.list_families("openai") for vocabulary in VOCABULARIES),
+    ],
     ids=lambda names: "-".join(names),
 )
 def both(request, tmp_path_factory):

@@ -10,6 +10,7 @@ import torch
 import transformers
 from keras import ops
 
+from t2t_lite import registry
 from t2t_lite.export import export_hugging_face
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.decoding.runs import make_run
@@ -46,7 +47,7 @@ def generate(model, tokenizer, texts, **options):
     return [found[at] for at in range(len(texts))]
 
 
-@pytest.fixture(scope="module", params=["trained", "pre_norm"])
+@pytest.fixture(scope="module", params=["trained", *["pre_norm"] * ("blenderbot" in registry.list_families())])
 def translator(request):
     """One that becomes a Marian, and one that becomes a Blenderbot."""
     return request.getfixturevalue(request.param)

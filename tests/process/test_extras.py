@@ -115,7 +115,7 @@ def test_a_model_that_two_register_or_that_is_broken_is_refused(with_extras, tmp
     files = {
         "one/my_model.py": MODEL.format(name="MyModel"),
         "two/my_model.py": MODEL.format(name="MyModel"),
-        "broken/other.py": "1 / 0  # register_model",
+        "broken/other.py": "1 / 0\n\n\n@register_model\nclass Other:\n    pass\n",
     }
     code = """
         from t2t_lite import registry

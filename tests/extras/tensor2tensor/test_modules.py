@@ -1,6 +1,7 @@
 """tensor2tensor's modules under their names, with what folders of problems use of them."""
 
 import gzip
+import importlib
 
 import pytest
 
@@ -47,3 +48,11 @@ def test_a_vocabulary_follows_from_the_problem():
 def test_a_module_that_is_not_here_is_answered():
     with pytest.raises(ImportError, match="t2t_model"):
         from t2t_lite.extras.tensor2tensor import t2t_model  # noqa: F401
+
+
+def test_they_have_their_names_in_the_package_of_before_too():
+    for name in ("text_problems", "problem", "registry", "text_encoder"):
+        old = importlib.import_module(f"t2t_lite.tensor2tensor.{name}")
+        assert old is importlib.import_module(f"t2t_lite.extras.tensor2tensor.{name}")
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("t2t_lite.tensor2tensor.nothing")
