@@ -16,7 +16,7 @@ from t2t_lite.errors import UserError, shown
 from t2t_lite.extras.families.charsmaps import compiled, read_rules
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.interchange.tokenizer_json import check_words
-from t2t_lite.text.sentencepiece_proto import ModelProto
+from t2t_lite.text.sentencepiece_model import ModelProto
 from t2t_lite.text.subwords import parse_sentencepiece, with_usual_ids
 from t2t_lite.text.vocabulary import EOS_ID, SentencePieceEncoder
 

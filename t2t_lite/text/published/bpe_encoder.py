@@ -4,18 +4,15 @@ SentencePiece does the merging, in Python and in a graph. It has one rank per to
 gives the same tokens for all merges that BPE can learn; `bpe_files` refuses others.
 """
 
-import functools
-import hashlib
 import itertools
 import json
 
 from t2t_lite.errors import UserError
+from t2t_lite.text.encoder_parts import WordCache, read_content
 from t2t_lite.text.published import added_tokens
 from t2t_lite.text.published.bpe_files import ENDINGS, NEWLINE, files_of, read_vocabulary
 from t2t_lite.text.published.published_encoder import PublishedEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
-from t2t_lite.text.vocabulary_lines import read_content
-from t2t_lite.text.word_cache import WordCache
 
 _STANDARD = {"<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>", NEWLINE}
 _PADDINGS = ("<pad>", "[PAD]", "<|pad|>")  # added tokens, as of a GPT-2
@@ -60,11 +57,6 @@ class BPEEncoder(PublishedEncoder):
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=self._model)
         self._words = WordCache(self._encode_word)
 
-    @functools.cached_property
-    def fingerprint(self):
-        """SHA-256 (hex) of both files, one after the other."""
-        return hashlib.sha256(b"".join(self.contents.values())).hexdigest()
-
     @property
     def _tokenizer(self):
         """In a graph: the tokenizer that merges the symbols of spelled words."""
@@ -102,7 +94,7 @@ class BPEEncoder(PublishedEncoder):
 
     def _sentencepiece_model(self, ranks):
         """Returns the bytes of a SentencePiece BPE model with the same ids; `ranks`: {token: rank of its merge}."""
-        from t2t_lite.text.sentencepiece_proto import ModelProto
+        from t2t_lite.text.sentencepiece_model import ModelProto
 
         model = ModelProto()
         kind, spec, rule = ModelProto.SentencePiece, model.trainer_spec, model.normalizer_spec

@@ -9,8 +9,8 @@ import re
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import parse_json
-from t2t_lite.text.published.byte_level_words import CHARACTERS
-from t2t_lite.text.vocabulary_lines import lines_of, read_content
+from t2t_lite.text.encoder_parts import lines_of, read_content
+from t2t_lite.text.published.pre_tokenization import CHARACTERS
 
 WORD_END = "</w>"
 NEWLINE = "\n</w>"  # of GPT's vocabulary; neither Transformers' tokenizer nor ours uses it for text

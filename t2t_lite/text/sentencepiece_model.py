@@ -1,10 +1,15 @@
-"""SentencePiece's model file as a protocol buffer (sentencepiece_model.proto): only the fields read or changed here.
+"""SentencePiece's model file as a protocol buffer, and what a model does to a text before it is cut into pieces.
 
-All other fields are preserved. The sentencepiece package has such a module too, but its current versions work only with
-the newest protobuf, which Apache Beam does not allow.
+Of sentencepiece_model.proto these are only the fields read or changed here; all others are preserved. The sentencepiece
+package has such a module too, but its current versions work only with the newest protobuf, which Apache Beam does not
+allow.
 """
 
+import hashlib
+
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from t2t_lite.text.vocabulary import BLANK
 
 _OPTIONAL, _REPEATED = "LABEL_OPTIONAL", "LABEL_REPEATED"
 
@@ -82,3 +87,42 @@ def _make():
 
 
 ModelProto, TrainerSpec = _make()
+
+
+# SHA-256 of compiled rules: none ("identity"), and ours of `subwords.normalization_options`.
+_RULES_OF_CHARACTERS = {
+    hashlib.sha256(b"").hexdigest(),
+    "b304547e497b78efb6a74008929eddfdba6529394057bf6c41a7d4150e4dc3ab",
+}
+
+
+def has_rule_of_characters(model):
+    """Returns whether a model changes no characters, or control characters alone, as `subwords.IDENTITY` does."""
+    rule = ModelProto.FromString(model).normalizer_spec.precompiled_charsmap
+    return hashlib.sha256(rule).hexdigest() in _RULES_OF_CHARACTERS
+
+
+def is_by_word(model):
+    """Returns whether words can be encoded one by one, so that the ids of frequent words can be cached.
+
+    This holds if no piece spans a space and the normalization acts on single characters, as in the models of
+    `train_sentencepiece` without another normalization. It does not hold for unigram models, whose scores are summed
+    over the whole text, so that rounding decides between equally good segmentations.
+    """
+    proto = ModelProto.FromString(model)
+    rule = proto.normalizer_spec
+    return (
+        proto.trainer_spec.model_type == proto.trainer_spec.BPE
+        and has_rule_of_characters(model)
+        and rule.add_dummy_prefix
+        and rule.remove_extra_whitespaces
+        and rule.escape_whitespaces
+        and not proto.trainer_spec.treat_whitespace_as_suffix
+        and not any(BLANK in piece.piece[1:] or " " in piece.piece for piece in proto.pieces)
+    )
+
+
+def has_symbols(model, symbols):
+    """Returns whether a model has all of some user-defined symbols, each of which is always one piece."""
+    proto = ModelProto.FromString(model)
+    return {*symbols} <= {one.piece for one in proto.pieces if one.type == proto.SentencePiece.Type.USER_DEFINED}
