@@ -5,6 +5,10 @@ import codecs
 from t2t_lite import files
 from t2t_lite.errors import UserError
 
+BLANK = "\u2581"  # SentencePiece's symbol for a space
+_LONGEST_WORD = 64  # characters; longer ones are rare, and would fill the memory
+SPACE = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"  # whitespace as defined by `str.isspace`, for RE2
+
 
 def read_content(path):
     """Returns the bytes of a vocabulary's text file, without a byte-order mark. Raises `UserError` if it is missing."""
@@ -27,9 +31,6 @@ def lines_of(content, path, expected):
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8: byte {error.start:,}. Expected {expected}.") from None
     return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
-
-
-_LONGEST_WORD = 64  # characters; longer ones are rare, and would fill the memory
 
 
 class WordCache(dict):
@@ -76,9 +77,6 @@ def longest_pieces(word, ids, longest, continues=""):
         found.append(piece_id)
         start, mark = end, continues
     return found
-
-
-SPACE = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"  # whitespace as defined by `str.isspace`, for RE2
 
 
 def split_words(texts):

@@ -9,45 +9,22 @@ import hashlib
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from t2t_lite.text.vocabulary import BLANK
+from t2t_lite.text.encoder_parts import BLANK
 
-_OPTIONAL, _REPEATED = "LABEL_OPTIONAL", "LABEL_REPEATED"
-
-# message: [(name, number, type, label, default)]; the type may be one of these messages or enums
+# message: its fields, each as type, name, number and default; the type may be one of these messages or enums, [] a list
 _MESSAGES = {
-    "TrainerSpec": [
-        ("model_type", 3, "ModelType", _OPTIONAL, "UNIGRAM"),
-        ("vocab_size", 4, "INT32", _OPTIONAL, "8000"),
-        ("input_format", 7, "STRING", _OPTIONAL, None),
-        ("max_sentence_length", 18, "INT32", _OPTIONAL, "4192"),
-        ("treat_whitespace_as_suffix", 24, "BOOL", _OPTIONAL, "false"),
-        ("byte_fallback", 35, "BOOL", _OPTIONAL, "false"),
-        ("unk_id", 40, "INT32", _OPTIONAL, "0"),
-        ("bos_id", 41, "INT32", _OPTIONAL, "1"),
-        ("eos_id", 42, "INT32", _OPTIONAL, "2"),
-        ("pad_id", 43, "INT32", _OPTIONAL, "-1"),
-        ("unk_piece", 45, "STRING", _OPTIONAL, "<unk>"),
-        ("bos_piece", 46, "STRING", _OPTIONAL, "<s>"),
-        ("eos_piece", 47, "STRING", _OPTIONAL, "</s>"),
-        ("pad_piece", 48, "STRING", _OPTIONAL, "<pad>"),
-    ],
-    "NormalizerSpec": [
-        ("precompiled_charsmap", 2, "BYTES", _OPTIONAL, None),
-        ("add_dummy_prefix", 3, "BOOL", _OPTIONAL, "true"),
-        ("remove_extra_whitespaces", 4, "BOOL", _OPTIONAL, "true"),
-        ("escape_whitespaces", 5, "BOOL", _OPTIONAL, "true"),
-        ("normalization_rule_tsv", 6, "STRING", _OPTIONAL, None),
-    ],
-    "ModelProto.SentencePiece": [
-        ("piece", 1, "STRING", _OPTIONAL, None),
-        ("score", 2, "FLOAT", _OPTIONAL, None),
-        ("type", 3, "Type", _OPTIONAL, "NORMAL"),
-    ],
-    "ModelProto": [
-        ("pieces", 1, "ModelProto.SentencePiece", _REPEATED, None),
-        ("trainer_spec", 2, "TrainerSpec", _OPTIONAL, None),
-        ("normalizer_spec", 3, "NormalizerSpec", _OPTIONAL, None),
-    ],
+    "TrainerSpec": """
+        ModelType model_type 3 UNIGRAM; INT32 vocab_size 4 8000; STRING input_format 7;
+        INT32 max_sentence_length 18 4192; BOOL treat_whitespace_as_suffix 24 false; BOOL byte_fallback 35 false;
+        INT32 unk_id 40 0; INT32 bos_id 41 1; INT32 eos_id 42 2; INT32 pad_id 43 -1;
+        STRING unk_piece 45 <unk>; STRING bos_piece 46 <s>; STRING eos_piece 47 </s>; STRING pad_piece 48 <pad>
+    """,
+    "NormalizerSpec": """
+        BYTES precompiled_charsmap 2; BOOL add_dummy_prefix 3 true; BOOL remove_extra_whitespaces 4 true;
+        BOOL escape_whitespaces 5 true; STRING normalization_rule_tsv 6
+    """,
+    "ModelProto.SentencePiece": "STRING piece 1; FLOAT score 2; Type type 3 NORMAL",
+    "ModelProto": "ModelProto.SentencePiece[] pieces 1; TrainerSpec trainer_spec 2; NormalizerSpec normalizer_spec 3",
 }
 _ENUMS = {
     "TrainerSpec": ("ModelType", {"UNIGRAM": 1, "BPE": 2, "WORD": 3, "CHAR": 4}),
@@ -70,16 +47,19 @@ def _make():
             kind = message.enum_type.add(name=enum)
             for value, number in values.items():
                 kind.value.add(name=value, number=number)
-        for field, number, type_name, label, default in _MESSAGES[name]:
-            added = message.field.add(name=field, number=number, label=label)
+        for line in _MESSAGES[name].split(";"):
+            type_name, field, number, *default = line.split()
+            label = "LABEL_REPEATED" if type_name.endswith("[]") else "LABEL_OPTIONAL"
+            type_name = type_name.removesuffix("[]")
+            added = message.field.add(name=field, number=int(number), label=label)
             if type_name in _MESSAGES:
                 added.type, added.type_name = added.TYPE_MESSAGE, f".t2t_lite.{type_name}"
             elif name in _ENUMS and type_name == _ENUMS[name][0]:
                 added.type, added.type_name = added.TYPE_ENUM, f".t2t_lite.{name}.{type_name}"
             else:
                 added.type = getattr(added, f"TYPE_{type_name}")
-            if default is not None:
-                added.default_value = default
+            if default:
+                (added.default_value,) = default
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     find = pool.FindMessageTypeByName

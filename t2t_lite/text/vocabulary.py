@@ -12,10 +12,9 @@ import shlex
 
 from t2t_lite import files
 from t2t_lite.errors import UserError
-from t2t_lite.text.encoder_parts import WordCache, lines_of, split_words
+from t2t_lite.text.encoder_parts import BLANK, WordCache, lines_of, split_words
 
 PAD_ID, EOS_ID, UNK_ID = 0, 1, 2
-BLANK = "\u2581"  # SentencePiece's symbol for a space
 
 
 class TextEncoder:
