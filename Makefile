@@ -55,14 +55,17 @@ MUTANTS ?=
 mutants: install
 	$(VENV)/bin/python tests/mutants.py $(MUTANTS)
 
-# Layers and models with JAX and with PyTorch.
+# Layers and models with JAX and with PyTorch; those of extras where these are there.
+OF_EXTRAS := $(wildcard $(addprefix tests/extras/, $(addsuffix .py, \
+	$(addprefix baselines/test_, convolution equations lstm_lm lstm_lm_in_keras properties) \
+	experts/test_mixture_of_experts memory/test_memory_score xlnet/test_segment_attention \
+	$(addprefix universal/test_, adaptive_computation universal_stack))))
 test-backends: $(BACKENDS_VENV)/.installed
 	for backend in jax torch; do \
 		KERAS_BACKEND=$$backend $(BACKENDS_VENV)/bin/pytest tests/layers tests/models/test_transformer.py \
-		tests/models/test_transformer_lm.py tests/models/test_transformer_encoder.py tests/extras/baselines/test_lstm_lm.py \
-		tests/extras/baselines/test_properties.py tests/extras/baselines/test_equations.py tests/models/test_every_model.py \
+		tests/models/test_transformer_lm.py tests/models/test_transformer_encoder.py tests/models/test_every_model.py \
 		tests/models/test_keras_model.py tests/models/test_keras_model_files.py tests/training/test_keras_losses.py tests/backends \
-		|| exit; done
+		$(OF_EXTRAS) || exit; done
 
 # Generation as an Apache Beam pipeline.
 test-beam: $(BEAM_VENV)/.installed
@@ -99,7 +102,7 @@ LINT_IMPORTS = $(CURDIR)/$(VENV)/bin/lint-imports
 imports:
 	rm -rf build/imports && mkdir -p build/imports && cp -r t2t_lite build/imports/ && \
 		cp -r bin extras hparams problems build/imports/t2t_lite/
-	cd build/imports && $(LINT_IMPORTS) --no-cache --no-logo --config ../../setup.cfg
+	cd build/imports && $(LINT_IMPORTS) --no-cache --no-logo ../../setup.cfg
 
 # Lint, tests and quickstart of what is left without an extra: EXTRA=music, or EXTRA=all.
 EXTRA ?=

@@ -30,6 +30,7 @@ import textwrap
 
 from t2t_lite.bin import _unknown_flags
 from t2t_lite.cli import streams
+from t2t_lite.cli.commands import define_all, parts
 from t2t_lite.cli.flags import Flags
 from t2t_lite.errors import Failure, UserError, printable
 from t2t_lite.files import PACKERS, file_errors, is_remote
@@ -48,10 +49,15 @@ def define_common_flags(flags):
     flags.DEFINE_string("hparams", "", "Changes to the set: name=value,name=value.")
     flags.DEFINE_path("data_dir", None, "Folder of records and vocabulary, as t2t-datagen writes it.")
     flags.DEFINE_path("output_dir", None, "Folder of the run: checkpoints, hparams.json, logs.")
+    define_usr_dir_flag(flags)
+    flags.DEFINE_bool("registry_help", False, "Print every registered model, hyperparameter set and problem, and stop.")
+
+
+def define_usr_dir_flag(flags):
+    """Declares --t2t_usr_dir."""
     flags.DEFINE_path(
         "t2t_usr_dir", None, "Your own folder with an __init__.py, or a package, imported for what it registers."
     )
-    flags.DEFINE_bool("registry_help", False, "Print every registered model, hyperparameter set and problem, and stop.")
 
 
 def define_tf1_flags(flags):
@@ -141,9 +147,9 @@ def report(command, error):
 
 def _run(command, define_flags, run, argv, check, tensorflow):
     flags = Flags(_unknown_flags.answer)
-    define_flags(flags)
+    define_all(command, define_flags, flags)
     if {"--help", "-h", "-help", "--helpfull", "--helpshort"} & set(argv):
-        print(_help(command, sys.modules[run.__module__].__doc__ or "", flags.shown()))
+        print(_help(command, [sys.modules[run.__module__], *parts(command)], flags.shown()))
         return 0
     flags.parse(argv)
     flags.check_and_warn(_LOGGER)
@@ -176,9 +182,10 @@ def _explain(error):
     return (2 if isinstance(explanation, UserError) else 1), str(explanation) if explanation else None
 
 
-def _help(command, description, flags):
-    """Returns the text of --help: a description of the command, then its flags with their defaults."""
-    lines = [f"{command}: {description.strip()}", "", "Flags (dashes and underscores are alike):"]
+def _help(command, modules, flags):
+    """Returns the text of --help: what the command's module and its parts say of it, then its flags with defaults."""
+    description = "\n\n".join((module.__doc__ or "").strip() for module in modules)
+    lines = [f"{command}: {description}", "", "Flags (dashes and underscores are alike):"]
     for flag in flags:
         lines.append(f"  {flag.usage}")
         lines += textwrap.wrap(flag.description, 112, initial_indent=" " * 6, subsequent_indent=" " * 6)

@@ -1,5 +1,6 @@
 """The modes of t2t-decoder, and the flags of each."""
 
+from t2t_lite import registry
 from t2t_lite.bin import _app, _trained
 from t2t_lite.cli import streams
 from t2t_lite.cli.modes import Mode, check_mode
@@ -10,7 +11,9 @@ from t2t_lite.settings.assignments import parse_assignments
 INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
 _LONG = ("long_input", "split_sentences")
 _SEARCH = (*_LONG, "mbr", "n_best_format")
-_OUTPUT = ("decode_to_file", "alignments_file", "ponder_file", "keep_timestamp")
+TOLD = {name: registry.teller(name) for name in registry.list_tellers()}  # what some models tell beside outputs
+_BESIDE = ("alignments_file", *(teller.flag for teller in TOLD.values()))
+_OUTPUT = ("decode_to_file", *_BESIDE, "keep_timestamp")
 _FEATURES = ("features_file", *_trained.FEATURES_FLAGS)
 MODES = {
     "tune": Mode("--tune", ("tune", "decode_from_file", "decode_reference", "eval_use_test_set", *_LONG)),
@@ -56,8 +59,8 @@ def check(flags):
         _app.require_files(flags, *(name for name in INPUTS if flags[name].value != "-"))
     # The outputs of records get names that end in .decodes, in a folder that is made for them.
     output = ["decode_to_file"] if mode != "records" else []
-    _app.require_folders(flags, *output, "alignments_file", "ponder_file", "features_file")
-    _app.refuse_packed(flags, *output, "alignments_file", "ponder_file")
+    _app.require_folders(flags, *output, *_BESIDE, "features_file")
+    _app.refuse_packed(flags, *output, *_BESIDE)
     if flags.tokenization and not (mode in ("records", "tune") or flags.decode_reference or flags.mbr == "bleu"):
         raise UserError("--tokenization: of BLEU, which needs --decode_reference, --tune or --mbr=bleu. Leave it out.")
 

@@ -1,23 +1,21 @@
-"""Draws what a trained model attends to, as in the paper's figures 3 to 5, or measures what its heads do in a text.
+"""Draws what a trained model attends to, as in the paper's figures 3 to 5.
 
     t2t-attention --output_dir=train --text="The law will never be perfect, but its application should be just."
     t2t-attention --output_dir=train --text="…" --kind=encoder --layer=5 --heads=5,6 --word=its --output=its.pdf
     t2t-attention --output_dir=train --text="…" --target="…" --kind=memory --view=heat_map --whole_words
-    t2t-attention --output_dir=train --roles=dev.en --roles_target=dev.de --output=roles.svg
-    t2t-attention --output_dir=train --patterns --length=64 --output=patterns.png
 
 Layers and heads are numbered from 1. Without --target, the model's own translation is shown. docs/visualization.md has
 it all, and the same from Python.
 """
 
-import os
 import sys
 
 from t2t_lite import files
 from t2t_lite.bin import _app, _trained
-from t2t_lite.cli.modes import Mode, check_mode
+from t2t_lite.cli import commands
+from t2t_lite.cli.modes import Mode, check_mode, chosen_mode
 from t2t_lite.errors import UserError
-from t2t_lite.settings.ranges import PATTERN_LENGTH, Range
+from t2t_lite.settings.ranges import Range
 from t2t_lite.visualization import pictures
 
 _NUMBER = Range(1, 10_000)
@@ -38,34 +36,36 @@ def define_flags(flags):
     flags.DEFINE_list("heads", [], "Heads, such as 5,6; default: all.")
     flags.DEFINE_string("word", None, "Draw only what this word attends to.")
     flags.DEFINE_bool("whole_words", False, "Put the pieces of a word together.")
-    flags.DEFINE_path("roles", None, "Text file: measure what each head does over its lines, instead of --text.")
-    flags.DEFINE_path("roles_target", None, "Their translations; default: the model's own.")
-    flags.DEFINE_bool("patterns", False, "Draw which positions see which by the layers' settings, instead of --text.")
-    flags.DEFINE_integer("length", None, "Positions in --patterns; default: as many as the model was trained on.",
-                         limits=PATTERN_LENGTH)  # fmt: skip
     flags.DEFINE_enum("format", None, pictures.FORMATS, "Format of the picture; default: as --output ends, or svg.")
-    flags.DEFINE_path("output", None, "The picture; default: attention.svg, head_roles.svg or patterns.svg.")
+    flags.DEFINE_path("output", None, "The picture; default: what is drawn, such as attention.svg.")
     _app.define_tf1_flags(flags)
 
 
 def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports, and completes --heads and --output."""
     _trained.check(flags)
-    if [flags.text is not None, bool(flags.roles), flags.patterns].count(True) != 1:
-        raise UserError("expected either --text, a sentence, --roles, a text file, or --patterns.")
-    check_mode(flags, _mode(flags), _MODES)
+    every = modes()
+    if flags.text is None and not any(mode.asked(flags) for mode in every.values()):
+        raise UserError(f"expected {' or '.join(mode.name for mode in every.values())}.")
+    mode = chosen_mode(flags, every)
+    check_mode(flags, mode, every)
     for name in ("text", "target", "word"):
         try:
             (flags[name].value or "").encode()
         except UnicodeEncodeError:
             raise UserError(f"--{name}: is not UTF-8. Expected text in UTF-8, as the vocabulary has it.") from None
-    flags.output = flags.output or f"{_FILES[_key(flags)]}.{flags.format or 'svg'}"
+    mode.check(flags)
+    flags.heads = [_head(number) for number in flags.heads] or None
+
+
+def check_picture(flags, name, *inputs):
+    """Checks --output, which is `name` by default, and flags that name files to be read. Raises `UserError`."""
+    flags.output = flags.output or f"{name}.{flags.format or 'svg'}"
     pictures.check_picture("--output", flags.output)
     if flags.format and pictures.format_of(flags.output) != flags.format:
         raise UserError(f"--output={flags.output}: is no .{flags.format}. Leave --format out, or change one.")
-    files.check_outputs({"--roles": flags.roles, "--roles_target": flags.roles_target}, {"--output": flags.output})
-    flags.heads = [_head(number) for number in flags.heads] or None
-    _app.require_files(flags, "roles", "roles_target")
+    files.check_outputs({f"--{flag}": flags[flag].value for flag in inputs}, {"--output": flags.output})
+    _app.require_files(flags, *inputs)
 
 
 def run(flags):
@@ -76,7 +76,7 @@ def run(flags):
 
     gpus_as_needed()  # a trainer may need the rest of their memory
     answerer = load(paths if len(paths) > 1 else paths[0], data_dir=flags.data_dir)
-    _mode(flags).run(flags, answerer).save(flags.output)
+    chosen_mode(flags, modes()).run(flags, answerer).save(flags.output)
     print(flags.output)
 
 
@@ -93,35 +93,18 @@ def _sentence(flags, answerer):
     return draw_attention(attentions[kind], flags.layer, flags.heads, flags.word, flags.view, flags.whole_words)
 
 
-def _roles(flags, answerer):
-    from t2t_lite.extras.pictures.head_role_pictures import draw_head_roles, role_table
-    from t2t_lite.extras.pictures.head_roles import roles_in_files
-
-    roles = roles_in_files(answerer, flags.roles, flags.roles_target)
-    print("\n".join(role_table(roles)))
-    return draw_head_roles(roles, f"Roles of attention heads in {os.path.basename(flags.roles)}")
-
-
-def _patterns(flags, answerer):
-    from t2t_lite.extras.pictures.pattern_pictures import draw_patterns, usual_length
-
-    return draw_patterns(answerer.model, flags.length or usual_length(answerer.run))
+_TEXT = Mode(
+    "--text",
+    ("text", "target", "kind", "view", "layer", "heads", "word", "whole_words"),
+    run=_sentence,
+    asked=lambda flags: flags.text is not None,
+    check=lambda flags: check_picture(flags, "attention"),
+)
 
 
-_MODES = {
-    "text": Mode("--text", ("target", "kind", "view", "layer", "heads", "word", "whole_words"), run=_sentence),
-    "roles": Mode("--roles", ("roles_target",), run=_roles),
-    "patterns": Mode("--patterns", ("length",), run=_patterns),
-}
-_FILES = {"text": "attention", "roles": "head_roles", "patterns": "patterns"}
-
-
-def _key(flags):
-    return "roles" if flags.roles else "patterns" if flags.patterns else "text"
-
-
-def _mode(flags):
-    return _MODES[_key(flags)]
+def modes():
+    """Returns {name: Mode}; those of extras come first."""
+    return commands.modes("t2t-attention", {"text": _TEXT})
 
 
 def _head(text):

@@ -52,8 +52,8 @@ def define_flags(flags):
                       "a line of JSON for each line, with tokens and their scores.")  # fmt: skip
     flags.DEFINE_path("prefix_file", "", "For each line, what its output has to begin with.")
     flags.DEFINE_path("alignments_file", "", "Where to write word alignments, 0-0 1-2 …, a line for each line.")
-    flags.DEFINE_path("ponder_file", "", "Where to write in how many steps the model thought about each piece, "
-                      "3 2 …<TAB>4 4 …, a line for each line: a universal_transformer.")  # fmt: skip
+    for teller in _decoder_modes.TOLD.values():
+        flags.DEFINE_path(teller.flag, "", teller.help)
     flags.DEFINE_enum("mbr", None, ["chrf", "bleu"], "Draw num_samples=32 outputs of a line, and write the one that is "
                       "most like the others by this measure (minimum Bayes risk).")  # fmt: skip
     flags.DEFINE_path("score_file", "", "Lines of input<TAB>target: write the mean loss of a target piece for each.")
@@ -120,12 +120,14 @@ def _job(flags, mode):
         _LOGGER.info(description)
     names = [
         "data_dir", "long_input", "split_sentences", "on_error", "n_best_format", "mbr", "tokenization",
-        "alignments_file", "ponder_file", "keep_timestamp", "compute_dtype",
+        "alignments_file", "keep_timestamp", "compute_dtype",
     ]  # fmt: skip
+    told = {name: flags[teller.flag].value for name, teller in _decoder_modes.TOLD.items()}
     return DecodingJob(
         runs,
         settings,
         devices=devices,
+        told_files={name: path for name, path in told.items() if path},
         inputs={f"--{name}": flags[name].value for name in _decoder_modes.INPUTS},
         **{name: flags[name].value for name in names},
     )

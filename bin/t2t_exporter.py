@@ -4,9 +4,8 @@
     t2t-exporter --checkpoint_path=one/model.ckpt-1000,other/model.ckpt-2000 --export_dir=export
 
 The export goes to the next numbered folder, export/1 at first; its path is printed. docs/serving.md describes it.
-Other formats, into a new folder (docs/conversion.md):
+In another format, into a new folder (docs/conversion.md):
 
-    t2t-exporter --output_dir=train --format=ctranslate2 --quantization=int8 --export_dir=ct2
     t2t-exporter --output_dir=train --format=hugging_face --export_dir=hf
 """
 
@@ -16,12 +15,18 @@ import shlex
 import sys
 
 from t2t_lite.bin import _app, _trained
+from t2t_lite.cli import commands
 from t2t_lite.cli.modes import Mode, check_mode
 from t2t_lite.errors import UserError
-from t2t_lite.settings.ranges import COMPUTE_DTYPES, FORMATS, QUANTIZATIONS
+from t2t_lite.settings.ranges import COMPUTE_DTYPES
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SETTINGS = {("hugging_face", "Translator"): ("beam_size", "alpha")}  # those of a SavedModel depend on its task
+
+
+def modes():
+    """Returns {format: Mode}, with those of extras."""
+    return commands.modes("t2t-exporter", _MODES)
 
 
 def define_flags(flags):
@@ -33,14 +38,13 @@ def define_flags(flags):
         "Folder of the numbered exports, by default export, beside the checkpoint. Of other formats: a new folder, by "
         "default one of the format's name there.",
     )
-    flags.DEFINE_enum("format", "saved_model", FORMATS, "What to write.")
-    flags.DEFINE_enum("quantization", None, QUANTIZATIONS, "Of ctranslate2: how weights are stored. Default: float32.")
+    flags.DEFINE_enum("format", "saved_model", [*modes()], "What to write.")
     flags.DEFINE_string(
         "decode_hparams",
         "",
         "name=value,… of max_input_size (512) and, of a model that makes texts, beam_size, alpha, extra_length, "
         "length_penalty and ends, of a language model also those of sampling and against repetition; all are fixed in "
-        "the export. hugging_face keeps beam_size and alpha of a model that translates, ctranslate2 none.",
+        "the export. hugging_face keeps beam_size and alpha of a model that translates, other formats none.",
     )
     flags.DEFINE_enum(
         "weights_dtype",
@@ -49,7 +53,6 @@ def define_flags(flags):
         "Type of the weights; bfloat16 is half the size, and computes in bfloat16, for servers whose CPU has it.",
     )
     _trained.define_features_flags(flags)
-    flags.DEFINE_string("license", "", "The model's licence, such as CC-BY-4.0, for the README.md in the export.")
     flags.no_effect("as_text", "exports are always written as saved_model.pb", is_bool=True)
     flags.DEFINE_bool("export_as_tfhub", False, "Not supported.")
     _app.define_tf1_flags(flags)
@@ -58,7 +61,7 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
     _trained.check(flags)
-    check_mode(flags, _MODES[flags.format], _MODES)
+    check_mode(flags, modes()[flags.format], modes())
     if flags.export_as_tfhub:
         raise UserError("--export_as_tfhub: TF-Hub modules are not supported. Leave it out for a SavedModel.")
 
@@ -114,10 +117,10 @@ def run(flags):
     dtype = "bfloat16" if flags.weights_dtype == "bfloat16" else None
     answerer = by_task.load(runs, flags.data_dir, dtype)
     words = [f"--{name}={flags[name].value}" for name in flags if flags[name].present]
-    card = {"license": flags.license, "command": shlex.join(["t2t-exporter", *words])}
+    card = {"license": flags.license if "license" in flags else "", "command": shlex.join(["t2t-exporter", *words])}
     names = {name: getattr(settings.search, name) for name in names} | features
     longest = None if settings.max_input_size == -1 else settings.max_input_size
-    print(_MODES[flags.format].run(flags, answerer, folder, names, longest, card))
+    print(modes()[flags.format].run(flags, answerer, folder, names, longest, card))
 
 
 def _saved_model(flags, answerer, folder, settings, longest, card):
@@ -132,16 +135,9 @@ def _hugging_face(flags, answerer, folder, settings, longest, card):
     return export_hugging_face(answerer, folder, **settings, **card)
 
 
-def _ctranslate2(flags, answerer, folder, settings, longest, card):
-    from t2t_lite.extras.ctranslate2.ctranslate2 import export_ctranslate2
-
-    return export_ctranslate2(answerer, folder, flags.quantization or "float32", **card)
-
-
 _MODES = {
     "saved_model": Mode("--format=saved_model", ("weights_dtype", *_trained.FEATURES_FLAGS), run=_saved_model),
     "hugging_face": Mode("--format=hugging_face", run=_hugging_face),
-    "ctranslate2": Mode("--format=ctranslate2", ("quantization",), run=_ctranslate2),
 }
 
 

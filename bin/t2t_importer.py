@@ -1,7 +1,5 @@
 """Imports a model that another package has trained as a run, for t2t-decoder, t2t-trainer and t2t-exporter.
 
-    t2t-importer --from=tensor2tensor --path=old/model.ckpt-250000 --vocab=old/vocab.ende.32768.subwords \\
-      --languages=en,de --output_dir=train
     t2t-importer --from=hugging_face --path=opus-mt-en-de --output_dir=train
     t2t-importer --from=hugging_face --path=gpt2 --output_dir=train
     t2t-importer --from=hugging_face --path=bert-base-uncased --output_dir=train
@@ -12,22 +10,23 @@ The new checkpoint's path is printed. docs/importing.md says what can be importe
 import sys
 
 from t2t_lite.bin import _app
+from t2t_lite.cli import commands
 from t2t_lite.cli.modes import Mode, check_mode, require
-from t2t_lite.errors import UserError, counted
 
-_PATH = (
-    "The model: of tensor2tensor a checkpoint, …/model.ckpt-N, or the folder of a run; of hugging_face the folder of a "
-    "MarianMTModel, of a GPT or GPT-2, of a BERT, one of its relatives or an XLNet, or of a Blenderbot that "
-    "t2t-exporter has written."
-)
+
+def modes():
+    """Returns {what has trained the model: Mode}, with those of extras."""
+    return commands.modes("t2t-importer", _MODES)
 
 
 def define_flags(flags):
     """Declares the command's flags."""
-    flags.DEFINE_enum("from", None, [*_MODES], "What has trained the model.")
-    flags.DEFINE_path("path", None, _PATH)
-    flags.DEFINE_paths(
-        "vocab", [], "Of tensor2tensor: its .subwords file; two, inputs' and targets', where they differ."
+    flags.DEFINE_enum("from", None, [*modes()], "What has trained the model.")
+    flags.DEFINE_path(
+        "path",
+        None,
+        "The model: a checkpoint, …/model.ckpt-N, or a folder: of hugging_face that of a MarianMTModel, a GPT-2, "
+        "a BERT or one of their relatives.",
     )
     flags.DEFINE_list(
         "languages", [], "Languages of inputs and targets, such as en,de; of hugging_face where its tokenizer has none."
@@ -39,35 +38,21 @@ def define_flags(flags):
         "head of sentences out.",
     )
     flags.DEFINE_path("output_dir", None, "Folder of the new run; it must not exist yet.")
-    flags.DEFINE_string(
-        "hparams_set",
-        "",
-        "Of tensor2tensor: the set that the model was trained with, if hparams.json is not beside it.",
-    )
-    flags.DEFINE_string("hparams", "", "Of tensor2tensor: changes to these: name=value,name=value.")
+    _app.define_usr_dir_flag(flags)
 
 
 def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
     require(flags, "from", "path", "output_dir")
-    check_mode(flags, _MODES[flags["from"].value], _MODES)
-    if len(flags.vocab) > 2:
-        raise UserError(f"--vocab: found {counted(len(flags.vocab), 'file')}. Expected one, or inputs' and targets'.")
+    mode = modes()[flags["from"].value]
+    check_mode(flags, mode, modes())
+    if mode.check:
+        mode.check(flags)
 
 
 def run(flags):
     """Imports, and prints the path of the checkpoint."""
-    print(_MODES[flags["from"].value].run(flags))
-
-
-def _tensor2tensor(flags):
-    from t2t_lite.interchange.sources import check_tensor2tensor
-
-    check_tensor2tensor(flags.path, flags.vocab, flags.output_dir, flags.hparams_set)
-    from t2t_lite.extras.tensor2tensor.tensor2tensor_run import import_tensor2tensor
-
-    options = {name: flags[name].value for name in ("languages", "hparams_set", "hparams")}
-    return import_tensor2tensor(flags.path, flags.vocab, flags.output_dir, **options)
+    print(modes()[flags["from"].value].run(flags))
 
 
 def _hugging_face(flags):
@@ -79,12 +64,7 @@ def _hugging_face(flags):
     return import_hugging_face(flags.path, flags.output_dir, languages=flags.languages, problem=flags.problem)
 
 
-_MODES = {
-    "tensor2tensor": Mode(
-        "--from=tensor2tensor", ("vocab", "hparams_set", "hparams"), ("vocab", "languages"), _tensor2tensor
-    ),
-    "hugging_face": Mode("--from=hugging_face", ("problem",), run=_hugging_face),
-}
+_MODES = {"hugging_face": Mode("--from=hugging_face", ("problem",), run=_hugging_face)}
 
 
 main = _app.command("t2t-importer", define_flags, run, check)

@@ -1,13 +1,19 @@
-"""Draws docs/images/architecture.svg, the picture of docs/architecture.md: part of `make docs`."""
+"""Draws the pictures of docs/architecture.md, docs/images/architecture.svg and extras.svg: part of `make docs`."""
 
+import ast
 import pathlib
+import re
+import textwrap
 
+from t2t_lite.process.extras import extras
 from t2t_lite.visualization.drawing import Drawing
 from t2t_lite.visualization.pictures import COLORS, INK
 
 PICTURE = pathlib.Path(__file__).parent / "images" / "architecture.svg"
+EXTRAS = PICTURE.with_name("extras.svg")
 WIDTH, LEFT, BOX, FILE, GAP = 800, 16, 172, 150, 26
 LANE, BETWEEN, HEAD = 104, 34, 34
+ROW = 26
 GREY = "#6b7280"
 
 # For each lane: its command with a description; three files or folders with their purpose; the outputs.
@@ -53,12 +59,12 @@ LANES = (
         ("a score", "with its signature"),
     ),
     (
-        "t2t-exporter, t2t-server",
+        "t2t-exporter",
         "the model answers without this package",
         (
             ("export/signatures.py", "text → text in a graph"),
             ("export/saved_model.py", "versions, warm-up"),
-            ("serving/", "REST, batches, client"),
+            ("interchange/", "other toolkits"),
         ),
         ("answers", "JSON or gRPC"),
     ),
@@ -117,5 +123,43 @@ def _elbow(drawing, source, target, around=False):
     drawing.text(LEFT + 15, end, "▶", anchor="right", size=10)
 
 
+# By the word that registers something in a module, or its file's name: what an extra adds.
+ADDS = {
+    "problems": r"^@(registry\.)?register_problem\b",
+    "models": r"^@(registry\.)?register_model\b",
+    "sets": r"^@(registry\.)?register_hparams\b",
+    "tasks": r"^@(registry\.)?register_task\b",
+    "attention": r"^@(registry\.)?register_(score|pattern|self_attention)\b",
+    "families": r"\bregister_family\b",
+}
+
+
+def extras_drawn():
+    """Returns the picture of the extras: a line for each folder, with what it says it is, and what it adds."""
+    lines = [(name, *_facts(path)) for name, path in extras().items()]
+    drawing = Drawing(WIDTH, len(lines) * ROW + 2 * LEFT, "The extras of t2t_lite")
+    for i, (name, adds, what) in enumerate(lines):
+        top = LEFT + i * ROW
+        drawing.rectangle(LEFT, top, WIDTH - 2 * LEFT, ROW - 4, COLORS[i % 2], 0.1)
+        drawing.text(LEFT + 10, top + 15, name, None, bold=True, size=12)
+        drawing.text(LEFT + 160, top + 15, what, None, size=12)
+        drawing.text(WIDTH - LEFT - 10, top + 15, adds, None, anchor="right", color=GREY, size=11)
+    return drawing
+
+
+def _facts(folder):
+    """Returns what the modules of a folder add, and the beginning of its docstring."""
+    sources = {path: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))}
+    adds = [
+        word for word, pattern in ADDS.items() if any(re.search(pattern, s, re.MULTILINE) for s in sources.values())
+    ]
+    adds += [path.stem.replace("_", "-") for path in sources if path.stem.startswith("t2t_")]
+    adds += [f"in {path.stem[3:].replace('_', '-')}" for path in sources if path.stem.startswith("in_t2t_")]
+    first = ast.get_docstring(ast.parse(sources[folder / "__init__.py"])).partition("\n")[0]
+    what = re.sub(r"^[\w -=]{,40}: ", "", first)  # what is before a colon is the name once more
+    return ", ".join(adds), textwrap.shorten(what, 64, placeholder=" …")
+
+
 if __name__ == "__main__":
     PICTURE.write_text(draw().svg(), encoding="utf-8")
+    EXTRAS.write_text(extras_drawn().svg(), encoding="utf-8")

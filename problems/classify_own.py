@@ -15,7 +15,7 @@ from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem
 from t2t_lite.errors import UserError, shown
 from t2t_lite.problems.own_corpus import OwnCorpus
-from t2t_lite.problems.own_settings import LABELLED, own_settings
+from t2t_lite.problems.own_settings import LABELLED, OwnSetting, own_settings
 
 _LOGGER = logging.getLogger("t2t_lite")
 _FEW_LABELS = 10  # may be as many as the lines of a small file
@@ -26,7 +26,7 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
     """Texts with a label each, given to `configure`."""
 
     columns = ("label", "text")
-    settings = own_settings(*LABELLED, "class_labels", "problem", vocab_type="subwords")
+    settings = own_settings(*LABELLED, OwnSetting("class_labels", list, None), "problem", vocab_type="subwords")
 
     @property
     def num_classes(self):

@@ -14,8 +14,9 @@ from t2t_lite import registry
 from t2t_lite.corpora import plain_text
 from t2t_lite.data.problem import FILE_TAGS, VocabType
 from t2t_lite.errors import UserError, counted, located
+from t2t_lite.problems import masking_settings as masking_settings
 from t2t_lite.problems.languagemodel_own import LanguagemodelOwn
-from t2t_lite.problems.own_settings import own_settings
+from t2t_lite.problems.own_settings import OwnSetting, own_settings
 from t2t_lite.text import vocabulary_files
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -31,7 +32,7 @@ class MaskedLmOwn(LanguagemodelOwn):
     record_features = ("targets",)
     # The first of BERT's 512 positions is reserved by the model.
     settings = own_settings(
-        *LanguagemodelOwn.settings, "mask_rate", "mask_unit", "phrases",
+        *LanguagemodelOwn.settings, "mask_rate", "mask_unit", OwnSetting("phrases", list, None),
         sequence_length=511, vocab_type=VocabType.SUBWORD.value,
     )  # fmt: skip
 

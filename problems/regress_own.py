@@ -12,8 +12,12 @@ from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit, Text2RealProblem
 from t2t_lite.errors import UserError, shown
 from t2t_lite.problems.own_corpus import OwnCorpus
-from t2t_lite.problems.own_settings import LABELLED, own_settings
+from t2t_lite.problems.own_settings import LABELLED, OwnSetting, own_settings
 from t2t_lite.text.real_encoder import RealEncoder, as_number
+
+
+def _are_numbers(ends):
+    return isinstance(ends, list) and len(ends) == 2 and all(isinstance(end, int | float) for end in ends)
 
 
 @registry.register_problem
@@ -21,7 +25,9 @@ class RegressOwn(OwnCorpus, Text2RealProblem):
     """Texts with a number each, given to `configure`."""
 
     columns = ("number", "text")
-    settings = own_settings(*LABELLED, "label_range", "problem", vocab_type="subwords")
+    settings = own_settings(
+        *LABELLED, OwnSetting("label_range", list, None, fits=_are_numbers), "problem", vocab_type="subwords"
+    )
 
     def label_range(self, data_dir):
         """Returns (the lowest, the highest) number of all files."""

@@ -7,6 +7,7 @@ docs/own_corpora.md has every flag.
 """
 
 import collections
+import dataclasses
 import functools
 import itertools
 import logging
@@ -17,13 +18,13 @@ from t2t_lite.corpora import archives, plain_text, sgml, source_files, tables, t
 from t2t_lite.corpora.filters import PairFilter, find_bound, is_held_out, pair_hash, parse_filters
 from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
-from t2t_lite.errors import UserError
-from t2t_lite.extras.protect import protection
+from t2t_lite.errors import UserError, shown
 from t2t_lite.problems import parallel_files
 from t2t_lite.problems.own_corpus import OwnCorpus
-from t2t_lite.problems.own_settings import SENTENCEPIECE, WEIGHT, own_settings
+from t2t_lite.problems.own_settings import SENTENCEPIECE, OwnSetting, own_settings
+from t2t_lite.problems.translation_settings import WEIGHT
 from t2t_lite.problems.vocabulary_sources import count_pieces
-from t2t_lite.settings.ranges import typed_value
+from t2t_lite.settings.ranges import Range, typed_value
 
 _LOGGER = logging.getLogger("t2t_lite")
 _DEFAULT_HELD_OUT = 1000
@@ -37,7 +38,9 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
     settings = own_settings(
         "format", "problem", "languages", "vocab_size", "target_vocab_size", "vocab_type", "user_defined_symbols",
         "max_samples_for_vocab", "vocab_from", *SENTENCEPIECE, "files", "corpus_weights", "filters", "held_out",
-        "columns", "header", "fields", "separator", "protect", "held_out_below", format=2,
+        "columns", "header", "fields", "separator",
+        OwnSetting("held_out_below", int, dataclasses.MISSING, Range(0, 2**64)),
+        problem="translate_own", format=2,
     )  # fmt: skip
     columns = ("inputs", "targets")
     example_flags = "--train_files=a.en,a.de"
@@ -70,7 +73,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         values["languages"] = parallel_files.check_languages(values["languages"], train_files)
         parallel_files.check_sides(paths, values["languages"])
         super().check_settings(values, paths)
-        values["protect"] = protection.check_kinds(values)
+        values |= {name: setting.checked(values) for name, setting in self.settings.items() if setting.problems}
         num_corpora = len(parallel_files.group_files(DatasetSplit.TRAIN, train_files))
         values["corpus_weights"] = _check_weights(values["corpus_weights"] or (), num_corpora)
         values["filters"] = parse_filters(values["filters"] or ()) or None
@@ -109,6 +112,16 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
 
     # The stored configuration. Format 1 of problem.json has only languages, vocab_size and files.
 
+    def _read_file(self, path):
+        config = super()._read_file(path)
+        for key in config.keys() - {*self.settings, "skip_bad_lines"}:
+            if config[key]:
+                raise UserError(
+                    f"{path}: {key}={shown(config[key])}: nothing here knows that. Expected the extra of t2t_lite, or "
+                    "the later version, that wrote this folder."
+                )
+        return config
+
     def _recall(self, key):
         return self.config.get(key) or None
 
@@ -125,14 +138,15 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
 
     @property
     def additional_reserved_tokens(self):
-        """The user's own symbols and those of protected texts, a tuple."""
-        symbols = self.protection.symbols if self.protection else ()
+        """The user's own symbols and those of a substitution, a tuple."""
+        symbols = self.substitution.symbols if self.substitution else ()
         return (*(self._recall("user_defined_symbols") or ()), *symbols)
 
     @property
-    def protection(self):
-        """The `ProtectedTexts`, or None; see `Problem.protection`."""
-        return protection.protection_of(tuple((self._config or {}).get("protect") or ()))
+    def substitution(self):
+        """What a setting of an extra puts in the place of parts of texts, or None; see `Problem.substitution`."""
+        made = (setting.substitution((self._config or {}).get(name)) for name, setting in self.settings.items())
+        return next(filter(None, made), None)
 
     @property
     def dataset_splits(self):
@@ -179,11 +193,11 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
             if self._recall("held_out") and "held_out_below" not in self.config:
                 self._choose_held_out(self._training_pairs())
             pairs = self._training_pairs(dataset_split)
-        if not self.protection:
+        if not self.substitution:
             return pairs
         is_training = dataset_split == DatasetSplit.TRAIN
         tell = functools.partial(self._tell_once, f"{self.name}: {FILE_TAGS[dataset_split]}")
-        return protection.hidden_pairs(pairs, self.protection, is_training, tell)
+        return self.substitution.pairs(pairs, is_training, tell)
 
     def _tell_once(self, what, message):
         """Logs a message about the first pass over a split, which is read for the vocabulary, too."""

@@ -48,6 +48,28 @@ def located(where):
         raise error if str(error).startswith(where) else UserError(f"{where}: {error}") from None
 
 
+@contextlib.contextmanager
+def needs(package, pip_extra, what, instead=""):
+    """Context of imports that fail without a package that `what` needs, and that is not always installed.
+
+    Args:
+        package: str, its name.
+        pip_extra: str, the extra of t2t_lite that installs it.
+        what: str, the subject of the message: a flag, a command, a file.
+        instead: str, the end of the message: what else helps.
+
+    Raises:
+        UserError: an import fails; the message has the command that installs the package.
+    """
+    try:
+        yield
+    except ImportError as error:
+        is_missing = isinstance(error, ModuleNotFoundError)
+        why = "is not installed" if is_missing else f"cannot be imported: {first_line(error)}"
+        text = f"{what} needs {package}, which {why}. Run: pip install 't2t_lite[{pip_extra}]'{instead}"
+        raise UserError(text) from None
+
+
 def shown(value):
     """Returns the repr of a value for a message, cut after 80 characters: it may come from a file of any size."""
     text = repr(value) if not isinstance(value, int) or value.bit_length() < 400 else "a huge number"

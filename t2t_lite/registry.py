@@ -7,141 +7,18 @@ nothing, and looking up a model or a set never imports TensorFlow's data pipelin
 from __future__ import annotations
 
 import dataclasses
-import functools
-import importlib.util
 import inspect
 import logging
-import re
 from collections.abc import Callable
-from typing import TypeVar, overload
 
 import t2t_lite
-from t2t_lite.cli.usr_dirs import explain_import_error
+from t2t_lite.cli.registers import Registry, default_name
 from t2t_lite.cli.usr_dirs import import_usr_dir as import_usr_dir
 from t2t_lite.cli.usr_dirs import is_package_name as is_package_name
 from t2t_lite.cli.usr_dirs import usr_dir_of as usr_dir_of
 from t2t_lite.errors import UnknownName, UserError, nearest, shown
-from t2t_lite.process.extras import extra_of, extras
 from t2t_lite.process.registering_modules import modules_of
 from t2t_lite.settings.config import HParams
-
-_Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which decorators return as it is
-
-
-def default_name(obj):
-    """Returns the snake-cased name: `TranslateEndeWmt32k` -> `translate_ende_wmt32k`."""
-    name = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", obj.__name__)
-    return re.sub("([a-z0-9])([A-Z])", r"\1_\2", name).lower()
-
-
-class Registry:
-    """A named collection filled by decorators; dict-like for reading.
-
-    Args:
-        kind: one that `modules_of` knows, whose modules are imported, or another word for messages.
-        check: function of (name, object) that raises `UserError` when the object cannot be registered.
-        one_per_module: bool, whether each of these modules has the name of what it registers. Names are then known
-            before any of them is imported, and only those that are used are.
-    """
-
-    def __init__(self, kind, check=None, one_per_module=False):
-        self.kind = kind
-        self._check = check
-        self._entries = {}
-        self._one_per_module = self._loaded = one_per_module
-        self._broken = {}  # {module of an extra that cannot be imported: why}
-
-    @functools.cached_property
-    def _modules(self):
-        """{name: modules, of which there should be one} of what `get` is to import."""
-        modules = {}
-        for module in modules_of(self.kind) if self._one_per_module else []:
-            modules.setdefault(module.rpartition(".")[2], []).append(module)
-        return modules
-
-    @overload
-    def register(self, name_or_obj: _Registered) -> _Registered: ...
-    @overload
-    def register(self, name_or_obj: str | None = None) -> Callable[[_Registered], _Registered]: ...
-    def register(self, name_or_obj=None):
-        """Decorator, usable bare (`@register_model`), empty (`@register_model()`) or with a name."""
-        if callable(name_or_obj):
-            return self._add(default_name(name_or_obj), name_or_obj)
-        return lambda obj: self._add(name_or_obj or default_name(obj), obj)
-
-    def _add(self, name, obj):
-        if not callable(obj):
-            raise UserError(f"{self.kind}: {name!r} must be a class or a function, got {type(obj).__name__}.")
-        if obj.__module__ not in self._modules.get(name, [obj.__module__]):
-            self.get(name)  # and refuse another one of this name
-        if name in self._entries and self._entries[name] != obj:
-            where = inspect.getsourcefile(inspect.unwrap(self._entries[name]))
-            raise UnknownName(f"{self.kind}: {name!r} is already registered in {where}. Choose another name.")
-        if self._check:
-            self._check(name, obj)
-        self._entries[name] = obj
-        return obj
-
-    def _load(self):
-        if not self._loaded:
-            self._loaded = True  # before the imports: they register here
-            for module in modules_of(self.kind):
-                self._import(module)
-
-    def _import(self, module):
-        """Imports a module that registers something. One of an extra that is broken is left out, with a warning."""
-        try:
-            importlib.import_module(module)
-        except Exception as error:
-            if not (extra := extra_of(module)):
-                raise
-            why = explain_import_error(error, extras()[extra])
-            self._broken[module] = f"the extra {extra!r} cannot be used: {why}"
-            logging.getLogger("t2t_lite").warning(f"{self.kind}: {self._broken[module]}")
-
-    def get(self, name):
-        """Returns the registered object.
-
-        Raises:
-            UnknownName: there is none; the message has the nearest names.
-            UserError: the module of an extra that registers it cannot be imported.
-        """
-        self.check(name)
-        if name in self._modules:
-            module, *others = self._modules[name]
-            if others:
-                places = " and in ".join(importlib.util.find_spec(place).origin for place in (module, *others))
-                raise UserError(f"{self.kind}: {name!r} is in {places}. Rename one of them.")
-            self._import(module)
-            if module in self._broken:
-                raise UserError(f"{self.kind}: {name}: {self._broken[module]}")
-            self._modules.pop(name, None)  # now that it is registered
-        return self._entries[name]
-
-    def check(self, name):
-        """Raises `UnknownName` with the nearest names unless the name is registered."""
-        if name not in self:
-            names = self.names()
-            near = " ".join([f"{why[0].upper()}{why[1:]}" for why in self._broken.values()]) or nearest(name, names)
-            raise UnknownName(
-                f"{self.kind}: {shown(name)} is not registered. {f'{near} ' if near else ''}"
-                f"All {len(names)} are listed by: t2t-trainer --registry_help. Those of "
-                "tensor2tensor, and what stands for them, by: docs/coming_from_tensor2tensor.md"
-            )
-
-    def names(self, prefix: str = "") -> list[str]:
-        """Returns the sorted names that start with `prefix`."""
-        self._load()
-        return sorted(name for name in {*self._entries, *self._modules} if name.startswith(prefix))
-
-    def remove(self, name):
-        """Takes a name out again; for tests and notebooks."""
-        self._entries.pop(name, None)
-        self._modules.pop(name, None)
-
-    def __contains__(self, name):
-        self._load()
-        return name in self._entries or name in self._modules
 
 
 def _check_problem(name, cls):
@@ -173,6 +50,7 @@ class Metric:
     feature: str
     lower_is_better: bool
     result: Callable
+    decides: bool = False
 
     def __call__(self, *arguments, **facts):
         """Calls the function."""
@@ -221,6 +99,14 @@ class Registries:
     scores = Registry("scores")
     patterns = Registry("patterns")
     feed_forwards = Registry("feed-forward layers")
+    families = Registry("families", one_per_module=True)
+    vocabularies = Registry("vocabularies", one_per_module=True)
+    encoders = Registry("encoders", one_per_module=True)
+    export_formats = Registry("export formats", one_per_module=True)
+    export_files = Registry("export files", one_per_module=True)
+    self_attentions = Registry("self-attention layers")
+    tellers = Registry("tellers")
+    batches = Registry("batches")
 
 
 register_problem = Registries.problems.register
@@ -230,7 +116,16 @@ register_ranged_hparams = Registries.ranged_hparams.register
 register_score = Registries.scores.register  # of attention: a `t2t_lite.layers.AttentionScore`
 register_pattern = Registries.patterns.register  # of attention: a `t2t_lite.layers.Pattern`
 register_feed_forward = Registries.feed_forwards.register  # a layer called as `t2t_lite.layers.FeedForward` is
+register_family = Registries.families.register  # a function that returns a `t2t_lite.interchange.family.Family`
+register_vocabulary = Registries.vocabularies.register  # see `t2t_lite.interchange.published_vocabulary`
+register_encoder = Registries.encoders.register  # a TextEncoder, by its kind of file: `t2t_lite.text.vocabulary_files`
+register_export_format = Registries.export_formats.register  # see `t2t_lite.interchange.formats`
+register_export_file = Registries.export_files.register  # see `t2t_lite.export.added_files`
+register_self_attention = Registries.self_attentions.register  # a subclass of `t2t_lite.layers.MultiHeadAttention`
+register_teller = Registries.tellers.register  # of what a model tells beside its output: a `Teller`
+register_batches = Registries.batches.register  # of a run: a `t2t_lite.data.example_batches.ExampleBatches`
 task = Registries.tasks.get  # the `Task` subclass of a name; raises `UnknownName`
+teller = Registries.tellers.get  # the `Teller` subclass of a name
 check_model = Registries.models.check  # raises `UnknownName`, and imports no model, which needs Keras
 list_problems = Registries.problems.names
 list_tasks = Registries.tasks.names
@@ -238,9 +133,13 @@ list_models = Registries.models.names
 list_hparams = Registries.hparams.names
 list_ranged_hparams = Registries.ranged_hparams.names
 list_metrics = Registries.metrics.names
+list_families = Registries.families.names
+list_tellers = Registries.tellers.names
 
 
-def register_metric(name_or_function=None, *, of="logits", feature="targets", lower_is_better=False, result=_mean):
+def register_metric(
+    name_or_function=None, *, of="logits", feature="targets", lower_is_better=False, result=_mean, decides=False
+):
     """Decorator of a metric, usable bare, empty or with a name; it returns the function as it is.
 
     A metric of "logits" is a TensorFlow function of one teacher-forced batch: (logits, float32 [..., V], labels, int32
@@ -261,6 +160,7 @@ def register_metric(name_or_function=None, *, of="logits", feature="targets", lo
         lower_is_better: bool.
         result: of "logits": function of the sums, NumPy arrays, that returns a float; by default a weighted mean, the
             first sum / the second.
+        decides: bool, whether the best checkpoint is that with the best value of this metric, where nobody says.
 
     Example:
         >>> @registry.register_metric
@@ -271,7 +171,7 @@ def register_metric(name_or_function=None, *, of="logits", feature="targets", lo
 
     def add(function):
         name = default_name(function) if function is name_or_function else name_or_function or default_name(function)
-        Registries.metrics.register(name)(Metric(function, of, feature, lower_is_better, result))
+        Registries.metrics.register(name)(Metric(function, of, feature, lower_is_better, result, decides))
         return function
 
     return add(name_or_function) if callable(name_or_function) else add
@@ -365,6 +265,11 @@ def hparams(name: str | HParams) -> HParams:
 def ranged_hparams(name: str) -> Callable:
     """Returns the function of that name, which fills a `RangedHParams`, as in tensor2tensor. Raises `UnknownName`."""
     return Registries.ranged_hparams.get(name)
+
+
+def family(model_type: str) -> t2t_lite.interchange.family.Family:
+    """Returns the `Family` of Hugging Face's models with that `model_type`. Raises `UnknownName`."""
+    return Registries.families.get(model_type)()._replace(model_type=model_type)
 
 
 def metric(name: str) -> Metric:

@@ -1,8 +1,10 @@
 """Spelling help and the classes of errors."""
 
+import re
+
 import pytest
 
-from t2t_lite.errors import Failure, UnknownName, UserError, counted, first_line, located, nearest, printable
+from t2t_lite.errors import Failure, UnknownName, UserError, counted, first_line, located, nearest, needs, printable
 
 
 def test_nearest_names_the_closest_first():
@@ -61,3 +63,14 @@ def test_a_message_says_once_where_the_mistake_is(message):
 )  # fmt: skip
 def test_the_first_line_of_what_an_error_says(error, words):
     assert first_line(error) == words
+
+
+def test_a_package_that_is_missing_and_one_that_is_broken():
+    with pytest.raises(UserError) as caught, needs("Optuna", "tune", "--hparams_range"):
+        import no_such_module  # noqa: F401
+    assert str(caught.value) == (
+        "--hparams_range needs Optuna, which is not installed. Run: pip install 't2t_lite[tune]'"
+    )
+    broken = "Optuna, which cannot be imported: libfoo.so is missing. Run: pip install 't2t_lite[tune]', or leave it."
+    with pytest.raises(UserError, match=re.escape(broken)), needs("Optuna", "tune", "it", ", or leave it."):
+        raise ImportError("libfoo.so is missing.")

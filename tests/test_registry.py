@@ -9,6 +9,7 @@ import pytest
 
 from t2t_lite import models, registry
 from t2t_lite.errors import UnknownName, UserError
+from t2t_lite.process import registering_modules
 from t2t_lite.registry import Registry
 from t2t_lite.settings.config import HParams
 
@@ -99,8 +100,8 @@ def test_suffixes_of_problems(fake_problem, suffix, was_reversed, was_copy):
 @pytest.mark.parametrize(
     ("look_up", "name", "near"),
     [
-        (registry.problem, "translate_ende_phrasebok", "translate_ende_phrasebook"),
-        (registry.problem, "translate_ende_phrasebok_rev", "translate_ende_phrasebook"),
+        (registry.problem, "translate_ende_wmt32", "translate_ende_wmt32k"),
+        (registry.problem, "translate_ende_wmt32_rev", "translate_ende_wmt32k"),
         (registry.model, "tranformer", "transformer"),
         (registry.hparams, "transformer_bas", "transformer_base"),
     ],
@@ -304,3 +305,12 @@ def test_a_name_that_was_removed_is_free_be_it_built_in_or_not_imported_yet(monk
     names.remove("built_in")
     assert "built_in" not in names and names.names() == []
     assert names.register("built_in")(Registry) is Registry is names.get("built_in")
+
+
+def test_names_are_read_from_the_sources_of_modules():
+    """So `openai-gpt` may be in any module, and is known before one of them is imported."""
+    found = registering_modules.modules_by_name("families")
+    assert found["gpt2"] == ["t2t_lite.interchange.families.gpt2"]
+    assert registering_modules.modules_by_name("models")["transformer"] == ["t2t_lite.models.transformer"]
+    assert {*found} == {*registry.list_families()}
+    assert all(len(modules) == 1 for modules in found.values())

@@ -2,7 +2,7 @@
 
 python tests/without.py music             # lint, the fast tests and the quickstart of what is left
 python tests/without.py all               # lint, all of make test's tests and the quickstart
-python tests/without.py music --briefly   # lint, all names, and whether the tests can be imported: half a minute
+python tests/without.py music --briefly   # lint, all names, and whether the tests can be collected: half a minute
 
 The files that git knows, but for the extra's folder, tests, page and benchmarks, are copied into a folder of
 their own and installed there, beside the packages of this environment.
@@ -56,14 +56,25 @@ def run(folder, *words):
     subprocess.run([str(word) for word in words], cwd=folder, check=True)
 
 
-def check(extra, folder, briefly=False):
-    """Checks the copy. Raises `CalledProcessError` at the first check that fails."""
+def lint(extra, folder):
+    """Copies and installs, lints and lists all names; returns the Python. Raises `CalledProcessError` at a failure."""
     copy(extra, folder)
     python = install(folder)
-    run(folder, python, "-m", "ruff", "check", ".")
-    run(folder, "make", "imports", f"LINT_IMPORTS={pathlib.Path(sys.executable).parent}/lint-imports")
+    run(folder, python, "-m", "ruff", "check", "--no-cache", "--quiet", ".")
+    run(
+        folder,
+        "make",
+        "--no-print-directory",
+        "imports",
+        f"LINT_IMPORTS={pathlib.Path(sys.executable).with_name('lint-imports')}",
+    )
     run(folder, python, "-m", "t2t_lite", "trainer", "--registry_help")
-    pytest = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    return python
+
+
+def check(extra, folder, briefly=False):
+    """Lints, then runs tests and quickstart; briefly: only collects the tests. Raises `CalledProcessError`."""
+    pytest = [lint(extra, folder), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     if briefly:
         return run(folder, *pytest, "--collect-only", "-qq")
     parallel = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]

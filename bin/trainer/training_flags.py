@@ -7,8 +7,6 @@ from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings
 from t2t_lite.bin.trainer import schedules
 from t2t_lite.decoding.jobs.decode_hparams import evaluation_search
 from t2t_lite.errors import located
-from t2t_lite.extras.autotune.search_flags import define_search_flags
-from t2t_lite.extras.describe import describing_flags
 from t2t_lite.settings.ranges import SEED
 from t2t_lite.training.settings import (
     EARLY,
@@ -35,8 +33,6 @@ def define_flags(flags):
     flags.DEFINE_bool("export_saved_model", False, "At the end export the best model, to export/best/1, 2, ….")
     flags.DEFINE_bool("dbgprofile", False, "The same as --profile.")
     flags.DEFINE_bool("gpu_automatic_mixed_precision", False, "Train a new run in bfloat16 (dtype_policy).")
-    flags.DEFINE_paths("summary", [], "Draw the curves of these output_dirs into the first one's curves.png, and stop.")
-    describing_flags.define_flags(flags)
     flags.DEFINE_path(
         "warm_start_from",
         None,
@@ -54,7 +50,6 @@ def define_flags(flags):
     flags.DEFINE_bool("generate_data", False, "Run t2t-datagen first, into --data_dir.")
     flags.DEFINE_path("tmp_dir", "/tmp/t2t_datagen", "Downloads of --generate_data.")
     flags.DEFINE_pairs("hp_", into="hparams")
-    define_search_flags(flags)
     flags.not_yet("decode_to_file", "", "Use t2t-decoder.")
     flags.not_yet("decode_reference", "", "Use t2t-decoder.")
     flags.DEFINE_path("decode_from_file", "", "Only for t2t-decoder.")

@@ -1,42 +1,32 @@
 """The modes of t2t-trainer, and the flags of each."""
 
+import functools
 import os
 import shlex
 
+from t2t_lite.bin.t2t_eval import evaluate
 from t2t_lite.bin.trainer import schedules
-from t2t_lite.cli.modes import Mode, check_mode, require
+from t2t_lite.bin.trainer.training_flags import recall
+from t2t_lite.bin.trainer.training_run import check_run, earlier_run, train_run
+from t2t_lite.cli import commands
+from t2t_lite.cli.modes import Mode, check_mode, chosen_mode, require
 from t2t_lite.errors import UserError
-from t2t_lite.extras.autotune import search_flags
-from t2t_lite.extras.describe import describing_flags
-from t2t_lite.visualization.pictures import check_picture
 
-_TRAINING = ("export_saved_model", "allow_hparams_change")
-_NOT_OF_SEARCHES = {
-    "random_seeds": "A search has --autotune_seeds=N.",
-    "export_saved_model": "Export the best trial by t2t-exporter afterwards.",
-    "allow_hparams_change": "Trials that are compared keep their hyperparameters.",
-}
-MODES = {  # the first two also accept the flags of training
-    "summary": Mode("--summary"),
-    "describe": Mode("--describe", describing_flags.FLAGS),
-    "search": Mode("--hparams_range", ("random_seed", *search_flags.FLAGS), instead=_NOT_OF_SEARCHES),
-    "seeds": Mode("--random_seeds", ("random_seeds", *_TRAINING)),
-    "evaluate": Mode("--schedule=evaluate", ("eval_use_test_set", "random_seed", *_TRAINING)),
-    "train": Mode("training", ("random_seed", *_TRAINING)),
-}
+TRAINING = ("export_saved_model", "allow_hparams_change")
 
 
-def chosen_mode(flags):
-    """Returns the key in `MODES` of the mode that the flags choose."""
-    modes = {"summary": flags.summary, "describe": flags.describe, "search": flags.hparams_range}
-    modes |= {"seeds": flags.random_seeds, "evaluate": flags.schedule in schedules.EVALUATING, "train": True}
-    return next(mode for mode, is_asked in modes.items() if is_asked)
+def modes():
+    """Returns {name: Mode}; those of extras come first."""
+    return commands.modes("t2t-trainer", _OWN)
 
 
 def check(flags):
-    """Raises `UserError` for flags that are missing or unknown schedules."""
-    if flags.summary:
-        return
+    """Raises `UserError` for flags that are missing or do not go together, and for unknown schedules."""
+    chosen_mode(flags, modes()).check(flags)
+
+
+def check_schedule(flags):
+    """Raises `UserError` for an unknown schedule, and for what t2t-decoder does; returns whether the run remembers."""
     schedules.check(flags)
     if flags.decode_from_file:
         raise UserError(
@@ -44,26 +34,84 @@ def check(flags):
             f"--output_dir={shlex.quote(flags.output_dir or 'OUTPUT_DIR')} "
             f"--decode_from_file={shlex.quote(flags.decode_from_file)}"
         )
-    config = os.path.join(flags.output_dir or "", "hparams.json")
-    remembers = flags.output_dir and ("://" in flags.output_dir or os.path.exists(config))
-    if flags.describe:
-        if flags.plot:
-            check_picture("--plot", flags.plot)
-        return require(flags, *([] if remembers else ["hparams_set"]))
-    check_mode(flags, MODES[chosen_mode(flags)], MODES)
+    return bool(flags.output_dir) and ("://" in flags.output_dir or os.path.exists(_config(flags)))
+
+
+def check_training(flags, several=None):
+    """As `check`, for the modes that train.
+
+    Args:
+        flags: absl's FlagValues.
+        several: str, the flag that asks for several runs in the output_dir; None: it is that of one run.
+    """
+    remembers, every = check_schedule(flags), modes()
+    mode = chosen_mode(flags, every)
+    check_mode(flags, mode, every)
     schedules.check_early_stopping(flags)
+    for other in every.values():
+        if other.others and other is not mode:
+            other.others(flags)
+    if several:
+        _check_several_runs(several, flags)
     may_train = flags.schedule in schedules.TRAINING and not remembers
-    is_run = bool(flags.output_dir) and os.path.exists(config)  # remote files are not checked yet
-    search_flags.check_search(flags, is_run)
-    if flags.random_seeds:
-        _check_seeds(flags, is_run)
     settings = ["problem"] if flags.warm_start_from else ["problem", "hparams_set"]
     require(flags, "data_dir", "output_dir", *(settings if may_train else []))
 
 
-def _check_seeds(flags, is_run):
+def _config(flags):
+    return os.path.join(flags.output_dir or "", "hparams.json")
+
+
+def _check_seeds(flags):
     """Raises `UserError` unless --random_seeds describe several runs with evaluations."""
     flag = f"--random_seeds={','.join(map(str, flags.random_seeds))}"
     if len(flags.random_seeds) < 2 or len({*flags.random_seeds}) < len(flags.random_seeds):
         raise UserError(f"{flag}: expected two or more different seeds, such as 1,2,3. For one there is --random_seed.")
-    search_flags.check_several_runs(flag, flags, is_run)
+    check_training(flags, flag)
+
+
+def _check_several_runs(flag, flags):
+    """Raises `UserError` unless the flags describe several runs that are trained and evaluated on one machine."""
+    if flags.schedule not in schedules.TRAINING or flags.schedule in ("train", "test"):
+        raise UserError(f"{flag}: needs runs that are trained and evaluated, not --schedule={flags.schedule}.")
+    if os.environ.get("TF_CONFIG"):
+        raise UserError(f"{flag}: each run is trained on one machine. Unset TF_CONFIG.")
+    if flags.output_dir and os.path.exists(_config(flags)):  # remote files are not checked yet
+        raise UserError(f"{flag}: --output_dir={flags.output_dir} is a run already. Expected a folder for several.")
+
+
+def train_runs(flags):
+    """Trains a run, or one for each of --random_seeds, of which it prints the mean."""
+    prepare(flags)
+    from t2t_lite.training.distribution import set_threads
+    from t2t_lite.training.repeated_seeds import as_text, train_seeds
+
+    inexact = set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads)
+    if not flags.random_seeds:
+        train_run(flags, inexact, flags.output_dir, flags.random_seed)
+    elif summary := train_seeds(flags.random_seeds, flags.output_dir, functools.partial(train_run, flags, inexact)):
+        print(as_text(summary))
+
+
+def evaluate_run(flags):
+    """Evaluates, as --schedule says, and prints the metrics."""
+    evaluate(flags, once=flags.schedule.startswith("evaluate"), on_train_data="on_train_data" in flags.schedule)
+
+
+def prepare(flags):
+    """Recalls flags that the run remembers, and checks all that no TensorFlow is needed for. Raises `UserError`."""
+    recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # the recalled flags affect what follows
+    check_run(flags)
+
+
+_OWN = {
+    "seeds": Mode(
+        "--random_seeds", ("random_seeds", *TRAINING), run=train_runs, asked=lambda flags: flags.random_seeds,
+        check=_check_seeds,
+    ),
+    "evaluate": Mode(
+        "--schedule=evaluate", ("eval_use_test_set", "random_seed", *TRAINING), run=evaluate_run,
+        asked=lambda flags: flags.schedule in schedules.EVALUATING, check=check_training,
+    ),
+    "train": Mode("training", ("random_seed", *TRAINING), run=train_runs, check=check_training),
+}  # fmt: skip

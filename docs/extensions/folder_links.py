@@ -1,4 +1,7 @@
-"""Makes links to folders lead to their README.md, as on code hosts; without one, only the text remains."""
+"""Makes links to folders lead to their README.md, as on code hosts; without one, only the text remains.
+
+That is so of links to pages of extras that are not there, too.
+"""
 
 import pathlib
 
@@ -20,7 +23,7 @@ class FolderLinks(SphinxTransform):
             page = self.env.path2doc(pathlib.Path(path, "README.md"))
             if page in self.env.found_docs:
                 link.attributes.update(refdomain="doc", reftarget=page, reftargetid=None)
-            elif pathlib.Path(path).is_dir():
+            elif pathlib.Path(path).is_dir() or ("/docs/extras/" in path and not pathlib.Path(path).exists()):
                 link.replace_self(link.children)
 
 

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import os
 
-from t2t_lite.errors import UserError, first_line
+from t2t_lite.errors import UserError, first_line, needs
 from t2t_lite.files.file_errors import translated
 
 # What Optuna raises for lines that it has not written.
@@ -43,11 +43,9 @@ def open_journal(path):
 
 def import_optuna():
     """Returns the module optuna, which logs only warnings. Raises `UserError` if it is not installed."""
-    try:
+    with needs("Optuna", "tune", "--hparams_range"):
         import optuna
         import optuna.storages.journal
-    except ImportError:
-        raise UserError("--hparams_range: Optuna is not installed. Run: pip install 't2t_lite[tune]'") from None
     optuna.logging.set_verbosity(logging.WARNING)
     return optuna
 

@@ -5,7 +5,8 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.layers import Convolution, Dropout, LayerNormalization
+from t2t_lite.extras.baselines.convolution import Convolution
+from t2t_lite.layers import Dropout, LayerNormalization
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.models.encoder_decoder import EncoderDecoder
@@ -130,7 +131,9 @@ class ByteNet(EncoderDecoder):
 
     def flops(self, lengths, rows=1):
         """See `SequenceModel`: the encoder runs over more positions than there are inputs."""
-        counted, width = super().flops(lengths, rows), lengths["inputs"]
+        from t2t_lite.extras.describe.cost import counted_flops
+
+        counted, width = counted_flops(self, lengths, rows), lengths["inputs"]
         return counted | {"inputs": counted["inputs"] * (width + width // 2) / width}
 
     def encode(self, inputs, training=None):

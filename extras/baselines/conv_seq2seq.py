@@ -5,7 +5,8 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.layers import Convolution, Dropout, LearnedPositionEmbedding, TokenEmbedding, masked_softmax
+from t2t_lite.extras.baselines.convolution import Convolution
+from t2t_lite.layers import Dropout, LearnedPositionEmbedding, TokenEmbedding, masked_softmax
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.models.encoder_decoder import EncoderDecoder, shifted_right
@@ -131,7 +132,9 @@ class ConvSeq2Seq(EncoderDecoder):
 
     def flops(self, lengths, rows=1):
         """See `SequenceModel`: with the scores and the sums of attention, which has no layers for them."""
-        counted = super().flops(lengths, rows)
+        from t2t_lite.extras.describe.cost import counted_flops
+
+        counted = counted_flops(self, lengths, rows)
         products = 4 * self.config["hidden_size"] * lengths["inputs"] * len(self.attentions)
         return counted | {"targets": counted["targets"] + products}
 

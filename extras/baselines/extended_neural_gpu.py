@@ -3,7 +3,6 @@
 import keras
 from keras import ops
 
-from t2t_lite.extras.describe.cost import layer_flops
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.shapes import shape_of
 from t2t_lite.models.encoder_decoder import EncoderDecoder
@@ -72,6 +71,8 @@ class ExtendedNeuralGPU(NeuralGPU):
 
     def flops(self, lengths, rows=1):
         """See `SequenceModel`: each target's step changes a whole tape."""
+        from t2t_lite.extras.describe.cost import layer_flops
+
         counted, width = super().flops(lengths, rows), max(lengths.values())
         step = layer_flops(self.outputs_of_steps, width)
         return counted | {"targets": counted["targets"] + (width - 1) * step}

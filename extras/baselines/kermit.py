@@ -73,7 +73,9 @@ class Kermit(TransformerModel):
 
     def flops(self, lengths, rows=1):
         """See `SequenceModel`: each position attends to those of both."""
-        return super().flops(dict.fromkeys(lengths, sum(lengths.values())), rows)
+        from t2t_lite.extras.describe.cost import counted_flops
+
+        return counted_flops(self, dict.fromkeys(lengths, sum(lengths.values())), rows)
 
     def token_embeddings(self):
         """Returns the look-ups of both sides, which may be one."""

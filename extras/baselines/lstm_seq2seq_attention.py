@@ -5,7 +5,6 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.extras.describe.cost import layer_flops
 from t2t_lite.layers import Dropout, masked_softmax
 from t2t_lite.layers.base import Layer
 from t2t_lite.models.encoder_decoder import EncoderDecoder, shifted_right
@@ -99,7 +98,9 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
 
     def flops(self, lengths, rows=1):
         """See `SequenceModel`: keys are of the inputs, and each target has a score of, and a sum over, all of these."""
-        counted, width = super().flops(lengths, rows), lengths["inputs"]
+        from t2t_lite.extras.describe.cost import counted_flops, layer_flops
+
+        counted, width = counted_flops(self, lengths, rows), lengths["inputs"]
         key, product = layer_flops(self.attention.key, width), 2 * self.config["hidden_size"]
         once = 0 if self.attention.score is None else product
         targets = counted["targets"] - key - once + 2 * product * width

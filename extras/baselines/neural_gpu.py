@@ -6,8 +6,8 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.extras.describe.cost import layer_flops
-from t2t_lite.layers import Convolution, Dropout
+from t2t_lite.extras.baselines.convolution import Convolution
+from t2t_lite.layers import Dropout
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.models.encoder_decoder import EncoderDecoder
@@ -113,7 +113,9 @@ class NeuralGPU(EncoderDecoder):
 
     def flops(self, lengths, rows=1):
         """See `SequenceModel`: in as many steps as there are inputs, each step changes all of them."""
-        counted, width = super().flops(lengths, rows), lengths["inputs"]
+        from t2t_lite.extras.describe.cost import counted_flops, layer_flops
+
+        counted, width = counted_flops(self, lengths, rows), lengths["inputs"]
         step = layer_flops(self.steps, width)
         return {"inputs": width * step, "targets": counted["targets"] - step}
 

@@ -12,7 +12,7 @@ import re
 
 from t2t_lite import files
 from t2t_lite.data import sharding
-from t2t_lite.errors import Failure, UserError, counted
+from t2t_lite.errors import Failure, UserError, counted, needs
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -51,15 +51,13 @@ def write_shards(source, paths, *, seed, groups, features, options, is_ordered=F
 
 def import_beam():
     """Returns the module `apache_beam`. Raises `UserError` if it is not installed."""
-    try:
+    with needs("Apache Beam", "beam", "--runner"):
         import apache_beam
-    except ImportError:
-        raise UserError("--runner: Apache Beam is not installed. Run: pip install 't2t_lite[beam]'") from None
     return apache_beam
 
 
 def parse_options(runner, text):
-    """Returns the dict for `Problem.beam_options`; logs the options that Beam's Python package does not know.
+    """Returns the options of a pipeline, a dict; logs those that Beam's Python package does not know.
 
     Args:
         runner: str, its name.

@@ -3,19 +3,57 @@
 import numpy as np
 from keras import ops
 
+from t2t_lite import registry
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.errors import UserError
-from t2t_lite.extras.model_card.model_card import toolkit_card
+from t2t_lite.errors import UserError, needs
+from t2t_lite.export.added_files import added_files
+from t2t_lite.extras.ctranslate2.quantizations import QUANTIZATIONS
 from t2t_lite.files import folders
 from t2t_lite.interchange import formats
+from t2t_lite.interchange.formats import Format
 from t2t_lite.interchange.sentencepiece_files import sentencepiece_models, unique_pieces
-from t2t_lite.settings.ranges import QUANTIZATIONS
+from t2t_lite.layers.self_attention import kinds_of
+from t2t_lite.models.transformer import Transformer
 from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
 
 PAD, EOS = "<pad>", "</s>"
+_ANY_SIZE = ("hidden_size", "filter_size", "num_heads", "num_encoder_layers", "num_decoder_layers", "max_position")
+_EITHER = (False, True)
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH", "swiglu": "SWISH"}
 # Rows of the sinusoid table: enough for the longest input (1024) and its longest output (50 more).
 _SINUSOIDS = 2048
+
+
+@registry.register_export_format("ctranslate2")
+def ctranslate2():
+    """Returns the Format."""
+    return Format("CTranslate2", Transformer, _supported)
+
+
+def _relative_options(config):
+    """Returns the options of relative positions if all self-attention has them, or None."""
+    (name, options), *others = kinds_of(config["self_attention"])
+    return options if name == "dot_product_relative" and "pattern" not in options and not others else None
+
+
+def _supported(config):
+    relative = _relative_options(config)
+    is_relative = relative is not None
+    size = config["hidden_size"] // config["num_heads"]
+    key_size, value_size = config["key_dim"] or size, config["value_dim"] or size
+    # There, relative positions replace all others, and always apply to values, too.
+    self_attention = {"type": "dot_product_relative", **(relative or {}), "add_relative_to_values": True}
+    return {
+        **dict.fromkeys((*_ANY_SIZE, "norm", "norm_epsilon", "position_layout", "key_dim")),
+        "self_attention": (self_attention,) if is_relative else ("dot_product",),
+        "attention_bias": _EITHER,
+        "activation": (*_ACTIVATIONS,),
+        "tie_embeddings": _EITHER,
+        "softmax_bias": _EITHER,
+        "value_dim": None if key_size == value_size else (key_size,),  # all heads have one size
+        "position": ("none",) if is_relative else ("sinusoidal", "learned", "none"),
+        "target_space_embedding": (False,) if is_relative else _EITHER,
+    }
 
 
 def export_ctranslate2(
@@ -57,7 +95,8 @@ def export_ctranslate2(
         spec.save(folder)
         for name, model in sentencepiece_models(translator.encoders).items():
             folders.write_file(folder, name, model)
-        folders.write_file(folder, "README.md", _readme(translator, quantization, license, command).encode())
+        for name, content in _added_files(translator, quantization, license, command).items():
+            folders.write_file(folder, name, content)
 
     return folders.write_folder(path, write)
 
@@ -84,7 +123,7 @@ def model_spec(model, tokens):
         "pre_norm": config["norm"] == "pre",
         "activation": getattr(Activation, _ACTIVATIONS[config["activation"]]),
         "ffn_glu": config["activation"] == "swiglu",
-        "relative_position": formats.relative_options(config) is not None,
+        "relative_position": _relative_options(config) is not None,
         "head_dim": config["key_dim"],  # None: hidden_size / num_heads
     }
     spec = TransformerSpec(
@@ -124,10 +163,8 @@ def model_spec(model, tokens):
 
 
 def _check_installed():
-    try:
+    with needs("CTranslate2", "ctranslate2", "this export"):
         import ctranslate2  # noqa: F401
-    except ImportError:
-        raise UserError("CTranslate2 is not installed. Run: pip install 't2t_lite[ctranslate2]'") from None
 
 
 def _positions(layer, config):
@@ -199,10 +236,9 @@ def _convert_without_torch(spec):
     theirs.visit_spec(spec, replace)
 
 
-def _readme(translator, quantization, license, command):
-    """Returns the text of README.md."""
+def _added_files(translator, quantization, license, command):
     body = _USE_SENTENCEPIECE if sentencepiece_models(translator.encoders) else _USE_TOKENS
-    return toolkit_card(
+    return added_files(
         translator,
         title="A translation model for CTranslate2",
         library="ctranslate2",

@@ -43,7 +43,10 @@ def assumed_lengths(model, hparams):
 
 
 def forward_flops(model, lengths, rows=1):
-    """Counts the matrix products of a forward pass: see `counted_flops`, which a model may replace by its `flops`.
+    """Counts the matrix products of a forward pass.
+
+    A model may have a method `flops(lengths, rows)` that returns {feature: operations per token}. Of others the layers
+    are asked: see `counted_flops`.
 
     Args:
         model: SequenceModel, with or without values.
@@ -53,7 +56,8 @@ def forward_flops(model, lengths, rows=1):
     Returns:
         Flops.
     """
-    return Flops(model.flops(lengths, rows), _saved_flops(model, lengths, rows) if _has_frozen(model) else {})
+    per_token = model.flops(lengths, rows) if hasattr(model, "flops") else counted_flops(model, lengths, rows)
+    return Flops(per_token, _saved_flops(model, lengths, rows) if _has_frozen(model) else {})
 
 
 def counted_flops(model, lengths, rows=1):

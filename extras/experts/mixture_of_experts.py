@@ -70,6 +70,7 @@ class MixtureOfExperts(Layer):
     }  # fmt: skip
 
     has_costs = True
+    without_lora = "experts (ffn_layer=local_moe)"
 
     def __init__(
         self,
@@ -186,7 +187,7 @@ class MixtureOfExperts(Layer):
     def call(self, inputs, context=None, training=None):
         """[..., hidden] -> [..., hidden].
 
-        To the results of a `context` it adds "cost", float32 [...], and in training "expert_use", float32
+        To the results of a `context` it adds "cost", float32 [...], and in training "shares/expert_use", float32
         [num_experts], how many of the k choices of each position that is not padding fell on an expert.
         """
         shape = shape_of(inputs)
@@ -228,7 +229,8 @@ class MixtureOfExperts(Layer):
         cost = self.loss_coef * (_squared_variation(importance) + _squared_variation(load))
         context.results.add("cost", ops.where(counts, cost, 0.0))
         if training:
-            context.results.add("expert_use", ops.stop_gradient(ops.sum(ops.sum(chosen, axis=1) * is_there, axis=0)))
+            use = ops.sum(ops.sum(chosen, axis=1) * is_there, axis=0)
+            context.results.add("shares/expert_use", ops.stop_gradient(use))
 
 
 def _squared_variation(x):

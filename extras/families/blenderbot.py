@@ -10,11 +10,10 @@ by c = √(1e-5 / epsilon), and the outputs of the last normalization are divide
 by the embeddings. The result is the same as that of our model with its own epsilon.
 """
 
+from t2t_lite import registry
 from t2t_lite.interchange.families import marian
 from t2t_lite.interchange.family import choice, number, only
 
-# Rows of a table of sinusoids: the maximum input length in pieces.
-SINUSOIDS = 1024
 # Below this, the factors that compensate for the fixed epsilon would overflow.
 _LEAST_EPSILON = 1e-12
 
@@ -32,30 +31,34 @@ def _limits(config):
 
 
 def _positions(config):
-    return config["max_position"] if config["position"] == "learned" else SINUSOIDS
+    return config["max_position"] if config["position"] == "learned" else marian.SINUSOIDS
 
 
-FAMILY = marian.FAMILY._replace(
-    model_type="blenderbot",
-    class_prefix="Blenderbot",
-    matches=lambda config: config["norm"] == "pre",
-    heads={"ForConditionalGeneration": (None, {})},
-    fields=tuple(
-        choice("tie_word_embeddings", "tie_embeddings", {True: True}) if field.name == "tie_word_embeddings" else field
-        for field in marian.fields(
-            number("max_position_embeddings", "max_position", usual=1024, value=_positions),
-            only("encoder_no_repeat_ngram_size", 0, is_read=False),  # 3 by default, for chat
-            only("share_encoder_decoder_embeddings", True, usual=True, is_written=False),
-        )
-    ),
-    options={"norm": "pre", "attention_bias": True, "softmax_bias": True},
-    limits=_limits,
-    weights={
-        **marian.FAMILY.weights,
-        "encoder_norm": "model.encoder.layer_norm",
-        "decoder_norm": "model.decoder.layer_norm",
-        "encoder_position": "model.encoder.embed_positions",
-        "decoder_position": "model.decoder.embed_positions",
-    },
-    unused=marian.FAMILY.unused[:3],
-)
+@registry.register_family("blenderbot")
+def blenderbot():
+    """Returns the Family."""
+    return marian.marian()._replace(
+        class_prefix="Blenderbot",
+        matches=lambda config: config["norm"] == "pre",
+        heads={"ForConditionalGeneration": (None, {})},
+        fields=tuple(
+            choice("tie_word_embeddings", "tie_embeddings", {True: True})
+            if field.name == "tie_word_embeddings"
+            else field
+            for field in marian.fields(
+                number("max_position_embeddings", "max_position", usual=1024, value=_positions),
+                only("encoder_no_repeat_ngram_size", 0, is_read=False),  # 3 by default, for chat
+                only("share_encoder_decoder_embeddings", True, usual=True, is_written=False),
+            )
+        ),
+        options={"norm": "pre", "attention_bias": True, "softmax_bias": True},
+        limits=_limits,
+        weights={
+            **marian.marian().weights,
+            "encoder_norm": "model.encoder.layer_norm",
+            "decoder_norm": "model.decoder.layer_norm",
+            "encoder_position": "model.encoder.embed_positions",
+            "decoder_position": "model.decoder.embed_positions",
+        },
+        unused=marian.marian().unused[:3],
+    )

@@ -1,5 +1,6 @@
 """DistilBERT, a BERT without segments, whose class head has relu; its settings have other names."""
 
+from t2t_lite import registry
 from t2t_lite.interchange.families import bert
 from t2t_lite.interchange.family import Field, choice, number, rate
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
@@ -25,35 +26,37 @@ def _limits(config):
     return limits
 
 
-FAMILY = bert.FAMILY._replace(
-    model_type="distilbert",
-    class_prefix="DistilBert",
-    matches=lambda config: bert.class_of(config) == "DistilBert",
-    heads=bert.heads(
-        ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"), ("pre_classifier", "classifier")
-    ),
-    fields=(
-        *(_SETTINGS.get(field.name, field) for field in bert.fields() if field.name not in _LACKING),
-        # A table of sinusoids is stored like a learned one, which it is here.
-        Field("sinusoidal_pos_embds", kind=bool, usual=False, value=lambda config: False),
-        Field("seq_classif_dropout", value=lambda config: config["dropout"], is_read=False),
-        Field("qa_dropout", value=lambda config: 0.0, is_read=False),
-    ),
-    options={"num_segments": 0, "norm_epsilon": 1e-12, "pooler_activation": "relu"},
-    limits=_limits,
-    weights={
-        **{path: name for path, name in bert.embeddings("distilbert").items() if path != "segment_embedding"},
-        **{f"{_ATTENTION}.layer.{role}_projection": f"{_LAYER}.attention.{end}_lin" for role, end in _ROLES.items()},
-        f"{_ATTENTION}.normalization": f"{_LAYER}.sa_layer_norm",
-        f"{_FFN}.layer.inner": f"{_LAYER}.ffn.lin1",
-        f"{_FFN}.layer.outer": f"{_LAYER}.ffn.lin2",
-        f"{_FFN}.normalization": f"{_LAYER}.output_layer_norm",
-    },
-    vocabularies=((WordPieceEncoder,), "WordPiece"),
-    prefix="distilbert.",
-    unused=(
-        "position_ids", "vocab_projector.weight",  # computed when a model is loaded, or tied
-    ),
-    sentence_problem=None,
-    tokenizer={"tokenizer_class": "DistilBertTokenizer"},
-)  # fmt: skip
+@registry.register_family("distilbert")
+def distilbert():
+    """Returns the Family."""
+    return bert.bert()._replace(
+        class_prefix="DistilBert",
+        matches=lambda config: bert.class_of(config) == "DistilBert",
+        heads=bert.heads(
+            ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"), ("pre_classifier", "classifier")
+        ),
+        fields=(
+            *(_SETTINGS.get(field.name, field) for field in bert.fields() if field.name not in _LACKING),
+            # A table of sinusoids is stored like a learned one, which it is here.
+            Field("sinusoidal_pos_embds", kind=bool, usual=False, value=lambda config: False),
+            Field("seq_classif_dropout", value=lambda config: config["dropout"], is_read=False),
+            Field("qa_dropout", value=lambda config: 0.0, is_read=False),
+        ),
+        options={"num_segments": 0, "norm_epsilon": 1e-12, "pooler_activation": "relu"},
+        limits=_limits,
+        weights={
+            **{path: name for path, name in bert.embeddings("distilbert").items() if path != "segment_embedding"},
+            **{f"{_ATTENTION}.layer.{role}_projection": f"{_LAYER}.attention.{w}_lin" for role, w in _ROLES.items()},
+            f"{_ATTENTION}.normalization": f"{_LAYER}.sa_layer_norm",
+            f"{_FFN}.layer.inner": f"{_LAYER}.ffn.lin1",
+            f"{_FFN}.layer.outer": f"{_LAYER}.ffn.lin2",
+            f"{_FFN}.normalization": f"{_LAYER}.output_layer_norm",
+        },
+        vocabularies=((WordPieceEncoder,), "WordPiece"),
+        prefix="distilbert.",
+        unused=(
+            "position_ids", "vocab_projector.weight",  # computed when a model is loaded, or tied
+        ),
+        sentence_problem=None,
+        tokenizer={"tokenizer_class": "DistilBertTokenizer"},
+    )  # fmt: skip

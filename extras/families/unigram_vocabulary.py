@@ -11,11 +11,13 @@ import os
 import unicodedata
 from typing import NamedTuple
 
-from t2t_lite import files
+from t2t_lite import files, registry
 from t2t_lite.errors import UserError, shown
 from t2t_lite.extras.families.charsmaps import compiled, read_rules
+from t2t_lite.extras.families.unigram_json import check_words, clean_up
 from t2t_lite.files.safe_json import check_schema
-from t2t_lite.interchange.tokenizer_json import check_words
+from t2t_lite.interchange.published_vocabulary import Published
+from t2t_lite.text.published import added_tokens
 from t2t_lite.text.sentencepiece_model import ModelProto
 from t2t_lite.text.subwords import parse_sentencepiece, with_usual_ids
 from t2t_lite.text.vocabulary import EOS_ID, SentencePieceEncoder
@@ -32,7 +34,7 @@ _CHUNK = 2**14
 
 
 class Unigram(NamedTuple):
-    """What the vocabularies of a family have in common.
+    """What the vocabularies of a family have in common, registered as `published_vocabulary` says.
 
     Attributes:
         name: str, of the family, with its article.
@@ -63,21 +65,52 @@ class Unigram(NamedTuple):
     file: str = "spiece.model"
     is_cleaned: bool = True
 
+    type = "Unigram"
+    settings = staticmethod(clean_up)
+
     @property
     def special(self):
         """The tokens that it must have, in the tokenizer's order."""
         roles = (self.pad, self.unknown, self.first, self.end, self.mask)
         return tuple(token for token in (*self.order, *self.last) if token in roles)
 
-    @property
-    def reserved(self):
-        """The pieces of our first ids."""
-        return (self.pad, self.end, self.unknown)
-
     def is_of(self, encoder):
         """Returns whether a TextEncoder is one of SentencePiece that can be of this family."""
         is_sentencepiece = isinstance(encoder, SentencePieceEncoder)
         return is_sentencepiece and family_of(encoder.pieces(range(encoder.vocab_size))) is self
+
+    @staticmethod
+    def is_in(folder, tokenizer):
+        """Returns whether a folder has a vocabulary of one of these families."""
+        return bool(_models(folder) or (tokenizer and tokenizer["model"]["type"] == Unigram.type))
+
+    @staticmethod
+    def read(folder, work_dir, tokenizer, settings):
+        """Returns the Published of a folder; writes its file into `work_dir`. Raises `UserError`."""
+        path = next(iter(_models(folder)), os.path.join(folder, "tokenizer.json"))
+        if path.endswith(".json"):
+            model = of_tokenizer_json(tokenizer, path)
+        else:
+            model = completed(files.read_bytes(path), path)
+            if tokenizer is not None and tokenizer["model"]["type"] == Unigram.type:  # Transformers reads that alone
+                _check_same(model, path, tokenizer, os.path.join(folder, "tokenizer.json"))
+        pieces = {piece.piece for piece in parse_sentencepiece(model, path).pieces}
+        added = [facts["content"] for facts in settings[added_tokens.KEY].values() if facts["content"] not in pieces]
+        if added:
+            raise UserError(f"{path}: the added token {shown(added[0])} is no piece. Expected none beside the pieces.")
+        model, ids = adopted(model, path, settings.get("do_lower_case"), settings.get("keep_accents", False))
+        ours = os.path.join(work_dir, os.path.basename(path).replace(".json", ".model"))
+        files.write_bytes(ours, model)
+        encoder = SentencePieceEncoder(ours)
+        vocabulary = family_of(encoder.pieces(range(encoder.vocab_size))).published(encoder)._replace(ids=ids)
+        if vocabulary.reads_two_ends and not settings.get("add_prefix_space", True):
+            raise UserError(f"{path}: add_prefix_space=False. Expected true: a space is put before texts here.")
+        return vocabulary
+
+    def published(self, encoder):
+        """Returns the Published of a SentencePieceEncoder. Raises `UserError` if it is not a result of `adopted`."""
+        tokens = {"pad_token": self.pad, "sep_token": self.end, "unk_token": self.unknown}
+        return Published(encoder.path, *published(encoder), tokenizer={**self.tokenizer, **tokens})
 
 
 _CLEANED = {"do_lower_case": False, "keep_accents": True}  # the rules of the model include the clean-up
@@ -97,6 +130,28 @@ XLM_ROBERTA = Unigram(
     file="sentencepiece.bpe.model", is_cleaned=False,
 )  # fmt: skip
 FILES = tuple(dict.fromkeys(family.file for family in (ALBERT, XLNET, XLM_ROBERTA)))
+
+
+@registry.register_vocabulary("albert")
+def albert():
+    """Returns the Unigram of ALBERT."""
+    return ALBERT
+
+
+@registry.register_vocabulary("xlnet")
+def xlnet():
+    """Returns the Unigram of XLNet."""
+    return XLNET
+
+
+@registry.register_vocabulary("xlm-roberta")
+def xlm_roberta():
+    """Returns the Unigram of XLM-RoBERTa."""
+    return XLM_ROBERTA
+
+
+def _models(folder):
+    return [path for name in FILES if files.exists(path := os.path.join(folder, name))]
 
 
 def family_of(pieces):
@@ -135,6 +190,17 @@ def completed(model, path):
     del proto.pieces[:]
     proto.pieces.extend([*pieces[: len(family.order)], *middle, *pieces[len(family.order) :]])
     return proto.SerializeToString(deterministic=True)
+
+
+def _check_same(model, path, tokenizer, tokenizer_path):
+    """Raises `UserError` if a `tokenizer.json` has other pieces than the SentencePiece model beside it."""
+    other = of_tokenizer_json(tokenizer, tokenizer_path)
+    ours, theirs = (parse_sentencepiece(each, path).pieces for each in (model, other))
+    if [piece.piece for piece in ours] != [piece.piece for piece in theirs]:
+        raise UserError(
+            f"{path}: other pieces than in {tokenizer_path}. Expected the same ones: copy the model's files again, or "
+            "remove the file that is not the model's."
+        )
 
 
 def adopted(model, path, lower, keep_accents):

@@ -6,6 +6,7 @@ carries `</w>`. The ids are those of Transformers' OpenAIGPTTokenizer without ft
 
 import functools
 
+from t2t_lite import registry
 from t2t_lite.text.published.bpe_files import WORD_END, BPEEncoder
 from t2t_lite.text.published.pre_tokenization import normalization
 from t2t_lite.text.vocabulary import UNK_ID, tf_joined
@@ -14,6 +15,7 @@ from t2t_lite.text.vocabulary import UNK_ID, tf_joined
 _FIRST_LAST, _UNKNOWN = 0xF0000, 0x10FFFD
 
 
+@registry.register_encoder("word_bpe")
 class WordBPEEncoder(BPEEncoder):
     r"""Ids of a vocabulary whose tokens mark the ends of words. Case, accents and white space are not kept.
 
@@ -31,6 +33,11 @@ class WordBPEEncoder(BPEEncoder):
 
     def __init__(self, path):
         super().__init__(path, lower=True)
+
+    @property
+    def tokenizer(self):
+        """See `PublishedEncoder`."""
+        return {"tokenizer_class": "OpenAIGPTTokenizer", "unk_token": self.tokens[UNK_ID]}
 
     def tf_encode_part(self, strings):
         """See `PublishedEncoder.tf_encode_part`."""

@@ -1,10 +1,13 @@
 """XLM-RoBERTa, a RoBERTa with a SentencePiece vocabulary of a hundred languages."""
 
-from t2t_lite.extras.families import unigram_vocabulary
+from t2t_lite import registry
 from t2t_lite.interchange.families import roberta
 
-FAMILY = roberta.FAMILY._replace(
-    model_type="xlm-roberta",
-    class_prefix="XLMRoberta",
-    vocabularies=((unigram_vocabulary.XLM_ROBERTA,), "XLM-RoBERTa"),
-)
+
+@registry.register_family("xlm-roberta")
+def xlm_roberta():
+    """Returns the Family."""
+    return roberta.roberta()._replace(
+        class_prefix="XLMRoberta",
+        vocabularies=(("xlm-roberta",), "XLM-RoBERTa"),
+    )

@@ -1,22 +1,18 @@
-"""Classes, pairs and answers of published texts, under tensor2tensor's names: IMDb, GLUE, SNLI and SQuAD.
+"""Classes and pairs of published texts, under tensor2tensor's names: IMDb, GLUE and SNLI.
 
 docs/encoders.md describes them. The archives are looked for in `--tmp_dir`, packed or unpacked, or downloaded there.
 GLUE's come from dl.fbaipublicfiles.com, not from tensor2tensor's addresses.
 """
 
-import os
-
-from t2t_lite.corpora import downloads, plain_text, source_files
+from t2t_lite.corpora import plain_text, source_files
 from t2t_lite.data.problem import Text2ClassProblem, TextConcat2ClassProblem, VocabType
 from t2t_lite.errors import UserError, counted, shown
-from t2t_lite.extras.question_answering.span_problem import SpanProblem, squad_samples
 from t2t_lite.problems.published_files import PublishedFiles, files_of_splits
 from t2t_lite.registry import register_problem
 
 _IMDB = "http://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz"
 _GLUE = "https://dl.fbaipublicfiles.com/glue/data"
 _SNLI = "https://nlp.stanford.edu/projects/snli/snli_1.0.zip"
-_SQUAD = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
 _NLI = {"contradiction": "contradiction", "entailment": "entailment", "neutral": "neutral"}
 
 
@@ -151,23 +147,6 @@ class RTE(PublishedTable, TextConcat2ClassProblem):
     text_columns = (1, 2)
     train_shards = 1
     approx_vocab_size = 2**13
-
-
-@register_problem
-class Squad(PublishedFiles, SpanProblem):
-    """SQuAD 1.1, answers as parts of paragraphs; tensor2tensor's model writes them."""
-
-    text_files = files_of_splits("{}-v1.1.json", "train", "dev")
-
-    def prepare_generation(self, data_dir, tmp_dir):
-        """Finds or downloads the two files; then makes the vocabulary."""
-        downloads.provide([[f"{_SQUAD}/{name}", ("text", name)] for name in self.text_files.values()], tmp_dir)
-        SpanProblem.prepare_generation(self, data_dir, tmp_dir)
-
-    def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": question, "context": str, "answer": (start, end)}."""
-        path = os.path.join(tmp_dir, self.text_files[dataset_split])
-        return squad_samples(path, self.removed, self.on_bad_line)
 
 
 for _base in (SentimentIMDB, SentimentSSTBinary, Cola, MultiNLI, StanfordNLI, RTE):

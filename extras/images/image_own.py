@@ -17,14 +17,22 @@ from t2t_lite.errors import UserError
 from t2t_lite.extras.images.image_problem import ImageProblem
 from t2t_lite.extras.images.png_files import check_size, class_of, find_sample_bits, read_png, warn_of_colors
 from t2t_lite.problems.own_problem import OwnProblem
-from t2t_lite.problems.own_settings import own_settings
+from t2t_lite.problems.own_settings import OwnSetting, own_settings
+from t2t_lite.settings.ranges import Range
+
+
+def _are_sizes(size):
+    return size is None or (isinstance(size, list) and len(size) == 3 and all(type(n) is int and n > 0 for n in size))
 
 
 @registry.register_problem
 class ImageOwn(OwnProblem, ImageProblem):
     """PNGs given to `configure`."""
 
-    settings = own_settings("problem", "files", "folders", "image_size", "sample_bits", "class_labels")
+    settings = own_settings(
+        "problem", "files", OwnSetting("folders", list, None), OwnSetting("image_size", list, None, fits=_are_sizes),
+        OwnSetting("sample_bits", int, None, Range(8, 16)), OwnSetting("class_labels", list, None),
+    )  # fmt: skip
     file_endings = (".png",)
     example_flags = "--train_files=train --dev_files=dev"
     expected_lines = "PNGs, or folders of them"

@@ -1,7 +1,7 @@
 """Published sets of images, under tensor2tensor's names: MNIST, Fashion-MNIST and CIFAR-10.
 
 The files are in `tmp_dir`, packed or not, or a prepared tensorflow-datasets set is there, or they are downloaded.
-The published test set is the dev set. docs/images.md has examples.
+The published test set is the dev set. docs/extras/images.md has examples.
 """
 
 import types
@@ -37,7 +37,7 @@ class PublishedImages(ImageProblem):
     def generate_images(self, data_dir, tmp_dir, dataset_split):
         """Yields (image, name of its class)."""
         if folder := self._prepared(tmp_dir):
-            pairs = downloads.read_prepared_images(folder, _IN_PREPARED[dataset_split], self.image_size)
+            pairs = _read_prepared(folder, _IN_PREPARED[dataset_split], self.image_size)
         else:
             named = self.image_files[dataset_split].items()
             pairs = self.read(*(source_files.find_texts(tmp_dir, name, url) for name, url in named))
@@ -52,6 +52,25 @@ class PublishedImages(ImageProblem):
 
     def _prepared(self, tmp_dir):
         return downloads.find_prepared(self.prepared_dataset, [*_IN_PREPARED.values()], tmp_dir)
+
+
+def _read_prepared(folder, split, size):
+    """Yields (uint8 pixels [rows, columns, channels], number of the class) of a prepared set's split.
+
+    Args:
+        folder, split: as of `downloads.read_prepared`.
+        size: (rows, columns, channels), which its images must have.
+
+    Raises:
+        UserError: the set has no such images, or a file is damaged.
+    """
+    builder = downloads.prepared_builder(folder)
+    features = builder.info.features
+    has_both = hasattr(features, "keys") and {"image", "label"} <= {*features.keys()}
+    if not has_both or tuple(features["image"].shape) != tuple(size):
+        raise UserError(f"{folder}: expected the features image, of {size[0]}x{size[1]}x{size[2]} pixels, and label.")
+    for image, label in downloads.prepared_examples(builder, folder, split, ("image", "label")):
+        yield image, int(label)
 
 
 def _idx_files(folder):

@@ -3,7 +3,7 @@
 import json
 import logging
 
-from t2t_lite.errors import UserError, printable
+from t2t_lite.errors import UserError, needs, printable
 from t2t_lite.extras.insights.media import LONGEST_FILE
 from t2t_lite.extras.insights.models import CALLS
 from t2t_lite.files.safe_json import strict_json
@@ -12,11 +12,9 @@ from t2t_lite.visualization.attention_words import AXES, OFFSET, SIDES, TITLES
 from t2t_lite.visualization.pictures import color
 from t2t_lite.visualization.sentence_attention import MOST_TOKENS
 
-try:
+with needs("Flask", "web", "t2t-insights-server"):
     import flask
     from werkzeug.exceptions import HTTPException, NotFound
-except ImportError:
-    raise UserError("flask is not installed: pip install 't2t_lite[web]'.") from None
 
 _LOGGER = logging.getLogger("t2t_lite")
 LONGEST_BODY = 2**18

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.decoding.search.beam_search import BeamSearch, beam_search
+from t2t_lite.decoding.search.own_search import refuse, searches
 
 
 @dataclasses.dataclass
@@ -50,6 +51,27 @@ class Record(typing.NamedTuple):
     ids: tf.Tensor
     ends: tf.Tensor
     finished: tf.Tensor
+
+
+def trace(searcher, source, options, prefix=()):
+    """Searches one source by a beam, and records what the search looks at.
+
+    Args:
+        searcher: Searcher.
+        source: list of ids, as of `Searcher.search`.
+        options: SearchOptions, without sampling.
+        prefix: as of `Searcher.search`.
+
+    Returns:
+        list of `Node`; and which of them are the hypotheses that `Searcher.search` returns, list of int.
+
+    Raises:
+        UserError: the model has a search of its own.
+    """
+    if searches(searcher.model):
+        refuse(searcher.model, "a search tree")
+    found, record = searcher.search_by(recorded_beam_search, source, options, prefix)
+    return tree(record, [one.all_ids for one in found])
 
 
 def recorded_beam_search(*arguments, **settings):

@@ -11,6 +11,7 @@ from t2t_lite.decoding.scoring import GivenTargets
 from t2t_lite.errors import UserError, located
 from t2t_lite.extras.insights.answers import Answers, checked
 from t2t_lite.extras.insights.media import types_written, write_files
+from t2t_lite.extras.insights.search_tree import trace
 from t2t_lite.models.outputs import named_outputs
 from t2t_lite.settings.ranges import NEW_TOKENS, Range, typed_value
 from t2t_lite.text.vocabulary import EOS_ID
@@ -64,7 +65,7 @@ class TextAnswers(Answers):
         options = dataclasses.replace(options, sampling=False)
         source = self.searched(request)
         prefix = self.prefix_of(self.encoded_target(request, prefix), source, options)
-        nodes, hypotheses = self.answerer.searcher.trace(source, options, prefix)
+        nodes, hypotheses = trace(self.answerer.searcher, source, options, prefix)
         encoder = self.answerer.encoders["targets"]
         return {"nodes": [_node(encoder, *node) for node in enumerate(nodes)], "hypotheses": hypotheses}
 
@@ -132,9 +133,9 @@ class TextAnswers(Answers):
         return prefix_ids(encoder, prefix, longest) if prefix else []
 
     def encoded_target(self, request, target):
-        """Returns a target, a text or ids, with the symbols of the protected texts of the request's text."""
+        """Returns what is encoded of a target, a text or ids, of the request's text."""
         problem = self.answerer.problem
-        has_symbols = isinstance(target, str) and problem and problem.protection
+        has_symbols = isinstance(target, str) and problem and problem.substitution
         return problem.encoded_target(target, request["text"]) if has_symbols else target
 
     def text_or_ids(self, request, name):

@@ -3,10 +3,10 @@
 import dataclasses
 import time
 
+from t2t_lite import registry
 from t2t_lite.errors import UserError, located
 from t2t_lite.extras.insights.answers import checked, shown_attention
 from t2t_lite.extras.insights.text_answers import TextAnswers, shown_hypothesis
-from t2t_lite.extras.universal.pondering import PonderSteps
 from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.attention_pictures import attend
 from t2t_lite.visualization.sentence_attention import sentence_ids
@@ -20,8 +20,8 @@ class Translations(TextAnswers):
 
     def __init__(self, answerer):
         super().__init__(answerer)
-        if hasattr(answerer.model, "ponder_steps"):
-            self._ponder_steps = PonderSteps(answerer.model)
+        if hasattr(answerer.model, "ponder_steps") and "ponder_steps" in registry.list_tellers():
+            self._ponder_steps = registry.teller("ponder_steps")(answerer.model)
         else:
             self.leave_out("ponder")
 

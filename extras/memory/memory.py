@@ -28,6 +28,8 @@ class MemoryScore(AttentionScore):
         position_dropout: float in [0, 1), on the sinusoids.
     """
 
+    other_name = "dot_product_relative_memory"
+
     HPARAMS: ClassVar = {
         "clamp_length": setting(
             0, 0, 2**20, argument="self_attention.clamp_length", fixed=True,

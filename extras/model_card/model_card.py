@@ -6,7 +6,7 @@ import os
 import tensorflow as tf
 
 import t2t_lite
-from t2t_lite.data.base_problem import Problem
+from t2t_lite import registry
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.runs.checkpoint_files import checkpoint_step
 from t2t_lite.runs.exported import export_of
@@ -38,6 +38,12 @@ print(serve({arguments})["{output}"])
 """
 
 
+@registry.register_export_file("README.md")
+def readme(answerer, **facts):
+    """Returns the text of README.md; arguments as for `added_files`."""
+    return model_card(answerer, **facts) if "signatures" in facts else toolkit_card(answerer, **facts)
+
+
 def model_card(answerer, signatures, *, path, weights_dtype, license="", command=""):
     """Returns the text of an export's README.md.
 
@@ -59,7 +65,7 @@ def model_card(answerer, signatures, *, path, weights_dtype, license="", command
         "made by": f"t2t_lite {t2t_lite.__version__}, TensorFlow {tf.__version__}",
     }
     name = _problem_name(answerer)
-    if own_texts(problem) or (problem and problem.chooses_output):
+    if problem and (any(map(problem.overrides, ("input_text", "output_text"))) or problem.chooses_output):
         rows["not in the graph"] = f"what the problem {name} itself does to inputs and outputs: see t2t-decoder"
     call = _CALL.format(
         base=base,
@@ -184,12 +190,6 @@ def _evaluations(checkpoint):
 
 def _is_of(line, step):
     return line["step"] == step and isinstance(line.get("bleu"), int | float)
-
-
-def own_texts(problem):
-    """Returns which of input_text and output_text a problem overrides."""
-    kind = type(problem)
-    return [n for n in ("input_text", "output_text") if problem and getattr(kind, n) is not getattr(Problem, n)]
 
 
 def _plain(text):

@@ -1,6 +1,6 @@
 """Published music: Bach's chorales.
 
-The file is in `tmp_dir`, packed or not, or it is downloaded. docs/music.md has examples.
+The file is in `tmp_dir`, packed or not, or it is downloaded. docs/extras/music.md has examples.
 """
 
 from t2t_lite.corpora import downloads, plain_text, source_files

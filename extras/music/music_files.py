@@ -7,7 +7,6 @@ import numpy as np
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, located
-from t2t_lite.extras.images.png_files import png_bytes
 from t2t_lite.extras.music.event_encoder import HIGHEST, LOWEST
 from t2t_lite.extras.music.midi_files import midi_bytes, read_midi, wav_bytes
 from t2t_lite.visualization.pictures import COLORS
@@ -71,10 +70,12 @@ def _pieces(path, answers, encoders):
 
 
 def _drawn(pieces):
+    import tensorflow as tf
+
     rolls = [_roll(*piece) for piece in pieces]
     width = max(roll.shape[1] for roll in rolls)
     wide = [np.pad(roll, ((4, 4), (0, width - roll.shape[1]), (0, 0)), constant_values=255) for roll in rolls]
-    return png_bytes(np.concatenate(wide))
+    return tf.io.encode_png(np.concatenate(wide)).numpy()
 
 
 def _roll(notes, primer):

@@ -18,6 +18,7 @@ are punctuation in both trees, and such sentences count; `Result.unmatched_punct
 import collections
 import dataclasses
 
+from t2t_lite import registry
 from t2t_lite.errors import UserError, counted
 from t2t_lite.extras.parsing import trees
 
@@ -90,6 +91,13 @@ def score_trees(gold, predicted, cutoff=CUTOFF):
         if problem:
             problems.append(f"sentence {number}: {problem}")
     return total, short, problems
+
+
+@registry.register_metric(of="texts", decides=True)
+def bracketing_f1(outputs, references):
+    """Returns the labelled F1 of trees, 0 to 100."""
+    predicted, gold = ([trees.parse_tree(text) for text in texts] for texts in (outputs, references))
+    return score_trees(gold, predicted)[0].f1
 
 
 def score_tree(gold, predicted):

@@ -15,7 +15,7 @@ import re
 
 from t2t_lite.corpora import plain_text
 from t2t_lite.corpora.bad_lines import report
-from t2t_lite.errors import UserError, first_line
+from t2t_lite.errors import UserError, first_line, needs
 from t2t_lite.extras.parsing.tag_alignment import align, cost
 
 TOP = "TOP"
@@ -33,10 +33,8 @@ _SHOWN = {hidden: space for space, hidden in _HIDDEN.items()}
 
 def import_nltk():
     """Returns the module `nltk.tree`. Raises `UserError` with the command that installs it."""
-    try:
+    with needs("nltk", "parsing", "reading trees"):
         import nltk.tree
-    except ImportError:
-        raise UserError("nltk, which reads trees, is not installed. Run: pip install t2t_lite[parsing]") from None
     return nltk.tree
 
 

@@ -1,19 +1,83 @@
-"""translate_own's --protect: the setting, and symbols for the protected texts of its pairs."""
+"""What translate_own's --protect makes of a problem: texts to translate, and pairs of sentences, with symbols.
 
+`Protection` is the problem's `substitution`.
+"""
+
+import dataclasses
 import functools
 
 from t2t_lite import files
 from t2t_lite.corpora.filters import pair_hash
+from t2t_lite.data.source_text import SourceText
 from t2t_lite.data.splits import VocabType
 from t2t_lite.errors import UserError, nearest, shown
-from t2t_lite.extras.protect.protected_texts import KINDS, NUMBERS, ProtectedTexts
+from t2t_lite.extras.protect.protected_texts import KINDS, NUMBERS, Hidden, ProtectedTexts, blocks
 from t2t_lite.text import vocabulary_files
+from t2t_lite.text.offsets import moved_spans, piece_spans, spans_in_blocks
+
+
+@dataclasses.dataclass(frozen=True)
+class ProtectedSource(SourceText):
+    """A text that was read. `hidden` is the `Hidden` with what was replaced, and with `prepared` as its text."""
+
+    hidden: Hidden = None
+    restores = True
+
+    @property
+    def is_blank(self):
+        """Whether there is nothing to translate: also in a text of only protected texts."""
+        return super().is_blank or self.hidden.is_only_protected
+
+    @property
+    def unchanged(self):
+        """The output if there is nothing to translate: a text of only protected texts as it is, of a blank one ""."""
+        return self.hidden.original if self.hidden.is_only_protected else ""
+
+    @property
+    def whole(self):
+        """Where the text has protected texts, a list of (start, end)."""
+        return self.hidden.protection.find(self.text)
+
+    def target(self, target):
+        """Returns a given target with the symbols of this text's protected texts; ids as they are."""
+        return self.hidden.protection.hide_as(target, self.hidden.texts) if isinstance(target, str) else target
+
+    def spans(self, encoder, ids):
+        """See `SourceText.spans`."""
+        spans = piece_spans(encoder, ids, self.prepared)
+        spans = spans_in_blocks(spans, [block[2:] + block[:2] for block in blocks(self.hidden.segments)])
+        return moved_spans(spans, self.hidden.original, self.text)
+
+    def restored(self, pieces, output, spans=None):
+        """See `SourceText.restored`: with the protected texts of what was read, and those of lost symbols."""
+        found = self.hidden.protection.restore(output, self.hidden.read(pieces))
+        return found.text, found.lost, spans and spans_in_blocks(spans, blocks(found.segments))
+
+
+class Protection(ProtectedTexts):
+    """The `substitution` of a problem with protected texts, see `t2t_lite.data.source_text`."""
+
+    def source_text(self, text, prepared):
+        """Returns the `ProtectedSource` of a text, and of what the problem makes of it."""
+        hidden = self.hide(prepared)
+        return ProtectedSource(text, hidden.text, hidden=hidden)
+
+    def pairs(self, pairs, is_training, log):
+        """See `hidden_pairs`."""
+        return hidden_pairs(pairs, self, is_training, log)
+
+    @property
+    def signatures(self):
+        """The class of signatures of an export."""
+        from t2t_lite.extras.protect.protected_signatures import ProtectedSignatures
+
+        return ProtectedSignatures
 
 
 @functools.cache
 def protection_of(kinds):
-    """Returns the `ProtectedTexts` of a tuple of kinds, or None if there are none."""
-    return ProtectedTexts(kinds) if kinds else None
+    """Returns the `Protection` of a tuple of kinds, or None if there are none."""
+    return Protection(kinds) if kinds else None
 
 
 def check_kinds(values):

@@ -3,14 +3,14 @@
 import os
 import re
 
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.errors import Failure, needs
 from t2t_lite.extras.query_client.server_errors import LONGEST_ANSWER, server_error
 from t2t_lite.process.quiet_import import import_tensorflow
 
 # Silences gRPC's own log on stderr, since errors have the same content. gRPC reads this when it is imported.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
-try:
+with needs("tensorflow-serving-api", "serving", "gRPC", ", or use REST."):
     import_tensorflow()
     import grpc
     import numpy as np
@@ -23,10 +23,6 @@ try:
         predict_pb2,
         prediction_service_pb2_grpc,
     )
-except ImportError as error:
-    raise UserError(
-        f"gRPC needs a package that is not installed ({error}): pip install 't2t_lite[serving]', or use REST."
-    ) from None
 
 _OPTIONS = (
     ("grpc.max_receive_message_length", LONGEST_ANSWER),

@@ -7,6 +7,7 @@ only `--data_dir=D`.
 """
 
 from t2t_lite import registry
+from t2t_lite.extras.question_answering import qa_settings as qa_settings
 from t2t_lite.extras.question_answering.span_problem import SpanProblem, squad_samples
 from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_settings import LABELLED, own_settings

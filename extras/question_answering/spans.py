@@ -10,8 +10,9 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.errors import UserError, counted, shown
-from t2t_lite.evaluation import answer_files, answer_metrics
+from t2t_lite.evaluation import answer_files
 from t2t_lite.evaluation.score_files import read_lines
+from t2t_lite.extras.question_answering.squad import OF_SPANS
 from t2t_lite.extras.question_answering.squad_files import read_squad
 from t2t_lite.extras.question_answering.windows import DOC_STRIDE, LONGEST_QUESTION, windows
 from t2t_lite.files.safe_json import parse_json
@@ -106,7 +107,8 @@ class SpansTask(EncoderTask):
 
     eval_metrics = ("exact_match", "squad_f1")
     head = "span"
-    metrics = answer_metrics.OF_SPANS
+    problems = ("qa_own",)
+    metrics = OF_SPANS
     num_texts = 2
     has_hypotheses = True
     long_input = ()

@@ -10,7 +10,10 @@ import re
 import string
 import unicodedata
 
-from t2t_lite.corpora.scripts import WITHOUT_SPACES
+import numpy as np
+
+from t2t_lite.corpora.scripts import WITHOUT_SPACES, lacks_spaces
+from t2t_lite.evaluation.answer_metrics import AnswerMetric
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -45,3 +48,28 @@ def _f1(answer, gold):
     answer, gold = collections.Counter(answer), collections.Counter(gold)
     common = (answer & gold).total()
     return 2 * common / (answer.total() + gold.total()) if common else 0.0
+
+
+def _of_golds(compare):
+    """Returns the function of rows of a comparison of an answer with one gold answer, a str, or several."""
+
+    def rows(predicted, expected):
+        golds = [[gold] if isinstance(gold, str) else gold for gold in expected]
+        return np.array([compare(a, b) for a, b in zip(predicted, golds, strict=True)], float)
+
+    return rows
+
+
+def _squad_f1(predicted, expected):
+    """Returns the F1 of each answer: of its words, or of its characters if the gold answers have no spaces."""
+    golds = [[gold] if isinstance(gold, str) else gold for gold in expected]
+    if lacks_spaces([gold for of_one in golds for gold in of_one]):
+        predicted = [*map(characters_as_words, predicted)]
+        golds = [[*map(characters_as_words, of_one)] for of_one in golds]
+    return _of_golds(word_f1)(predicted, golds)
+
+
+OF_SPANS = {
+    "exact_match": AnswerMetric(_of_golds(is_match), np.mean),
+    "squad_f1": AnswerMetric(_squad_f1, np.mean),
+}

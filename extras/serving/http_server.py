@@ -6,16 +6,14 @@ import os
 import socket
 import time
 
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, needs
 from t2t_lite.process.stop_signal import stop_on_signal
 
-try:
+with needs("waitress", "web", "a server"):
     import waitress
     from waitress import wasyncore
 
     from t2t_lite.extras.serving.http_connections import Connection
-except ImportError:
-    raise UserError("waitress is not installed: pip install 't2t_lite[web]'.") from None
 
 _LOGGER = logging.getLogger("t2t_lite")
 _LONGEST_DRAIN = 60.0  # seconds; a client that does not read its answer must not delay the server

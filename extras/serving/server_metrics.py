@@ -1,11 +1,9 @@
 """The metrics of a server in the format of Prometheus, under the names of TensorFlow Serving."""
 
-from t2t_lite.errors import UserError
+from t2t_lite.errors import needs
 
-try:
+with needs("prometheus-client", "web", "a server"):
     import prometheus_client
-except ImportError:
-    raise UserError("prometheus-client is not installed: pip install 't2t_lite[web]'.") from None
 
 _PREFIX = ":tensorflow:serving:"
 _MICROSECONDS = [float(f"{10 * 1.8**number:g}") for number in range(33)]  # rounded as in TensorFlow Serving

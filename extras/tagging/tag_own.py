@@ -17,7 +17,7 @@ from t2t_lite.extras.tagging.conll import LAYOUT, read_conll
 from t2t_lite.extras.tagging.entities import EXPECTED, are_of_entities, odd_tags
 from t2t_lite.extras.tagging.text_tag_problem import Text2TagProblem
 from t2t_lite.problems.own_corpus import OwnCorpus
-from t2t_lite.problems.own_settings import LABELLED, own_settings
+from t2t_lite.problems.own_settings import LABELLED, OwnSetting, own_settings
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -30,7 +30,7 @@ class TagOwn(OwnCorpus, Text2TagProblem):
     example_flags = "--train_files=train.conll --dev_files=dev.conll"
     expected_lines = "lines of word<TAB>tag, and a blank line after each sentence"
     sample_unit = "sentences"
-    settings = own_settings(*LABELLED, "tags", "problem", vocab_type="subwords")
+    settings = own_settings(*LABELLED, OwnSetting("tags", list, None), "problem", vocab_type="subwords")
 
     def tags(self, data_dir):
         """Returns the tags, sorted."""

@@ -9,8 +9,9 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.errors import UserError, shown
-from t2t_lite.evaluation import answer_files, answer_metrics
+from t2t_lite.evaluation import answer_files
 from t2t_lite.extras.tagging import conll
+from t2t_lite.extras.tagging.tag_metrics import OF_TAGS
 from t2t_lite.tasks.classification import LabelTask
 from t2t_lite.tasks.encoder_task import Reading, by_rows
 from t2t_lite.text.encoder_parts import split_words
@@ -50,8 +51,9 @@ class TaggingTask(LabelTask):
 
     eval_metrics = ("token_accuracy",)
     head = "tag"
+    problems = ("tag_own",)
     sparse_targets = True
-    metrics = answer_metrics.OF_TAGS
+    metrics = OF_TAGS
     long_input = ("split", "refuse")
     columns = conll.LAYOUT.names
     unit = "sentence"

@@ -1,12 +1,10 @@
-"""tensor2tensor's modules that folders of problems and sets (`--t2t_usr_dir`) import, under their names there.
+"""tensor2tensor's checkpoints (t2t-importer --from=tensor2tensor), and its modules for users' folders.
 
     from t2t_lite.extras.tensor2tensor import registry, text_problems, translate
-    from t2t_lite.extras.tensor2tensor import generator_utils
-    from t2t_lite.extras.tensor2tensor import problem
-    from t2t_lite.extras.tensor2tensor import text_encoder
 
-Each is the module here that has the same classes and functions; docs/coming_from_tensor2tensor.md has the command that
-changes a folder's imports, and says what differs.
+For who comes from there. Each of these is the module here that has the same classes and functions; the page
+docs/coming_from_tensor2tensor.md has the command that changes a folder's imports, and says what differs.
+Uses t2t_lite.extras.autotune, for ranges of hyperparameters.
 """
 
 import importlib

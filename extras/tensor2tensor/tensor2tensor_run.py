@@ -5,11 +5,11 @@ layers/common_layers.py, layers/modalities.py), with or without a scope around t
 """
 
 from t2t_lite.errors import UserError
+from t2t_lite.extras.tensor2tensor.sources import check_tensor2tensor
 from t2t_lite.extras.tensor2tensor.tensor2tensor_checkpoint import Tensor2TensorCheckpoint
 from t2t_lite.extras.tensor2tensor.tensor2tensor_hparams import choose_hparams
 from t2t_lite.files import read_bytes
 from t2t_lite.interchange.imported_run import write_imported_run
-from t2t_lite.interchange.sources import check_tensor2tensor
 from t2t_lite.text.subword_text_encoder import ENDING, read_pieces
 
 

@@ -1,0 +1,6 @@
+"""XLNet: an encoder that is trained to predict words in random orders (Yang et al. 2019, arXiv 1906.08237).
+
+For who fine-tunes it or imports a published one: the model with two streams, its attention with relative segments, the
+problem permutation_lm_own, and Hugging Face's folders.
+Uses t2t_lite.extras.describe and t2t_lite.extras.memory; vocabularies of published ones are read by `extras/families`.
+"""

@@ -1,26 +1,50 @@
 """XLNet's attention: distances, segments, and two streams (Yang et al. 2019, arXiv 1906.08237)."""
 
+import dataclasses
+from typing import Any
+
 import keras
 from keras import ops
 
 from t2t_lite.layers.attention import MultiHeadAttention
+from t2t_lite.layers.context import Context
 from t2t_lite.layers.distances import Places, Strides
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.masks import check_masks, masked_softmax, merge_masks
 from t2t_lite.layers.shapes import shape_of
+from t2t_lite.registry import register_self_attention
 
 
+@dataclasses.dataclass(frozen=True)
+class SegmentContext(Context):
+    """A `Context` with segments, without which `SegmentAttention` is of no use.
+
+    Attributes:
+        segments: int [B, S], the segment of each position; (): all are of one.
+        places: int [B, N], where the queries of a second stream stand among the S positions; (): there is one stream.
+    """
+
+    segments: Any = ()
+    places: Any = ()
+
+    lack = (
+        "tells segments apart, and this model has none. Expected the model xlnet, or another kind, such as "
+        "dot_product_relative_memory, which tells distances alone."
+    )
+
+
+@register_self_attention("relative_segments")
 @keras.saving.register_keras_serializable("t2t_lite")
 class SegmentAttention(MultiHeadAttention):
     """Self-attention by content, by distance in both directions, and by whether two positions are of one segment.
 
     score(i, j) = ((q_i + u) · k_j + (q_i + v) · W_r R_(i - j) + (q_i + b) · s_ij) / √d_k: the first two are
     Transformer-XL's, see `MemoryScore`; s_ij is one of two learned vectors, for positions of the same segment and for
-    others (section 2.5). What the segments are, and whether there are two streams (section 2.3), the `Context` of a
-    call says. Without a context all positions are of one segment, whose vector changes no weight.
+    others (section 2.5). What the segments are, and whether there are two streams (section 2.3), the `SegmentContext`
+    of a call says. Without one all positions are of one segment, whose vector changes no weight.
 
     Of two streams the first S states are those that have seen themselves (the paper's h), and the others those of
-    queries (its g), which stand at `Context.places`. Both attend to the keys and values of the first ones.
+    queries (its g), which stand at its places. Both attend to the keys and values of the first ones.
 
     Args:
         num_heads: int, h.
@@ -32,7 +56,7 @@ class SegmentAttention(MultiHeadAttention):
         ValueError: as `MultiHeadAttention`, or there is another pattern than "full".
     """
 
-    needs_segments = True
+    context_class = SegmentContext
 
     def __init__(self, num_heads: int, clamp_length: int = 0, position_dropout: float = 0.0, **kwargs):
         options = {"clamp_length": clamp_length, "position_dropout": position_dropout}
@@ -72,8 +96,7 @@ class SegmentAttention(MultiHeadAttention):
 
         Args:
             query: [B, T, hidden]; of two streams the S states and then the N queries, [B, S + N, hidden].
-            context: None, or `Context` with segments, int [B, S], and for two streams with places, int [B, N], where
-                each query stands among the states.
+            context: None, or `SegmentContext`.
             attention_mask: bool, [B, T, S] or [B, 1, S], of two streams [B, S + N, S], True where visible.
             value, key, use_causal_mask, return_attention_scores, training, query_mask, value_mask, key_mask, mask: as
                 `MultiHeadAttention.call`. With a context there is no other sequence than `query`.
@@ -81,7 +104,7 @@ class SegmentAttention(MultiHeadAttention):
         Returns:
             As `MultiHeadAttention.call`, weights [B, heads, T, S].
         """
-        if context is None or isinstance(context.segments, tuple):
+        if isinstance(getattr(context, "segments", ()), tuple):
             return super().call(
                 query, value, key, attention_mask, use_causal_mask, context, return_attention_scores, training,
                 query_mask, value_mask, key_mask, mask,

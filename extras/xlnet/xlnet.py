@@ -7,9 +7,9 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.extras.describe.cost import layer_flops
 from t2t_lite.extras.memory.memory import MemoryScore
-from t2t_lite.layers import Context, Dropout, Results, TokenEmbedding, TransformerEncoderLayer, number_seeds
+from t2t_lite.extras.xlnet.segment_attention import SegmentContext
+from t2t_lite.layers import Dropout, Results, TokenEmbedding, TransformerEncoderLayer, number_seeds
 from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.kind import name_and_options
 from t2t_lite.layers.shapes import shape_of
@@ -73,7 +73,7 @@ class XLNet(EncoderModel):
 
     predicted_share = 1 / 6  # section 3.1: K = 6
     position_limit = None  # there is no table of positions
-    has_segments = True
+    context_class = SegmentContext
 
     def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
         super().__init__(vocab_size, target_vocab_size, **options)
@@ -153,7 +153,9 @@ class XLNet(EncoderModel):
 
     def flops(self, lengths, rows=1):
         """See `SequenceModel`: predicted positions are queries, too, beside which the distances are projected anew."""
-        counted, length = super().flops(lengths, rows), lengths["inputs"]
+        from t2t_lite.extras.describe.cost import counted_flops, layer_flops
+
+        counted, length = counted_flops(self, lengths, rows), lengths["inputs"]
         if self.config["head"] != "masked_lm":
             return counted
         attentions = [layer.self_attention.layer for layer in self.encoder.layers]
@@ -224,7 +226,7 @@ class XLNet(EncoderModel):
         x = self.dropout(ops.concatenate([self.embedding(row), queries], axis=1), training=training)
         nonpadding = ops.concatenate([mask, is_asked], axis=1)
         results = Results() if results is None else results
-        context = Context(segments=segments, places=places, nonpadding=nonpadding, results=results)
+        context = SegmentContext(segments=segments, places=places, nonpadding=nonpadding, results=results)
         x = self.encoder(x, attention_mask=ops.concatenate(masks, axis=1), context=context, training=training)
         x = normalized(x[:, length:], self.encoder_norm)
         return self.chosen(self.output_dropout(x, training=training), is_asked)

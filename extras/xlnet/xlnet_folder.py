@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from t2t_lite.extras.families import unigram_vocabulary
+from t2t_lite import registry
 from t2t_lite.extras.xlnet.xlnet import XLNet
 from t2t_lite.interchange.families import bert
 from t2t_lite.interchange.family import (
@@ -41,80 +41,82 @@ def _limits(config):
     }
 
 
-FAMILY = Family(
-    model_type="xlnet",
-    class_prefix="XLNet",
-    model=XLNet,
-    matches=lambda config: True,
-    heads={
-        "LMHeadModel": ("masked_lm", {"embedding.bias": "lm_loss.bias"}),
-        "ForSequenceClassification": (
-            "class",
-            {"class_head.pooler": "sequence_summary.summary", "class_head.dense": "logits_proj"},
-        ),
-        "ForTokenClassification": ("tag", {"class_head.dense": "classifier"}),
-        "ForQuestionAnsweringSimple": ("span", {"span_head.dense": "qa_outputs"}),
-    },
-    fields=(
-        Field("architectures", kind=[str], usual=NEEDED, is_written=False),
-        *fact("model_type"),
-        number("vocab_size", "vocab_size"),
-        number("d_model", "hidden_size"),
-        number("n_layer", "num_layers"),
-        number("n_head", "num_heads", divides="d_model"),
-        Field("d_head", kind=int | None, value=lambda config: config["hidden_size"] // config["num_heads"]),
-        number("d_inner", "filter_size"),
-        choice("ff_activation", "activation", bert.ACTIVATIONS, usual="gelu"),
-        rate("dropout", "dropout"),
-        *(
-            rate("dropout", argument, is_written=False)
-            for argument in ("attention_dropout", "relu_dropout", "self_attention.position_dropout")
-        ),
-        Field("summary_last_dropout", value=lambda config: config["dropout"], is_read=False),
-        epsilon("layer_norm_eps", 1e-12),
-        Field(
-            "clamp_len",
-            "self_attention.clamp_length",
-            int,
-            usual=-1,
-            value=lambda config: config["self_attention"]["clamp_length"] or -1,
-        ),
-        only("attn_type", "bi", usual="bi"),
-        only("untie_r", True, None, is_written=False),
-        *off("bi_data", "same_length"),
-        only("summary_type", "last", usual="last"),
-        only("summary_use_proj", True, usual=True),
-        only("summary_activation", "tanh", usual="tanh"),
-        Field("pad_token_id", kind=int | None, usual=5, is_written=False),
-        Field("id2label", kind={str: str}, usual=OPTIONAL, is_written=False),
-        *fact("label2id"),
-        Field("problem_type", kind=str | None, is_written=False),
-        Field("tie_word_embeddings", values={True: None, False: None}, usual=True),
-        only("dtype", "float32", is_read=False),
-    ),
-    options={},
-    limits=_limits,
-    weights={
-        "embedding": "transformer.word_embedding",
-        "query": "transformer.mask_emb",
-        **{
-            f"{_ATTENTION}.layer.{role}_projection": PerHead(f"{_LAYER}.rel_attn.{name}", role == "output")
-            for role, name in _KERNELS.items()
+@registry.register_family("xlnet")
+def xlnet():
+    """Returns the Family."""
+    return Family(
+        class_prefix="XLNet",
+        model=XLNet,
+        matches=lambda config: True,
+        heads={
+            "LMHeadModel": ("masked_lm", {"embedding.bias": "lm_loss.bias"}),
+            "ForSequenceClassification": (
+                "class",
+                {"class_head.pooler": "sequence_summary.summary", "class_head.dense": "logits_proj"},
+            ),
+            "ForTokenClassification": ("tag", {"class_head.dense": "classifier"}),
+            "ForQuestionAnsweringSimple": ("span", {"span_head.dense": "qa_outputs"}),
         },
-        f"{_ATTENTION}.layer.position_projection": PerHead(f"{_LAYER}.rel_attn.r"),
-        **{f"{_ATTENTION}.layer.{ours}": f"{_LAYER}.rel_attn.{theirs}" for ours, theirs in _BIASES.items()},
-        f"{_ATTENTION}.layer.segment_table": f"{_LAYER}.rel_attn.seg_embed",
-        f"{_ATTENTION}.normalization": f"{_LAYER}.rel_attn.layer_norm",
-        f"{_FFN}.layer.inner": f"{_LAYER}.ff.layer_1",
-        f"{_FFN}.layer.outer": f"{_LAYER}.ff.layer_2",
-        f"{_FFN}.normalization": f"{_LAYER}.ff.layer_norm",
-    },
-    vocabularies=((unigram_vocabulary.XLNET,), "XLNet"),
-    complete=_complete,
-    prefix="transformer.",
-    unused=("lm_loss.weight", "mask_emb"),  # tied; and of a head without queries
-    hparams_set="xlnet_base",
-    text_problem="permutation_lm_own",
-    row_id="last_id",
-    constants={"transformer.mask_emb": lambda config: np.zeros((1, 1, config["hidden_size"]), "float32")},
-)
+        fields=(
+            Field("architectures", kind=[str], usual=NEEDED, is_written=False),
+            *fact("model_type"),
+            number("vocab_size", "vocab_size"),
+            number("d_model", "hidden_size"),
+            number("n_layer", "num_layers"),
+            number("n_head", "num_heads", divides="d_model"),
+            Field("d_head", kind=int | None, value=lambda config: config["hidden_size"] // config["num_heads"]),
+            number("d_inner", "filter_size"),
+            choice("ff_activation", "activation", bert.ACTIVATIONS, usual="gelu"),
+            rate("dropout", "dropout"),
+            *(
+                rate("dropout", argument, is_written=False)
+                for argument in ("attention_dropout", "relu_dropout", "self_attention.position_dropout")
+            ),
+            Field("summary_last_dropout", value=lambda config: config["dropout"], is_read=False),
+            epsilon("layer_norm_eps", 1e-12),
+            Field(
+                "clamp_len",
+                "self_attention.clamp_length",
+                int,
+                usual=-1,
+                value=lambda config: config["self_attention"]["clamp_length"] or -1,
+            ),
+            only("attn_type", "bi", usual="bi"),
+            only("untie_r", True, None, is_written=False),
+            *off("bi_data", "same_length"),
+            only("summary_type", "last", usual="last"),
+            only("summary_use_proj", True, usual=True),
+            only("summary_activation", "tanh", usual="tanh"),
+            Field("pad_token_id", kind=int | None, usual=5, is_written=False),
+            Field("id2label", kind={str: str}, usual=OPTIONAL, is_written=False),
+            *fact("label2id"),
+            Field("problem_type", kind=str | None, is_written=False),
+            Field("tie_word_embeddings", values={True: None, False: None}, usual=True),
+            only("dtype", "float32", is_read=False),
+        ),
+        options={},
+        limits=_limits,
+        weights={
+            "embedding": "transformer.word_embedding",
+            "query": "transformer.mask_emb",
+            **{
+                f"{_ATTENTION}.layer.{role}_projection": PerHead(f"{_LAYER}.rel_attn.{name}", role == "output")
+                for role, name in _KERNELS.items()
+            },
+            f"{_ATTENTION}.layer.position_projection": PerHead(f"{_LAYER}.rel_attn.r"),
+            **{f"{_ATTENTION}.layer.{ours}": f"{_LAYER}.rel_attn.{theirs}" for ours, theirs in _BIASES.items()},
+            f"{_ATTENTION}.layer.segment_table": f"{_LAYER}.rel_attn.seg_embed",
+            f"{_ATTENTION}.normalization": f"{_LAYER}.rel_attn.layer_norm",
+            f"{_FFN}.layer.inner": f"{_LAYER}.ff.layer_1",
+            f"{_FFN}.layer.outer": f"{_LAYER}.ff.layer_2",
+            f"{_FFN}.normalization": f"{_LAYER}.ff.layer_norm",
+        },
+        vocabularies=(("xlnet",), "XLNet"),
+        complete=_complete,
+        prefix="transformer.",
+        unused=("lm_loss.weight", "mask_emb"),  # tied; and of a head without queries
+        hparams_set="xlnet_base",
+        text_problem="permutation_lm_own",
+        row_id="last_id",
+        constants={"transformer.mask_emb": lambda config: np.zeros((1, 1, config["hidden_size"]), "float32")},
+    )

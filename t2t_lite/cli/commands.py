@@ -1,8 +1,11 @@
 """The commands: found in the folders of their modules, `bin/` and those of extras, not listed."""
 
+import functools
 import importlib
+import logging
 
 from t2t_lite.cli.flags import Flags
+from t2t_lite.cli.usr_dirs import import_of_extra
 from t2t_lite.process.extras import packages
 from t2t_lite.process.lazy import module_paths
 
@@ -36,8 +39,37 @@ def modules():
     return {name: module(name) for name in paths()}
 
 
+@functools.cache
+def parts(command):
+    """Returns the modules `in_<command>.py` of extras, imported: what they add to a command of the core.
+
+    Each has `define_flags(flags)` and a docstring for the command's --help. Where its flags ask for another thing to be
+    done it has `MODES`, {name: Mode}. One that is broken is left out, with a warning.
+    """
+    name, modules = f"in_{command.replace('-', '_')}", []
+    for package in packages():
+        if name in module_paths(package):
+            module, why = import_of_extra(f"{package}.{name}")
+            modules += [module] if module else []
+            if why:
+                logging.getLogger("t2t_lite").warning(f"{command}: {why}")
+    return modules
+
+
+def modes(command, own):
+    """Returns {name: Mode} of a command: those of extras, then its own."""
+    return {name: mode for part in parts(command) for name, mode in getattr(part, "MODES", {}).items()} | own
+
+
 def flags_of(command):
-    """Returns the `Flags` that a command, a module, declares."""
+    """Returns the `Flags` that a command, a module, declares, with those of extras."""
     flags = Flags()
-    command.define_flags(flags)
+    define_all(command.__name__.rpartition(".")[2], command.define_flags, flags)
     return flags
+
+
+def define_all(command, define, flags):
+    """Declares the flags of a command by its function, and those that extras add."""
+    define(flags)
+    for part in parts(command):
+        part.define_flags(flags)

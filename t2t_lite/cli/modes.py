@@ -16,6 +16,9 @@ class Mode(typing.NamedTuple):
         needs: names of flags without which there is nothing to do.
         run: function that does it, with the arguments that the command gives to all of its modes.
         instead: {name of a flag that it does not read: str, what to do instead}.
+        asked: function of the flags that returns whether they ask for it.
+        check: function of the flags that raises `UserError` for mistakes that can be seen without imports.
+        others: None, or a function of the flags that checks them where they ask for another mode.
     """
 
     name: str
@@ -23,6 +26,15 @@ class Mode(typing.NamedTuple):
     needs: tuple = ()
     run: Callable | None = None
     instead: Mapping = MappingProxyType({})
+    asked: Callable | None = None
+    check: Callable | None = None
+    others: Callable | None = None
+
+
+def chosen_mode(flags, modes):
+    """Returns the Mode, of {key: Mode}, that the flags ask for: the first one, or the last, which is the usual one."""
+    *others, usual = modes.values()
+    return next((mode for mode in others if mode.asked(flags)), usual)
 
 
 def check_mode(flags, mode, modes):

@@ -11,6 +11,7 @@ import traceback
 import types
 
 from t2t_lite.errors import UserError, shown
+from t2t_lite.process.extras import extra_of, extras
 from t2t_lite.settings.tensor2tensor_names import module_answer
 
 # Ports a folder from tensor2tensor; docs/coming_from_tensor2tensor.md explains it.
@@ -82,6 +83,16 @@ def _package_folder(name):
     with contextlib.suppress(ModuleNotFoundError):  # of a package around it, which this imports
         spec = importlib.util.find_spec(name)
         return spec and spec.origin and pathlib.Path(spec.origin).parent
+
+
+def import_of_extra(module):
+    """Imports a module; returns (module, ""), or (None, why), in a sentence, if it is of an extra that is broken."""
+    try:
+        return importlib.import_module(module), ""
+    except Exception as error:
+        if not (extra := extra_of(module)):
+            raise
+        return None, f"the extra {extra!r} cannot be used: {explain_import_error(error, extras()[extra])}"
 
 
 def _frames_in(folder, error):

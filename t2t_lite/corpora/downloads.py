@@ -70,7 +70,7 @@ def find_prepared(name, splits, tmp_dir):
         versions = files.list_files(os.path.join(os.path.expanduser(root), name), ".*")
         folders = [folder for folder in versions if files.exists(os.path.join(folder, "dataset_info.json"))]
         for folder in sorted(folders, key=version_order, reverse=True):
-            if set(splits) <= set(_builder(folder).info.splits):
+            if set(splits) <= set(prepared_builder(folder).info.splits):
                 return folder
     return None
 
@@ -80,7 +80,8 @@ def version_order(folder):
     return [int(part) if part.isdigit() else -1 for part in os.path.basename(folder).split(".")]
 
 
-def _builder(folder):
+def prepared_builder(folder):
+    """Returns the builder of a prepared set. Raises `UserError` if it is damaged."""
     import tensorflow_datasets as tfds
 
     # Not `tfds.builder(name)`: it asks the network about sets that are not on disk.
@@ -114,7 +115,7 @@ def read_prepared(folder, split, languages):
 
     from t2t_lite.corpora import sgml
 
-    builder = _builder(folder)
+    builder = prepared_builder(folder)
     features = builder.info.features
     for language in languages:
         if not isinstance(features, dict | tfds.features.FeaturesDict) or language not in features:
@@ -123,32 +124,13 @@ def read_prepared(folder, split, languages):
             raise UserError(f"{folder}: its feature {language} is no text. Expected tfds.features.Text.")
     # tensorflow-datasets reads the test sets from .sgm files and leaves their entities as they are.
     decode = sgml.unescape if split == "test" else str
-    for inputs, targets in _examples(builder, folder, split, languages):
+    for inputs, targets in prepared_examples(builder, folder, split, languages):
         with _naming_prepared(folder):
             texts = (plain_text.clean(decode(text.decode("utf-8"))) for text in (inputs, targets))
             yield dict(zip(("inputs", "targets"), texts, strict=True))
 
 
-def read_prepared_images(folder, split, size):
-    """Yields (uint8 pixels [rows, columns, channels], number of the class) of a prepared set's split.
-
-    Args:
-        folder, split: as of `read_prepared`.
-        size: (rows, columns, channels), which its images must have.
-
-    Raises:
-        UserError: the set has no such images, or a file is damaged.
-    """
-    builder = _builder(folder)
-    features = builder.info.features
-    has_both = hasattr(features, "keys") and {"image", "label"} <= {*features.keys()}
-    if not has_both or tuple(features["image"].shape) != tuple(size):
-        raise UserError(f"{folder}: expected the features image, of {size[0]}x{size[1]}x{size[2]} pixels, and label.")
-    for image, label in _examples(builder, folder, split, ("image", "label")):
-        yield image, int(label)
-
-
-def _examples(builder, folder, split, names):
+def prepared_examples(builder, folder, split, names):
     """Yields the features of some names, as NumPy has them, of each example of a prepared set's split."""
     import tensorflow_datasets as tfds
 

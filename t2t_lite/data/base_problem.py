@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from t2t_lite import registry
 from t2t_lite.corpora.bad_lines import BadLines
 from t2t_lite.data.generation_settings import GenerationSettings
-from t2t_lite.data.samples import generated
+from t2t_lite.data.record_format import generated
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import NotWritten, UserError
 from t2t_lite.files.file_errors import explain
@@ -43,7 +43,8 @@ class Problem:
         rows_are_windows: whether a record is an arbitrary part of a longer text, so that its ends may be cut off.
         cuts_rows: whether `preprocess_example` truncates examples to `max_length`, so that none is dropped.
         skip_bad_lines: whether unreadable lines of corpora are skipped and counted instead of raising an error.
-        beam_options: options {"runner": …} of an Apache Beam pipeline for generation; None: generate on this machine.
+        write_shards: None, or what writes the shards elsewhere: a function of a `generation.Source`, the paths and the
+            layout of `sharding.write_shards` that returns (facts of each group, `Source.noted()`).
     """
 
     name = "problem"
@@ -55,7 +56,7 @@ class Problem:
     keeps_pieces = False
     rows_are_windows = False
     cuts_rows = False
-    beam_options = None
+    write_shards = None
     skip_bad_lines = False
 
     def __init__(self, was_reversed: bool = False, was_copy: bool = False):
@@ -84,7 +85,7 @@ class Problem:
     readers = types.MappingProxyType({})
     writers = types.MappingProxyType({})
     decode_defaults = types.MappingProxyType({})  # what of `SearchOptions` differs, such as {"beam_size": 21}
-    protection = None  # `ProtectedTexts`, which come through a translation unchanged; None: there are none
+    substitution = None  # what puts symbols in the place of parts of texts, see `data.source_text`
     chooses_output = False  # whether `choose_output` is asked; the search is longer, as all of the beam must be final
 
     @property
@@ -343,15 +344,20 @@ class Problem:
         """Preprocesses a text before it is encoded for decoding; by default returns it unchanged."""
         return text
 
+    def source_text(self, text):
+        """Returns the `SourceText` of a text for decoding, whose ids are not known yet."""
+        from t2t_lite.data.source_text import SourceText
+
+        read = self.substitution.source_text if self.substitution else SourceText
+        return read(text, self.input_text(text))
+
     def encoded_text(self, text: str) -> str:
-        """Returns what is encoded of a text for decoding: that of `input_text`, with symbols for protected texts."""
-        text = self.input_text(text)
-        return self.protection.hide(text).text if self.protection else text
+        """Returns what is encoded of a text for decoding."""
+        return self.source_text(text).prepared
 
     def encoded_target(self, target: str, text: str) -> str:
-        """Returns what is encoded of a given target of a text: with the text's symbols for protected texts."""
-        hidden = self.protection and self.protection.hide(self.input_text(text))
-        return self.protection.hide_as(target, hidden.texts) if hidden else target
+        """Returns what is encoded of a given target of a text."""
+        return self.source_text(text).target(target)
 
     def output_text(self, inputs: str, outputs: str, encoders: dict) -> str:
         """Postprocesses a decoded text; by default returns it unchanged.

@@ -18,8 +18,8 @@ from t2t_lite.data import sharding, split_facts
 from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.data.manifests import find_manifest, manifest_path, read_begun
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
+from t2t_lite.data.vocabulary_coverage import report_coverage
 from t2t_lite.errors import UserError
-from t2t_lite.extras.inspection.vocabulary_coverage import report_coverage
 from t2t_lite.files.lock import held_lock
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -236,10 +236,8 @@ def _write(problem, data_dir, tmp_dir, shards):
         "is_ordered": problem.is_generate_per_split and split in problem.ordered_splits,
     }
     source = Source(problem, data_dir, tmp_dir, split)
-    if problem.beam_options:
-        from t2t_lite.extras.beam import beam_pipeline
-
-        facts_of_splits, noted = beam_pipeline.write_shards(source, paths, options=problem.beam_options, **layout)
+    if problem.write_shards:
+        facts_of_splits, noted = problem.write_shards(source, paths, **layout)
     else:
         samples, encode = source.open()
         facts_of_splits = sharding.write_shards(

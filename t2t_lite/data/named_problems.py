@@ -48,7 +48,7 @@ def select_problems(patterns, excluded=(), keeps_suffix=False):
     return names
 
 
-def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, beam=None):
+def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, attributes=None):
     """Generates the data of problems, one after the other.
 
     Args:
@@ -56,7 +56,7 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, b
         data_dir, tmp_dir: paths of the folders for records and downloads.
         arguments: dict of arguments for the problems' `configure`, such as the user's files; {} or None: no call.
         settings: GenerationSettings; None: the defaults.
-        beam: `Problem.beam_options`.
+        attributes: {name: value}, further attributes of the problems, such as `Problem.write_shards`.
 
     Raises:
         UserError: a problem does not accept the arguments, or its generation raises it.
@@ -75,7 +75,7 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, b
         random.seed(settings.random_seed)
         np.random.seed(settings.random_seed % 2**32)
         problem = registry.problem(name)
-        vars(problem).update(vars(settings), beam_options=beam)
+        vars(problem).update(vars(settings), **attributes or {})
         problem.num_workers = settings.num_workers or os.cpu_count() or 1
         if arguments:
             problem.configure(**arguments)

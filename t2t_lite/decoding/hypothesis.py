@@ -1,9 +1,11 @@
 """Possible outputs: as a search finds them, with ids and scores alone, and as a Translator or Generator has them."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
+from t2t_lite.registry import list_tellers
 from t2t_lite.text.vocabulary import EOS_ID
 
 
@@ -24,8 +26,8 @@ class Hypothesis:
         attention: float32 array [ids, pieces of the source + EOS], of the same ids as token_scores: how much each
             decoder step attends to each source position (see `t2t_lite.decoding.alignment`). Rows sum up to 1. None
             unless requested.
-        ponder_steps: (list of int of the source's pieces, list of int of the output's), in how many steps the model
-            thought about each: see `t2t_lite.extras.universal.pondering`. None unless requested.
+        told: {name: value}, what else was requested of what a model tells: see `Teller`. An attribute of that name is
+            the value; None unless requested.
         lost: list of str, protected texts that the model did not write; they stand at the end of `text`.
         spans: list of (start, end), the characters of `text` that each id stands for, an end being that of a slice.
             None unless attention is requested.
@@ -40,8 +42,13 @@ class Hypothesis:
     attention: np.ndarray | None = dataclasses.field(default=None, compare=False, repr=False)
     spans: list[tuple[int, int]] | None = dataclasses.field(default=None, compare=False, repr=False)
     stopped: bool = dataclasses.field(default=False, repr=False)
-    ponder_steps: tuple[list[int], list[int]] | None = dataclasses.field(default=None, repr=False)
+    told: dict = dataclasses.field(default_factory=dict, repr=False)
     lost: list[str] = dataclasses.field(default_factory=list, repr=False)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in list_tellers():
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self.told.get(name)
 
     @property
     def all_ids(self) -> list[int]:

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from t2t_lite import registry
 from t2t_lite.corpora.sentences import checked_choice, join_texts, progress_in_wholes, sentence_parts, starts_of
 from t2t_lite.data.text_problems.translate import TranslateProblem
 from t2t_lite.decoding.texts import one_for_each
@@ -37,21 +38,21 @@ def splits_sentences(choice, problem, config=None):
 
 
 def whole_sentences(text, problem):
-    """Returns `sentence_parts` of a text for a problem, or None: none ends within a protected text."""
+    """Returns `sentence_parts` of a text for a problem, or None: none ends within what the problem keeps whole."""
     return unbroken(sentence_parts(text), text, problem)
 
 
 def unbroken(parts, text, problem):
-    """Returns the parts of a text; those are joined between which a protected text would be cut, such as a tag.
+    """Returns the parts of a text; those are joined between which a `SourceText.whole` part would be cut.
 
     Args:
         parts: list of str, in order, with nothing but spaces between them.
         text: str.
         problem: Problem, or None.
     """
-    if len(parts) < 2 or not (problem and problem.protection):
+    if len(parts) < 2 or not (problem and problem.substitution):
         return parts
-    spans, joined_parts, first = problem.protection.find(text), [], starts_of(parts, text)[0]
+    spans, joined_parts, first = problem.source_text(text).whole, [], starts_of(parts, text)[0]
     starts = starts_of(parts, text)
     for at, part in enumerate(parts):
         end = starts[at] + len(part)
@@ -123,7 +124,7 @@ def _joined_hypotheses(hypotheses, sizes, language):
     text, starts = join_texts([one.text for one in hypotheses], language)
     scores = [one.token_scores for one in hypotheses if one.token_scores is not None]
     spans = [one.spans for one in hypotheses]
-    ponder = [one.ponder_steps for one in hypotheses if one.ponder_steps is not None]
+    told = {name: [one.told[name] for one in hypotheses if name in one.told] for one in hypotheses for name in one.told}
     return dataclasses.replace(
         hypotheses[0],
         text=text,
@@ -134,7 +135,7 @@ def _joined_hypotheses(hypotheses, sizes, language):
         lost=[text for one in hypotheses for text in one.lost],
         token_scores=[score for of_part in scores for score in of_part] if scores else None,
         attention=_joined_attention(hypotheses, sizes),
-        ponder_steps=tuple([n for of_part in ponder for n in of_part[side]] for side in (0, 1)) if ponder else None,
+        told={name: registry.teller(name).joined(values) for name, values in told.items()},
         spans=None if all(of_part is None for of_part in spans) else _shifted(spans, starts),
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from t2t_lite.data.source_text import SourceText
 from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention, replace_unknown
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation
@@ -13,12 +14,11 @@ from t2t_lite.decoding.ids import check_ids, prefix_ids
 from t2t_lite.decoding.parts import splits_sentences, translate_parts, whole_sentences
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.stop_strings import before_stop
-from t2t_lite.decoding.source_text import SourceText
+from t2t_lite.decoding.teller import Tellers
 from t2t_lite.decoding.text_model import TextModel
 from t2t_lite.decoding.texts import check_list, check_text, check_texts, one_for_each, valid_unicode
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
-from t2t_lite.extras.universal.pondering import PonderSteps
 from t2t_lite.settings.ranges import Range, typed_value
 from t2t_lite.tasks.sequence_to_sequence import SequenceToSequenceTask
 from t2t_lite.text.offsets import decode_with_offsets, moved_spans
@@ -50,6 +50,7 @@ class Translator(TextModel):
 
     def __init__(self, model, encoders, hparams, problem=None):
         super().__init__(model, encoders, hparams, problem)
+        self._tellers = Tellers(model)
         self.max_input_length = min(self.searcher.longest_input or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
 
     def translate(
@@ -62,7 +63,6 @@ class Translator(TextModel):
         prefixes: Sequence | None = None,
         return_attention: bool = False,
         return_token_scores: bool = False,
-        return_ponder_steps: bool = False,
         on_progress: Callable[[int], object] | None = None,
         **options,
     ) -> list[Translation]:
@@ -82,8 +82,9 @@ class Translator(TextModel):
             prefixes: list of str, one per text, with which its output begins; "" or None for none. Its pieces are
                 forced as they are, so it should end at a word's end (the output may still continue that word). Or
                 lists of their ids, without EOS.
-            return_attention, return_token_scores, return_ponder_steps: bool, whether hypotheses get their `attention`
-                and `spans`, their `token_scores` or their `ponder_steps`; each costs one more pass over the hypotheses.
+            return_attention, return_token_scores: bool, whether hypotheses get their `attention` and `spans`, or their
+                `token_scores`; each costs one more pass over the hypotheses, as does `return_<name>` of what else the
+                model tells, such as return_ponder_steps: see `t2t_lite.decoding.teller`.
             on_progress: None, or a function called with the number of sentences in each finished batch.
             **options: of `SearchOptions`: beam_size, alpha, extra_length, n_best and so on, or
                 sampling=True with temperature, top_k, top_p and seed; a problem may have other defaults
@@ -93,14 +94,14 @@ class Translator(TextModel):
             list of `Translation`, in the order of `texts`. Sentences do not influence one another.
 
         Raises:
-            UserError: an option is out of range, the model has no ponder steps, a prefix is as long as the longest
-                output, an id is outside the vocabulary, or there is not one prefix or list of ids for each text.
+            UserError: an option is out of range, the model does not tell what is asked, a prefix is as long as the
+                longest output, an id is outside the vocabulary, or there is not one prefix or list of ids for each
+                text.
         """
         texts = self._checked(texts)
         arguments = {"max_input_length": max_input_length, "replace_unknown": replace_unknown, **options}
         asked = {"return_attention": return_attention, "return_token_scores": return_token_scores}
-        asked["return_ponder_steps"] = return_ponder_steps
-        ponder_steps = self._ponder_steps if return_ponder_steps else None  # not every model has them
+        tellers = self._tellers.asked(options)
         translate = functools.partial(self.translate, split_sentences="never", **arguments, **asked)
         if found := self._in_parts(translate, texts, split_sentences, prefixes, on_progress):
             return found
@@ -121,7 +122,7 @@ class Translator(TextModel):
         forced = self._prefixes(prefixes, len(texts), sources, rows, options)
         found = self._search(rows, options, forced, on_progress)
         has_attention = return_attention or replace_unknown
-        of_each = self._of_each(rows, found, has_attention, return_token_scores, ponder_steps)
+        of_each = self._of_each(rows, found, has_attention, return_token_scores, tellers)
         encoder = self.encoders["inputs"]
         for (at, source), row, results in zip(sources.items(), rows, found, strict=True):
             pieces = encoder.pieces(row[:-1])
@@ -143,18 +144,15 @@ class Translator(TextModel):
             UserError: the length is out of range, or the text outside the vocabulary.
         """
         text = valid_unicode(text)
-        prepared = self.problem.input_text(text) if self.problem else text
-        hidden = self.problem.protection.hide(prepared) if self.problem and self.problem.protection else None
-        prepared = hidden.text if hidden else prepared
+        source = self.problem.source_text(text) if self.problem else SourceText(text, text)
         longest = self.checked_length(max_input_length) - 1  # beside EOS
-        is_blank = not prepared.strip() or (hidden and hidden.is_only_protected)
-        ids = [] if is_blank else encode_beginning(self.encoders["inputs"], prepared, longest)
-        return SourceText(text, prepared, ids, hidden)
+        ids = [] if source.is_blank else encode_beginning(self.encoders["inputs"], source.prepared, longest)
+        return dataclasses.replace(source, ids=ids)
 
     def _hypothesis(self, result, stop, source, pieces, spans, replaces, fields):
         """Returns the Hypothesis of a result for a `SourceText`; with its own spans if it has those of its pieces."""
         encoder = self.encoders["targets"]
-        if spans is None and not source.hidden:
+        if spans is None and not source.restores:
             return self.hypothesis(source.prepared, result, stop, **fields)
         if spans is None:
             output, lost, _ = source.restored(pieces, before_stop(encoder.decode(result.ids), stop))
@@ -348,10 +346,10 @@ class Translator(TextModel):
         for (at, source), row in zip(sources.items(), rows, strict=True):
             with located(f"sentence {at + 1}"):
                 longest = self.searcher.longest_output(len(row), options)
-                forced.append(prefix_ids(self.encoders["targets"], source.prefix(prefixes[at]), longest))
+                forced.append(prefix_ids(self.encoders["targets"], source.target(prefixes[at]), longest))
         return forced
 
-    def _of_each(self, sources, found, return_attention, return_token_scores, ponder_steps):
+    def _of_each(self, sources, found, return_attention, return_token_scores, tellers):
         """Yields for each result of each source the requested extra fields of its `Hypothesis`, as a dict."""
         pairs = [(source, result) for source, results in zip(sources, found, strict=True) for result in results]
         inputs = [source for source, _ in pairs]
@@ -362,8 +360,9 @@ class Translator(TextModel):
         if return_attention:
             weights = self._attention(inputs, outputs)
             fields["attention"] = [rows[:, : len(source)] for source, rows in zip(inputs, weights, strict=True)]
-        if ponder_steps:
-            fields["ponder_steps"] = ponder_steps(inputs, outputs)
+        if tellers:
+            told = {name: teller(inputs, outputs) for name, teller in tellers.items()}
+            fields["told"] = [dict(zip(told, values, strict=True)) for values in zip(*told.values(), strict=True)]
         for at in range(len(pairs)):
             yield {name: values[at] for name, values in fields.items()}
 
@@ -374,10 +373,6 @@ class Translator(TextModel):
     @functools.cached_property
     def _attention(self):
         return memory_attention(self.model)
-
-    @functools.cached_property
-    def _ponder_steps(self):
-        return PonderSteps(self.model)
 
     def checked_length(self, length, name="max_input_length"):
         """Returns the longest input in ids, EOS included: `length`, or the model's own maximum for None.

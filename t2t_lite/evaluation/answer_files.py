@@ -17,9 +17,9 @@ class Reference(NamedTuple):
 
     Attributes:
         task, path: str.
-        answers: list of str, of floats, of lists of tags, or of lists of str, each of which is correct.
-        keys: for tags the words of each sentence, for spans the ids of the questions, for columns the numbers of blank
-            lines, from 1, which have no answer.
+        answers: list of str, of floats, or of what else the task's metrics compare.
+        keys: what the task has read beside them to match predictions; for columns the numbers of blank lines, from 1,
+            which have no answer.
     """
 
     task: str
@@ -32,11 +32,11 @@ def read_reference(path, task, columns=(), header=None):
     """Reads the expected answers.
 
     Args:
-        path: str, a file of tab-separated columns, the first of which is the label or number; for tags, CoNLL's
-            columns; for spans, SQuAD's JSON.
+        path: str, a file of tab-separated columns, the first of which is the label or number; or another one that the
+            task's `references` reads.
         task: str, the name of a task with metrics of answers.
-        columns: the column of the label or number, or CoNLL's columns of the word and its tag: each a number from 1, or
-            a name in the first line. Default: see `path`.
+        columns: those of the task's `columns`, such as that of the label or number: each a number from 1, or a name in
+            the first line. Default: see `path`.
         header: bool, whether the first line names the columns. None: a line that looks like a header is refused.
 
     Raises:
@@ -51,8 +51,7 @@ def read_predictions(path, reference):
     """Returns the predictions in the order of the reference; warns of texts in another normalization form of Unicode.
 
     Args:
-        path: str, a file as for `read_reference`, without texts; for spans, a JSON object {id: answer}, the format of
-            SQuAD's official predictions. Questions without an answer count as wrong.
+        path: str, a file as for `read_reference`, without texts; or another one that the task's `predictions` reads.
         reference: `Reference`.
 
     Raises:

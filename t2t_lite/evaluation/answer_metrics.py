@@ -1,14 +1,11 @@
-"""Metrics of answers: classes, numbers, tags of words, and parts of texts, from 0 (or -1) to 1."""
+"""Metrics of answers, from 0 (or -1) to 1: what such a metric is, and those of classes and numbers."""
 
 import dataclasses
 from collections.abc import Callable
 
 import numpy as np
 
-from t2t_lite.corpora.scripts import lacks_spaces
-from t2t_lite.errors import UserError, shown
-from t2t_lite.extras.question_answering.squad import characters_as_words, is_match, word_f1
-from t2t_lite.extras.tagging.entities import EXPECTED, are_of_entities, entity_counts
+from t2t_lite.errors import UserError, needs, shown
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,12 +47,8 @@ def _numbers():
 def _installed(module, package):
     import importlib
 
-    try:
+    with needs(package, "labels", "this metric"):
         return importlib.import_module(module)
-    except ImportError:
-        raise UserError(
-            f"{package}, which computes this metric, is not installed. Run: pip install t2t_lite[labels]"
-        ) from None
 
 
 def _pairs(predicted, expected):
@@ -90,53 +83,6 @@ def _hits(predicted, expected):
     return np.array([a == b for a, b in zip(predicted, expected, strict=True)], float)
 
 
-def _word_counts(predicted, expected):
-    """Returns int [sentences, 2]: the words with the right tag, and all words."""
-    pairs = zip(predicted, expected, strict=True)
-    return np.array([(sum(a == b for a, b in zip(*tags, strict=True)), len(tags[1])) for tags in pairs])
-
-
-def _has_entities(answers):
-    return are_of_entities({tag for tags in answers for tag in tags})
-
-
-def _entity_counts(predicted, expected):
-    if not _has_entities([*predicted, *expected]):
-        tags = sorted({tag for sentence in (*predicted, *expected) for tag in sentence})
-        raise UserError(f"entities: the tags {shown(', '.join(tags))}. Expected {EXPECTED}.")
-    return entity_counts(predicted, expected)
-
-
-def _share(part, *wholes):
-    """Returns a score of rows of counts: len(wholes) times the sum of column `part` over those of `wholes`, as F1."""
-
-    def score(rows):
-        sums = rows.sum(axis=0)
-        whole = sums[list(wholes)].sum()
-        return len(wholes) * sums[part] / whole if whole else 0.0
-
-    return score
-
-
-def _of_golds(compare):
-    """Returns the function of rows of a comparison of an answer with one gold answer, a str, or several."""
-
-    def rows(predicted, expected):
-        golds = [[gold] if isinstance(gold, str) else gold for gold in expected]
-        return np.array([compare(a, b) for a, b in zip(predicted, golds, strict=True)], float)
-
-    return rows
-
-
-def _squad_f1(predicted, expected):
-    """Returns the F1 of each answer: of its words, or of its characters if the gold answers have no spaces."""
-    golds = [[gold] if isinstance(gold, str) else gold for gold in expected]
-    if lacks_spaces([gold for of_one in golds for gold in of_one]):
-        predicted = [*map(characters_as_words, predicted)]
-        golds = [[*map(characters_as_words, of_one)] for of_one in golds]
-    return _of_golds(word_f1)(predicted, golds)
-
-
 OF_CLASSES = {
     "accuracy": AnswerMetric(_hits, np.mean, is_registered=False),
     "f1_macro": AnswerMetric(
@@ -155,14 +101,4 @@ OF_CLASSES = {
 OF_NUMBERS = {
     "pearson": AnswerMetric(_pairs, _correlation(lambda a, b: _numbers().pearsonr(a, b).statistic), check=_numbers),
     "spearman": AnswerMetric(_pairs, _correlation(lambda a, b: _numbers().spearmanr(a, b).statistic), check=_numbers),
-}
-OF_TAGS = {
-    "token_accuracy": AnswerMetric(_word_counts, _share(0, 1), is_registered=False),
-    "entity_f1": AnswerMetric(_entity_counts, _share(0, 1, 2), allows=_has_entities),
-    "entity_precision": AnswerMetric(_entity_counts, _share(0, 1), allows=_has_entities),
-    "entity_recall": AnswerMetric(_entity_counts, _share(0, 2), allows=_has_entities),
-}
-OF_SPANS = {
-    "exact_match": AnswerMetric(_of_golds(is_match), np.mean),
-    "squad_f1": AnswerMetric(_squad_f1, np.mean),
 }

@@ -8,8 +8,6 @@ from t2t_lite.evaluation.loss_units import check_loss_metrics
 from t2t_lite.evaluation.scores import METRICS as OF_TEXTS
 from t2t_lite.evaluation.scores import corpus_scores
 from t2t_lite.evaluation.tokenizations import DEFAULT, ter_options_of, tokenization_of_problem
-from t2t_lite.extras.parsing.evalb import score_trees
-from t2t_lite.extras.parsing.trees import parse_tree
 
 _OF_BATCHES, _OF_OUTPUTS = ("logits", "answers"), ("texts", "ids")  # kinds of metrics: teacher-forced, and others
 
@@ -40,14 +38,9 @@ def _of_texts(name):
 
 
 for _name in OF_TEXTS:
-    registry.register_metric(_name, of="texts", lower_is_better=_name == "ter")(_of_texts(_name))
-
-
-@registry.register_metric(of="texts")
-def bracketing_f1(outputs, references):
-    """Returns evalb's labelled F1 of trees, 0 to 100."""
-    predicted, gold = ([parse_tree(text) for text in texts] for texts in (outputs, references))
-    return score_trees(gold, predicted)[0].f1
+    registry.register_metric(_name, of="texts", lower_is_better=_name == "ter", decides=_name == "bleu")(
+        _of_texts(_name)
+    )
 
 
 @registry.register_metric(of="ids")

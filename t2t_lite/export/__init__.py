@@ -1,5 +1,9 @@
-"""Exports of trained models to other programs. The functions are imported lazily, since they need TensorFlow."""
+"""Exports of trained models to other programs. The functions are imported lazily, since they need TensorFlow.
+
+Those of extras, such as `export_ctranslate2`, are imported when they are used.
+"""
 
 from t2t_lite.process.lazy import lazy_names
+from t2t_lite.process.registering_modules import names_in_extras
 
-__getattr__, __dir__, __all__ = lazy_names(__name__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, names_in_extras(__name__, "register_export_format"))

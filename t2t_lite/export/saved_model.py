@@ -8,10 +8,10 @@ import tensorflow as tf
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.decoding.translator import Translator
+from t2t_lite.export.added_files import added_files
 from t2t_lite.export.by_task import signatures_of
 from t2t_lite.export.package import write_package
 from t2t_lite.export.warmup import write_warmup
-from t2t_lite.extras.model_card.model_card import model_card
 from t2t_lite.files import is_pattern, list_files, write_bytes
 from t2t_lite.files.folders import new_folder
 from t2t_lite.layers.quantization import check_plain_weights
@@ -38,8 +38,9 @@ def export_saved_model(
     model is the same, but its outputs continue the inputs. They accept any bytes without an error, and rows do not
     influence one another.
 
-    The export also contains `README.md` (a model card), `assets.extra/tf_serving_warmup_requests`, and
-    `assets.extra/t2t_lite` with settings and vocabulary, so that `t2t_lite.load` opens an export too.
+    The export also contains what is registered (see `added_files`, such as a README.md),
+    `assets.extra/tf_serving_warmup_requests`, and `assets.extra/t2t_lite` with settings and vocabulary, so that
+    `t2t_lite.load` opens an export too.
 
     Args:
         answerer: Translator, Generator (of one model or an ensemble) or Predictor. The export stores weights and
@@ -61,7 +62,7 @@ def export_saved_model(
     """
     models = getattr(answerer.model, "models", [answerer.model])
     check_plain_weights(models, "export_saved_model")
-    signatures = signatures_of(answerer.task)(answerer, max_input_length, **settings)
+    signatures = signatures_of(answerer.task, answerer.problem)(answerer, max_input_length, **settings)
     weights_dtype = models[0].variable_dtype
     functions = signatures.functions()
 
@@ -72,10 +73,9 @@ def export_saved_model(
         facts = {"max_input_length": signatures.max_input_length, "search": signatures.settings}
         write_package(folder, answerer, weights_dtype=weights_dtype, **facts)
         write_warmup(folder, signatures.warmup(), os.path.basename(os.path.abspath(export_dir)))
-        card = model_card(
-            answerer, signatures, path=path, weights_dtype=weights_dtype, license=license, command=command
-        )
-        write_bytes(os.path.join(folder, "README.md"), card.encode())
+        facts = {"signatures": signatures, "path": path, "weights_dtype": weights_dtype}
+        for name, content in added_files(answerer, license=license, command=command, **facts).items():
+            write_bytes(os.path.join(folder, name), content)
     if is_pattern(path):
         _LOGGER.warning(
             f"{path}: TensorFlow and TensorFlow Serving take *, ?, [ and \\ in a folder's name for a pattern, and load "

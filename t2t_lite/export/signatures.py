@@ -19,10 +19,9 @@ from t2t_lite.decoding.search.own_search import refuse, searches
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
 from t2t_lite.export.warmup import sample_texts
-from t2t_lite.extras.protect.protected_graph import hide, hide_as, restore
 from t2t_lite.settings.ranges import ALPHA
 from t2t_lite.settings.search_options import SearchOptions, kept_settings
-from t2t_lite.text.reading_graph import as_many, blanked, longest_input, reader, texts_spec, valid
+from t2t_lite.text.reading_graph import as_many, blanked, longest_input, reader, texts_spec
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # Limits of what callers may request beyond the export's own settings.
@@ -76,7 +75,7 @@ class TextSignatures:
         self._wants_sentences = splits_sentences("auto", translator.problem, translator.run and translator.run.config)
         self._model = translator.searcher.model
         self._whole_model = translator.model
-        self._encoders = translator.encoders
+        self.encoders = translator.encoders
         self._longest = {"inputs": max_input_length, "targets": max_input_length}
         self._longest_output = translator.searcher.max_length
         if self._longest_output:
@@ -86,9 +85,8 @@ class TextSignatures:
             n_best: tf.function(functools.partial(self._search, n_best), input_signature=per_row, autograph=False)
             for n_best in {1, options.beam_size}
         }
-        self._read = {side: reader(self._encoders[side], self._longest[side]) for side in ("inputs", "targets")}
-        self._decode = tf.function(self._encoders["targets"].tf_decode, input_signature=[_IDS], autograph=False)
-        self._protection = translator.problem and translator.problem.protection
+        self.readers = {side: reader(self.encoders[side], self._longest[side]) for side in ("inputs", "targets")}
+        self._decode = tf.function(self.encoders["targets"].tf_decode, input_signature=[_IDS], autograph=False)
 
     def functions(self):
         """Returns {name of a signature: tf.function}, as docs/serving.md lists them."""
@@ -111,7 +109,7 @@ class TextSignatures:
 
     def warmup(self):
         """Returns a list of (signature, {name: array}), which depends only on the vocabulary."""
-        texts = sample_texts(self._encoders["inputs"], self.max_input_length)
+        texts = sample_texts(self.encoders["inputs"], self.max_input_length)
         # Few and short, since the server answers these first. One value per text, since a server with --enable_batching
         # refuses scalars, and a refused warm-up request aborts loading the model.
         options = {"alpha": np.float32([SearchOptions.alpha]), "extra_length": np.int32([0])}
@@ -135,10 +133,7 @@ class TextSignatures:
         )
         search += f"; never {', '.join(map(json.dumps, o.banned_texts))}" if o.banned_texts else ""
         table = _TABLE.format(beam_size=o.beam_size)
-        rows = {"search": search}
-        if self._protection:
-            rows["unchanged in outputs"] = ", ".join(self._protection.kinds)
-        return rows, table + (_SENTENCES if self._wants_sentences else "")
+        return {"search": search}, table + (_SENTENCES if self._wants_sentences else "")
 
     def serving_default(self, inputs):
         """string [batch] -> {"outputs" string, "scores" float32, "truncated" bool}, all [batch].
@@ -163,14 +158,14 @@ class TextSignatures:
 
         Best first. If fewer hypotheses finished, the others are "" with the lowest float32 as score.
         """
-        sources, hidden = self._sources(inputs)
+        sources, read = self.read_inputs(inputs)
         beam_size = self._options.beam_size
         results = self._search_results(sources, self._options.alpha, self._options.extra_length, beam_size)
-        texts = self._texts(tf.reshape(results["ids"], (-1, tf.shape(results["ids"])[2])), hidden, beam_size)
+        texts = self.texts(tf.reshape(results["ids"], (-1, tf.shape(results["ids"])[2])), read, beam_size)
         is_there = (results["scores"] != -float("inf")) & ~sources.is_blank[:, None]
         scores = tf.where(is_there, results["scores"], tf.float32.min)
         is_first = tf.range(beam_size) == 0
-        unchanged = tf.where(is_first, hidden.only[:, None], "") if hidden else ""
+        unchanged = tf.where(is_first, self.unchanged(read)[..., None], "")
         return {
             "outputs": tf.where(is_there, tf.reshape(texts, tf.shape(scores)), unchanged),
             "scores": tf.where(sources.is_blank[:, None] & is_first, 0.0, scores),
@@ -182,7 +177,7 @@ class TextSignatures:
 
         "input_tokens" and "input_ids" are those of the inputs. Rows are padded with "" and 0, without EOS.
         """
-        sources, hidden = self._sources(inputs)
+        sources, read = self.read_inputs(inputs)
         results = self._search_results(sources, self._options.alpha, self._options.extra_length)
         outputs = tf.where(sources.is_blank[:, None] | (results["ids"][:, 0] == EOS_ID), PAD_ID, results["ids"][:, 0])
         outputs = outputs[
@@ -190,7 +185,7 @@ class TextSignatures:
         ]
         inputs = tf.where(sources.ids == EOS_ID, PAD_ID, sources.ids)[:, :-1]
         return {
-            **self._answers(sources, hidden, results),
+            **self._answers(sources, read, results),
             "tokens": self._pieces("targets", outputs),
             "ids": outputs,
             "input_tokens": self._pieces("inputs", inputs),
@@ -204,41 +199,36 @@ class TextSignatures:
         ids in that sum. "token_scores" float32 [batch, longest length] are its terms, padded with 0. No search is run.
         Different numbers of targets and inputs give InvalidArgument, since they cannot be paired.
         """
-        inputs, targets = as_many(inputs=inputs, targets=targets)
-        if self._protection:
-            hidden = hide(self._protection, valid(inputs))
-            inputs, targets = hidden.texts, hide_as(self._protection, valid(targets), hidden)
-        sources, targets = self._read["inputs"](inputs), self._read["targets"](targets)
+        inputs, targets = self.pairs(*as_many(inputs=inputs, targets=targets))
+        sources, targets = self.readers["inputs"](inputs), self.readers["targets"](targets)
         scores = scores_of_targets(self._whole_model, sources.ids, targets.ids, targets.lengths + 1)
         return {**scores, "truncated": sources.truncated | targets.truncated}
 
     def _best(self, inputs, alpha, extra_length):
-        sources, hidden = self._sources(inputs)
-        return self._answers(sources, hidden, self._search_results(sources, alpha, extra_length))
+        sources, read = self.read_inputs(inputs)
+        return self._answers(sources, read, self._search_results(sources, alpha, extra_length))
 
-    def _sources(self, inputs):
-        """Returns `Sources`, blank where there is nothing to translate, and the `HiddenBatch`, or None."""
-        if not self._protection:
-            return blanked(self._read["inputs"](inputs)), None
-        hidden = hide(self._protection, valid(inputs))
-        sources = self._read["inputs"](hidden.texts)
-        sources = blanked(sources._replace(is_blank=sources.is_blank | (hidden.only != "")))
-        encoder = self._encoders["inputs"]
-        is_symbol = [piece in self._protection.symbols for piece in encoder.pieces(range(encoder.vocab_size))]
-        return sources, hidden.read(tf.gather(tf.constant(is_symbol), sources.ids))
+    # What a problem's `substitution` has signatures of its own for.
 
-    def _texts(self, ids, hidden, n_best=1):
-        """int32 [batch * n_best, length] -> string [batch * n_best], with the protected texts of their inputs."""
-        texts = self._decode(ids)
-        if hidden is None:
-            return texts
-        slots, found = (tf.repeat(part, n_best, axis=0) for part in (hidden.slots, hidden.found))
-        return restore(self._protection, texts, slots, found)
+    def read_inputs(self, inputs):
+        """Returns `Sources`, blank where there is nothing to translate, and what `texts` and `unchanged` need."""
+        return blanked(self.readers["inputs"](inputs)), None
 
-    def _answers(self, sources, hidden, results):
-        unchanged = hidden.only if hidden else ""
+    def pairs(self, inputs, targets):
+        """Returns what is encoded of inputs and targets, both string [batch]."""
+        return inputs, targets
+
+    def texts(self, ids, read, n_best=1):
+        """int32 [batch * n_best, length] -> string [batch * n_best]."""
+        return self._decode(ids)
+
+    def unchanged(self, read):
+        """Returns the outputs where there is nothing to translate, string [batch] or []."""
+        return tf.constant("")
+
+    def _answers(self, sources, read, results):
         return {
-            "outputs": tf.where(sources.is_blank, unchanged, self._texts(results["ids"][:, 0], hidden)),
+            "outputs": tf.where(sources.is_blank, self.unchanged(read), self.texts(results["ids"][:, 0], read)),
             "scores": tf.where(sources.is_blank, 0.0, results["scores"][:, 0]),
             "truncated": sources.truncated,
         }
@@ -263,12 +253,12 @@ class TextSignatures:
             length_penalty=options.length_penalty,
             n_best=n_best,
             ends=options.ends,
-            banned=banned_table(self._encoders["targets"], options.banned_texts) if options.banned_texts else None,
+            banned=banned_table(self.encoders["targets"], options.banned_texts) if options.banned_texts else None,
         )
         return {"ids": results.ids, "scores": results.scores}
 
     def _pieces(self, side, ids):
         """int32 [batch, length] -> string [batch, length], with "" for padding."""
-        encoder = self._encoders[side]
+        encoder = self.encoders[side]
         names = tf.constant(["", *encoder.pieces(range(1, encoder.vocab_size))])
         return tf.gather(names, ids)

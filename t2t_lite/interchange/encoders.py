@@ -6,8 +6,6 @@ import numpy as np
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.extras.families import unigram_vocabulary
-from t2t_lite.extras.question_answering.span_problem import SpanProblem
 from t2t_lite.interchange import named_weights
 from t2t_lite.interchange.family import check, hparams_of, only
 from t2t_lite.interchange.hugging_face_folder import Folder
@@ -15,17 +13,10 @@ from t2t_lite.interchange.hugging_face_weights import read_weights
 from t2t_lite.interchange.imported_run import write_imported_run
 from t2t_lite.interchange.named_weights import NEVER
 from t2t_lite.interchange.published_vocabulary import published, vocabulary_of
-from t2t_lite.text.published.wordpiece import WordPieceEncoder
-from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID, SentencePieceEncoder
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
 _HEAD_THERE = {"real": "class"}  # a number is a single class
-_PROBLEMS = {  # by head other than that of words: the possible problems of a run, the default first
-    "class": ("classify_own", "classify_pair_own"),
-    "real": ("regress_own", "regress_pair_own"),
-    "tag": ("tag_own",),
-    "span": ("qa_own",),
-}
 
 
 def import_encoder(family, path, config, output_dir, problem=""):
@@ -64,6 +55,7 @@ def import_encoder(family, path, config, output_dir, problem=""):
         if vocabulary.reads_two_ends and head == "span":
             _LOGGER.warning(f"{path}: RoBERTa reads two ends between question and context, here it will read one.")
         problem = _problem_name(path, family, head, has_sentences, vocabulary.reads_two_ends, problem)
+        settings = registry.problem(problem).settings
         arguments |= {
             "head": head or "masked_lm",
             family.row_id: vocabulary.special_ids[vocabulary.first_token],
@@ -75,7 +67,7 @@ def import_encoder(family, path, config, output_dir, problem=""):
             arguments["max_position"] = config["max_position_embeddings"] - first_position
             weights.drop_rows(f"{family.weights['position']}.weight", first_position)
             hparams = hparams.override_from_dict({"max_length": arguments["max_position"] - 1})
-        remembered = _remembered(path, family, config, head, hparams.max_length)
+        remembered = _remembered(path, config, head, hparams.max_length, settings)
         hparams = hparams_of(arguments, family.model, hparams)
         return write_imported_run(
             output_dir,
@@ -142,29 +134,33 @@ def _first_position(folder, family, config):
 
 def _problem_name(path, family, head, has_sentences, reads_two_ends, requested):
     """Returns the name of the run's problem. Raises `UserError` if the `requested` one is not possible."""
-    possible = [
-        name for name in _PROBLEMS.get(head, (family.text_problem,)) if not reads_two_ends or "pair" not in name
-    ]
-    if head == "masked_lm" and has_sentences:
-        possible.insert(0, family.sentence_problem)
+    if head in (None, "masked_lm"):
+        possible = [*([family.sentence_problem] if head and has_sentences else []), family.text_problem]
+    else:
+        tasks = [task for task in map(registry.task, registry.list_tasks()) if task.head == head]
+        possible = [name for task in tasks for name in task.problems if not reads_two_ends or "pair" not in name]
+    if not possible:
+        raise UserError(f"{path}: a model with a head of {head}s, which no task here has: its extra is not installed.")
     if requested and requested not in possible:
         why = "; RoBERTa reads two ends between the texts of a pair, here there is one" if reads_two_ends else ""
         raise UserError(f"--problem={requested}: {path} is a model of {' or '.join(possible)}. Expected that{why}.")
     return requested or possible[0]
 
 
-def _remembered(path, family, config, head, longest):
-    """Returns the settings that the run's problem stores beside its vocabulary."""
-    if head in (None, "masked_lm"):
-        settings = {"sequence_length": longest, "mask_rate": 0.15, "mask_unit": "token"}
-        return {
-            name: value for name, value in settings.items() if name in registry.problem(family.text_problem).settings
-        }
+def _remembered(path, config, head, longest, settings):
+    """Returns what the run's problem, which has these `settings`, stores beside its vocabulary."""
+    values = {
+        "sequence_length": longest,
+        "mask_rate": 0.15,
+        "mask_unit": "token",
+        "label_range": [0.0, 1.0],  # so that a place in it is the number that the model predicts
+    }
+    if head in ("class", "tag"):
+        values |= dict.fromkeys(("class_labels", "tags"), _labels(path, config))
     if head == "span":
-        return {"sequence_length": min(SpanProblem.sequence_length, longest), "doc_stride": SpanProblem.doc_stride}
-    if head == "real":
-        return {"label_range": [0.0, 1.0]}  # so that a place in it is the number that the model predicts
-    return {"class_labels" if head == "class" else "tags": _labels(path, config)}
+        values |= {"sequence_length": min(settings["sequence_length"].default, longest)}
+        values |= {"doc_stride": settings["doc_stride"].default}
+    return {name: value for name, value in values.items() if name in settings}
 
 
 def encoder_folder(family, predictor):
@@ -254,7 +250,7 @@ def _facts(predictor, vocabulary):
 
 def _tokenizer_config(predictor, vocabulary):
     mask = [token for token in vocabulary.special_ids if token in ("[MASK]", "<mask>")]
-    config = _tokenizer(predictor.encoders["inputs"], vocabulary.first_token)
+    config = _tokenizer(predictor.encoders["inputs"], vocabulary)
     if mask:
         config["mask_token"] = mask[0]
     if predictor.model.max_length is not None:
@@ -263,18 +259,13 @@ def _tokenizer_config(predictor, vocabulary):
     return config | vocabulary.added_settings
 
 
-def _tokenizer(encoder, first):
+def _tokenizer(encoder, vocabulary):
     """Returns the fields that depend on the kind of vocabulary."""
-    pad, end, unknown = encoder.pieces([PAD_ID, EOS_ID, UNK_ID])
-    if isinstance(encoder, WordPieceEncoder):
-        kind = {"tokenizer_class": "BertTokenizer", "do_lower_case": encoder.lower}
-    elif isinstance(encoder, SentencePieceEncoder):
-        family = unigram_vocabulary.family_of([first])
-        kind, (pad, end, unknown) = family.tokenizer, family.reserved
-    else:
-        kind = {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": False}
-        kind |= {"bos_token": first, "eos_token": end}
-    return {**kind, "cls_token": first, "sep_token": end, "pad_token": pad, "unk_token": unknown}
+    first, (pad, end, unknown) = vocabulary.first_token, encoder.pieces([PAD_ID, EOS_ID, UNK_ID])
+    of_roberta = {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": False}
+    of_roberta |= {"bos_token": first, "eos_token": end}
+    tokens = {"cls_token": first, "sep_token": end, "pad_token": pad, "unk_token": unknown}
+    return {**tokens, **(vocabulary.tokenizer or of_roberta)}
 
 
 _USE = """```bash

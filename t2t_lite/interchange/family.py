@@ -1,7 +1,11 @@
 """A foreign family of models, declared once: a table of its settings, and one of its weights' names.
 
 These determine how its `config.json` is read and checked, the resulting hyperparameters, what is written for a model of
-ours, and which options of a model prevent an export.
+ours, and which options of a model prevent an export. A function that returns a `Family` is registered:
+
+    @registry.register_family("toy")
+    def toy():
+        return gpt2.gpt2()._replace(class_prefix="Toy", prefix="toy.")
 """
 
 from collections.abc import Callable
@@ -10,6 +14,7 @@ from typing import NamedTuple
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.models.arguments import model_settings, to_hparam
+from t2t_lite.registry import Registries
 from t2t_lite.settings.config import HParams
 
 NEEDED, OPTIONAL = object(), object()  # instead of a default
@@ -135,7 +140,6 @@ class Family(NamedTuple):
     """A family in its own package ("foreign"), and its counterpart here.
 
     Attributes:
-        model_type: str, as in `config.json`.
         class_prefix: str, prefix of the names of its classes.
         model: our class.
         matches: function of our model's config that returns whether the model belongs to this family.
@@ -146,7 +150,7 @@ class Family(NamedTuple):
             addition to what follows from `fields` and `options`.
         weights: {path of a layer or a weight of our model: foreign name, or PerHead}; `*` is the number of a layer.
         vocabularies: (tuple of the kinds of TextEncoders that its folder can hold, their name in messages). A kind is a
-            class, or an object whose method `is_of` says whether an encoder is of the kind.
+            class, or the name of a registered vocabulary.
         complete: function of (path, dict of all fields) that checks combinations of fields, and may change some.
         is_transposed: bool, whether foreign dense kernels are [outputs, inputs].
         prefix: str, prefix of the names of the body's weights, except in the files of a model without head.
@@ -160,9 +164,9 @@ class Family(NamedTuple):
         row_id: str, the argument of our model that is the id of the position that stands for a whole row.
         constants: {foreign name: function of our model's config that returns an array} of tensors that only some of our
             models have, although all of the foreign ones do; without them our models compute the same.
+        model_type: str, as in `config.json`: the name by which it is registered, see `registry.family`.
     """
 
-    model_type: str
     class_prefix: str
     model: type
     matches: Callable
@@ -183,6 +187,7 @@ class Family(NamedTuple):
     tokenizer: dict = {}  # noqa: RUF012
     row_id: str = "first_id"
     constants: dict = {}  # noqa: RUF012
+    model_type: str = ""
 
     @property
     def described(self):
@@ -212,11 +217,7 @@ class Family(NamedTuple):
         """
         kinds, _ = self.vocabularies
         texts = [encoders[side] for side in model.stacks() if side in encoders]
-        return [
-            encoder
-            for encoder in texts
-            if not any(isinstance(encoder, kind) if isinstance(kind, type) else kind.is_of(encoder) for kind in kinds)
-        ]
+        return [encoder for encoder in texts if not any(_is_of(kind, encoder) for kind in kinds)]
 
     def written(self, config, class_name, facts):
         """Returns the `config.json` of a model of ours: {name: value}.
@@ -237,6 +238,12 @@ class Family(NamedTuple):
         head_size = config["hidden_size"] // config["num_heads"]
         sizes = dict.fromkeys(("key_dim", "value_dim"), (None, head_size))
         return {**sizes, "attention_bias": (False, True), **values, **options, **self.limits(config)}
+
+
+def _is_of(kind, encoder):
+    if isinstance(kind, type):
+        return isinstance(encoder, kind)
+    return kind in Registries.vocabularies and Registries.vocabularies.get(kind)().is_of(encoder)
 
 
 def hparams_of(arguments, model_class, base=None):

@@ -1,28 +1,53 @@
-"""Which models each format supports: one table of rules, for the exporters and `t2t-trainer --describe`."""
+"""Which models each format supports: one table of rules, for the exporters and `t2t-trainer --describe`.
+
+SavedModels and Hugging Face's folders are described here. Another format is registered as a function that returns a
+`Format`, `@registry.register_export_format("name")`.
+"""
 
 import inspect
 import logging
+from collections.abc import Callable
+from typing import NamedTuple
 
 from t2t_lite.decoding.search.own_search import searches
 from t2t_lite.errors import UserError
-from t2t_lite.extras.model_card.model_card import own_texts
-from t2t_lite.interchange.families import FAMILIES, family_of
+from t2t_lite.interchange.families import families, family_of
 from t2t_lite.layers.quantization import check_plain_weights
-from t2t_lite.layers.self_attention import kinds_of
 from t2t_lite.models.arguments import hparam_of
-from t2t_lite.models.transformer import Transformer
+from t2t_lite.registry import Registries
 from t2t_lite.settings.config import HParams
-from t2t_lite.settings.ranges import FORMATS, settings_of
+from t2t_lite.settings.ranges import settings_of
 
 _LOGGER = logging.getLogger("t2t_lite")
-_ACTIVATIONS = ("relu", "gelu", "swish")
 # Options that no format needs: the vocabulary's sizes, and those used only in training.
 _TRAINING = {
     "vocab_size", "target_vocab_size", "kernel_initializer", "bias_initializer",
     *(s.argument for s in settings_of(HParams).values() if not s.fixed),
 }  # fmt: skip
-_ANY_SIZE = ("hidden_size", "filter_size", "num_heads", "num_encoder_layers", "num_decoder_layers", "max_position")
-_EITHER = (False, True)
+
+
+class Format(NamedTuple):
+    """A format of models of one class.
+
+    Attributes:
+        label: str, its name in messages.
+        model: our class.
+        supported: function of a model's config that returns {argument of its constructor: tuple of the supported
+            values; None: any}; the others must have their defaults.
+    """
+
+    label: str
+    model: type
+    supported: Callable
+
+
+def names():
+    """Returns the names of all formats, as `t2t-exporter --format` takes them."""
+    return ["saved_model", "hugging_face", *Registries.export_formats.names()]
+
+
+def _format(name):
+    return Registries.export_formats.get(name)()
 
 
 def label(format_name, model, encoders=None):
@@ -30,27 +55,28 @@ def label(format_name, model, encoders=None):
     if format_name == "hugging_face":
         family = family_of(model, encoders)
         return f"Hugging Face's {family.class_prefix if family else 'Transformers'}"
-    return {"saved_model": "A SavedModel", "ctranslate2": "CTranslate2"}[format_name]
+    return "A SavedModel" if format_name == "saved_model" else _format(format_name).label
 
 
 def obstacles(format_name, model, encoders=None):
     """Returns all reasons why a model cannot be exported to a format, a list of str; [] if it can.
 
     Args:
-        format_name: one of FORMATS.
+        format_name: one of `names`.
         model: Keras model, with or without values.
         encoders: {"inputs": TextEncoder, "targets": TextEncoder}, or None if unknown.
     """
     if format_name == "saved_model":
         return ["it has a search of its own, expected a model that predicts one id after the other"] * searches(model)
-    family = family_of(model, encoders)
-    holders = {Transformer} if format_name == "ctranslate2" else {entry.model for entry in FAMILIES.values()}
+    other = None if format_name == "hugging_face" else _format(format_name)
+    holders = {entry.model for entry in ([other] if other else families())}
     if type(model) not in holders:
         kind = "an ensemble" if type(model).__name__ == "Ensemble" else f"of class {type(model).__name__}"
         names = " or ".join(sorted((holder.REGISTERED_NAME for holder in holders), key=len))
         return [f"it is {kind}, expected model={names}, one model (t2t-avg-all averages checkpoints into one)"]
-    if format_name == "ctranslate2":
-        return list(_options_not_held(model, _ctranslate2(model.config)))
+    if other:
+        return list(_options_not_held(model, other.supported(model.config)))
+    family = family_of(model, encoders) or next(entry for entry in families() if entry.model is type(model))
     reasons = list(_options_not_held(model, family.supported(model.config)))
     if kinds := {type(encoder).__name__ for encoder in family.strange_encoders(model, encoders or {})}:
         reasons.append(f"its vocabulary is a {' and a '.join(sorted(kinds))}, expected {family.vocabularies[1]}'s")
@@ -61,20 +87,21 @@ def check(format_name, answerer):
     """Raises `UserError` with all obstacles if a format does not support a model; warns if the problem changes texts.
 
     Args:
-        format_name: one of FORMATS.
+        format_name: one of `names`.
         answerer: Translator, Generator or Predictor.
     """
     check_model(format_name, answerer.model, answerer.encoders)
-    if functions := own_texts(answerer.problem):
+    own = ("input_text", "output_text")
+    if functions := [name for name in own if answerer.problem and answerer.problem.overrides(name)]:
         name = label(format_name, answerer.model, answerer.encoders)
         _LOGGER.warning(
             f"{answerer.problem.full_name}: {' and '.join(functions)} of this problem are Python code, which "
             f"{name} does not run: texts go in and come out as the vocabulary has them."
         )
-    if answerer.problem and (protection := answerer.problem.protection):
+    if answerer.problem and (substitution := answerer.problem.substitution):
         _LOGGER.warning(
-            f"{answerer.problem.full_name}: {', '.join(protection.kinds)} are replaced by symbols, such as "
-            f"{protection.symbols[0]}, and put back by t2t_lite and its SavedModels alone. "
+            f"{answerer.problem.full_name}: {', '.join(substitution.kinds)} are replaced by symbols, such as "
+            f"{substitution.symbols[0]}, and put back by t2t_lite and its SavedModels alone. "
             f"{label(format_name, answerer.model)} expects texts with symbols, and gives such."
         )
 
@@ -90,8 +117,8 @@ def check_model(format_name, model, encoders=None):
 def destinations_text(model, encoders=None):
     """Returns lines with the possible formats, and all obstacles to the others; arguments as for `obstacles`."""
     lines = ["exports (t2t-exporter --format)"]
-    width = max(map(len, FORMATS))
-    for name in FORMATS:
+    width = max(map(len, names()))
+    for name in names():
         reasons = obstacles(name, model, encoders)
         answer = f"no: {'; '.join(reasons)}" if reasons else "yes"
         if name == "hugging_face" and not reasons:
@@ -100,12 +127,6 @@ def destinations_text(model, encoders=None):
             answer = f"yes, {family.class_prefix}{vocabulary}"
         lines.append(f"  {name:{width}}  {answer}")
     return "\n".join(lines)
-
-
-def relative_options(config):
-    """Returns the options of relative positions if all self-attention has them, or None."""
-    (name, options), *others = kinds_of(config["self_attention"])
-    return options if name == "dot_product_relative" and "pattern" not in options and not others else None
 
 
 def _options_not_held(model, supported):
@@ -130,23 +151,3 @@ def _option_text(value):
     if isinstance(value, list | tuple):
         return "/".join(map(_option_text, value))
     return "none" if value is None else str(value)
-
-
-def _ctranslate2(config):
-    relative = relative_options(config)
-    is_relative = relative is not None
-    size = config["hidden_size"] // config["num_heads"]
-    key_size, value_size = config["key_dim"] or size, config["value_dim"] or size
-    # There, relative positions replace all others, and always apply to values, too.
-    self_attention = {"type": "dot_product_relative", **(relative or {}), "add_relative_to_values": True}
-    return {
-        **dict.fromkeys((*_ANY_SIZE, "norm", "norm_epsilon", "position_layout", "key_dim")),
-        "self_attention": (self_attention,) if is_relative else ("dot_product",),
-        "attention_bias": _EITHER,
-        "activation": (*_ACTIVATIONS, "swiglu"),
-        "tie_embeddings": _EITHER,
-        "softmax_bias": _EITHER,
-        "value_dim": None if key_size == value_size else (key_size,),  # all heads have one size
-        "position": ("none",) if is_relative else ("sinusoidal", "learned", "none"),
-        "target_space_embedding": (False,) if is_relative else _EITHER,
-    }

@@ -3,13 +3,14 @@
 import os
 from collections.abc import Sequence
 
+from t2t_lite import registry
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files import folders
 from t2t_lite.interchange import encoders, formats, language_models, translation_models
-from t2t_lite.interchange.families import FAMILIES, family_of
+from t2t_lite.interchange.families import families, family_of
 from t2t_lite.interchange.sources import read_hugging_face_config
 from t2t_lite.models.encoder_model import EncoderModel
 from t2t_lite.models.transformer import Transformer
@@ -98,10 +99,10 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
     document = read_hugging_face_config(path, output_dir)
     config_path = os.path.join(path, "config.json")
     kind = document.get("model_type")
-    if kind not in list(FAMILIES):  # a list, as the value may be anything
-        expected = " or ".join(f"{name!r}, a {family.described}" for name, family in FAMILIES.items())
+    if kind not in registry.list_families():
+        expected = " or ".join(f"{family.model_type!r}, {family.described}" for family in families())
         raise UserError(f"{config_path}: model_type is {shown(kind)}. Expected {expected}.")
-    family = FAMILIES[kind]
+    family = registry.family(kind)
     if languages and family.model is not Transformer:
         raise UserError(f"--languages: only for models that translate. Leave it out for model_type {kind}.")
     if problem and not issubclass(family.model, EncoderModel):

@@ -4,7 +4,7 @@ import json
 import os
 from typing import NamedTuple
 
-from t2t_lite.extras.model_card.model_card import toolkit_card
+from t2t_lite.export.added_files import added_files
 from t2t_lite.files import folders
 from t2t_lite.interchange.safetensors_file import write_tensors
 
@@ -43,7 +43,7 @@ class Folder(NamedTuple):
         Raises:
             Failure: writing failed; nothing is left behind.
         """
-        card = toolkit_card(
+        added = added_files(
             answerer,
             title=self.title,
             library="transformers",
@@ -52,7 +52,7 @@ class Folder(NamedTuple):
             command=command,
             rows={"class": self.config["architectures"][0], **self.rows},
         )
-        documents = {"config.json": self.config, "tokenizer_config.json": self.tokenizer, "README.md": card.encode()}
+        documents = {"config.json": self.config, "tokenizer_config.json": self.tokenizer, **added}
 
         def write(folder):
             write_tensors(os.path.join(folder, "model.safetensors"), self.tensors)

@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 
 from t2t_lite import files
-from t2t_lite.errors import UserError, shown
+from t2t_lite.errors import UserError, needs, shown
 from t2t_lite.interchange import named_weights
 from t2t_lite.interchange.named_weights import NEVER
 from t2t_lite.interchange.safetensors_file import read_tensors
@@ -154,13 +154,8 @@ def _read_shards(path):
 
 def _read_torch(data, path, tied):
     """Returns {name: float32 array} of a pytorch_model.bin. PyTorch reads only tensors, so no code is run."""
-    try:
+    with needs("PyTorch", "hugging_face", f"{path}: reading it", ", or save the model as model.safetensors."):
         import torch
-    except ImportError:
-        raise UserError(
-            f"{path}: is read by PyTorch, which is not installed. Run: pip install 't2t_lite[hugging_face]', or save "
-            "the model as model.safetensors."
-        ) from None
     try:
         if zipfile.is_zipfile(io.BytesIO(data)):
             with zipfile.ZipFile(io.BytesIO(data)) as archive:

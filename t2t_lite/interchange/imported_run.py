@@ -33,8 +33,8 @@ def write_imported_run(output_dir, problem, hold, *, model, hparams, fill, hpara
     def prepare(folder):
         own_problem = registry.problem(problem)
         hold(own_problem, folder)
-        return run_config(
-            own_problem.name, model, hparams, own_problem.get_feature_encoders(folder), hparams_set=hparams_set
-        )
+        encoders = own_problem.get_feature_encoders(folder)
+        usr_dir = registry.usr_dir_of(type(own_problem)) or registry.usr_dir_of(registry.model(model))
+        return run_config(own_problem.name, model, hparams, encoders, hparams_set=hparams_set, usr_dir=usr_dir)
 
     return write_run(output_dir, prepare, fill, step)

@@ -1,7 +1,6 @@
 """Language models from and to folders of Hugging Face: GPT and GPT-2."""
 
 from t2t_lite.errors import UserError, shown
-from t2t_lite.extras.families.word_bpe import WordBPEEncoder
 from t2t_lite.interchange import named_weights
 from t2t_lite.interchange.family import check, hparams_of
 from t2t_lite.interchange.hugging_face_folder import Folder
@@ -10,7 +9,7 @@ from t2t_lite.interchange.imported_run import write_imported_run
 from t2t_lite.interchange.published_vocabulary import published, vocabulary_of
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.text.published.bpe_files import BPEEncoder
-from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 from t2t_lite.text.vocabulary_files import open_encoder
 
 
@@ -85,7 +84,7 @@ def language_model_folder(family, generator):
         use=_USE,
         config=family.written(model.config, family.class_prefix + end, facts),
         tokenizer={
-            **_tokenizer(encoder),
+            **(vocabulary.tokenizer or _tokenizer(encoder)),
             "model_max_length": model.config["max_position"],
             "clean_up_tokenization_spaces": False,
             **vocabulary.added_settings,
@@ -96,8 +95,6 @@ def language_model_folder(family, generator):
 
 
 def _tokenizer(encoder):
-    if isinstance(encoder, WordBPEEncoder):
-        return {"tokenizer_class": "OpenAIGPTTokenizer", "unk_token": encoder.tokens[UNK_ID]}
     tokens = dict.fromkeys(("bos_token", "eos_token", "unk_token"), encoder.tokens[EOS_ID])
     padding = {"pad_token": encoder.tokens[PAD_ID]} if encoder.published_ids[PAD_ID] >= 0 else {}
     return {"tokenizer_class": "GPT2Tokenizer", **tokens, **padding}

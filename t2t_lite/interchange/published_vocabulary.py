@@ -1,4 +1,10 @@
-"""Converts the vocabulary of a Hugging Face folder to the files that `vocabulary_files` knows, and back."""
+"""Converts the vocabulary of a Hugging Face folder to the files that `vocabulary_files` knows, and back.
+
+WordPiece and BPE are read here. Another kind is registered, `@registry.register_vocabulary("name")`, as a function that
+returns an object with `type`, as in tokenizer.json; `file`, the name of its file; `is_in(folder, tokenizer)`, whether a
+folder, whose tokenizer.json may be None, has a vocabulary of the kind; `settings(tokenizer, path)` and `read(folder,
+work_dir, tokenizer, settings)`, see `_settings` and `_read_folder`; `is_of(encoder)` and `published(encoder)`.
+"""
 
 import contextlib
 import json
@@ -10,18 +16,15 @@ from typing import NamedTuple
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
-from t2t_lite.extras.families import unigram_vocabulary
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.interchange.family import check
 from t2t_lite.interchange.tokenizer_json import settings_of
+from t2t_lite.registry import Registries
 from t2t_lite.text.published import added_tokens
-from t2t_lite.text.subwords import parse_sentencepiece
-from t2t_lite.text.vocabulary import SentencePieceEncoder
 from t2t_lite.text.vocabulary_files import open_encoder
 
 _LOGGER = logging.getLogger("t2t_lite")
 _FILES = {"WordPiece": ("vocab.txt",), "BPE": ("vocab.json", "merges.txt")}
-_UNIGRAM = "Unigram"
 _WHOLE, _CONFIG = "tokenizer.json", added_tokens.CONFIG
 _SCHEMA = {
     "model": {"type": str, "vocab": dict | list, "merges?": list},
@@ -30,6 +33,7 @@ _SCHEMA = {
 }
 _CONFIG_SCHEMA = dict.fromkeys(("do_lower_case?", "keep_accents?", "add_prefix_space?"), bool | None)
 _FIRST = ("[CLS]", "<cls>", "<s>")
+_ROBERTAS_FIRST = "<s>"  # XLM-RoBERTa's, too
 
 
 class Published(NamedTuple):
@@ -40,17 +44,19 @@ class Published(NamedTuple):
         ids: list of the published ids by our id, -1 for an id that only we have.
         special_ids: {token: our id}.
         contents: {name of a published file: bytes}.
+        tokenizer: {name: value}, what its `tokenizer_config.json` has unless it is a RoBERTa's or a GPT-2's.
     """
 
     path: str
     ids: list
     special_ids: dict
     contents: dict
+    tokenizer: dict = {}  # noqa: RUF012
 
     @property
     def reads_two_ends(self):
         """Whether the tokenizer puts two ends between the texts of a pair."""
-        return self.first_token == unigram_vocabulary.XLM_ROBERTA.first  # RoBERTa's, too
+        return self.first_token == _ROBERTAS_FIRST
 
     @property
     def added_settings(self):
@@ -80,9 +86,13 @@ class Published(NamedTuple):
 
 def published(encoder):
     """Returns the Published of a TextEncoder. Raises `UserError` if Transformers has no such vocabulary."""
-    if isinstance(encoder, SentencePieceEncoder):
-        return Published(encoder.path, *unigram_vocabulary.published(encoder))
-    return Published(encoder.path, encoder.published_ids, encoder.special_ids, encoder.contents)
+    if other := next((kind for kind in _others() if kind.is_of(encoder)), None):
+        return other.published(encoder)
+    return Published(encoder.path, encoder.published_ids, encoder.special_ids, encoder.contents, encoder.tokenizer)
+
+
+def _others():
+    return [Registries.vocabularies.get(name)() for name in Registries.vocabularies.names()]
 
 
 @contextlib.contextmanager
@@ -109,8 +119,7 @@ def _in_users_words(message, work_dir, folder):
 
     def name_of_source(match):
         path = os.path.join(folder, match[1])
-        models = [os.path.join(folder, name) for name in unigram_vocabulary.FILES if match[1].endswith(".model")]
-        sources = (path, *models, os.path.join(folder, _WHOLE))
+        sources = (path, os.path.join(folder, _WHOLE))
         return next(filter(files.exists, sources), path)
 
     return re.sub(re.escape(work_dir) + r"/([\w.]+)", name_of_source, message).replace(work_dir, folder)
@@ -119,30 +128,23 @@ def _in_users_words(message, work_dir, folder):
 def _read_folder(folder, work_dir):
     """Returns the Published of a folder; writes its files into `work_dir`."""
     tokenizer_path, config = (os.path.join(folder, name) for name in (_WHOLE, _CONFIG))
-    models = [path for name in unigram_vocabulary.FILES if files.exists(path := os.path.join(folder, name))]
     tokenizer = files.read_json(tokenizer_path, _SCHEMA) if files.exists(tokenizer_path) else None
-    settings = _settings(config, tokenizer, tokenizer_path)
     kind = next((kind for kind, names in _FILES.items() if files.exists(os.path.join(folder, names[0]))), None)
+    others = _others()
+    other = next((other for other in others if kind is None and other.is_in(folder, tokenizer)), None)
+    settings = _settings(config, tokenizer, tokenizer_path, other.settings if other else settings_of)
+    if other:
+        return other.read(folder, work_dir, tokenizer, settings)
     if kind is not None:
         contents = [files.read_bytes(os.path.join(folder, name)) for name in _FILES[kind]]
-    elif models:
-        model = unigram_vocabulary.completed(files.read_bytes(models[0]), models[0])
-        if tokenizer is not None and tokenizer["model"]["type"] == _UNIGRAM:  # Transformers reads that alone
-            _check_same(model, models[0], tokenizer, tokenizer_path)
-        return _of_unigram(settings, model, models[0], work_dir)
     elif tokenizer is None:
-        names = ["vocab.txt", "vocab.json and merges.txt", *unigram_vocabulary.FILES, _WHOLE]
+        names = [*dict.fromkeys(["vocab.txt", "vocab.json and merges.txt", *(other.file for other in others), _WHOLE])]
         raise UserError(f"{folder}: holds no vocabulary. Expected {', '.join(names[:-1])} or {names[-1]}.")
     else:
         kind = tokenizer["model"]["type"]
-        if kind == _UNIGRAM:
-            return _of_unigram(
-                settings, unigram_vocabulary.of_tokenizer_json(tokenizer, tokenizer_path), tokenizer_path, work_dir
-            )
         if kind not in _FILES:
-            raise UserError(
-                f"{tokenizer_path}: a vocabulary of the kind {kind}. Expected {', '.join(_FILES)} or {_UNIGRAM}."
-            )
+            kinds = " or ".join(dict.fromkeys([*_FILES, *(other.type for other in others)]))
+            raise UserError(f"{tokenizer_path}: a vocabulary of the kind {kind}. Expected {kinds}.")
         contents = _contents(tokenizer["model"], tokenizer_path)
     if kind == "BPE" and settings.get("add_prefix_space"):
         raise UserError(f"{config}: add_prefix_space=True. Expected false: no space is put before texts here.")
@@ -152,7 +154,7 @@ def _read_folder(folder, work_dir):
     return published(open_encoder(os.path.join(work_dir, _FILES[kind][0])))
 
 
-def _settings(config, tokenizer, path):
+def _settings(config, tokenizer, path, settings_of):
     """Returns the settings of `tokenizer_config.json` and `tokenizer.json`. Raises `UserError` if they disagree."""
     settings = files.read_json(config, _CONFIG_SCHEMA) if files.exists(config) else {}
     settings = {name: value for name, value in settings.items() if value is not None}
@@ -164,33 +166,6 @@ def _settings(config, tokenizer, path):
         if settings.setdefault(name, value) != value:
             raise UserError(f"{config}: {name}={settings[name]}, but by {path} it is {value}. Expected the same.")
     return settings
-
-
-def _check_same(model, path, tokenizer, tokenizer_path):
-    """Raises `UserError` if a `tokenizer.json` has other pieces than the SentencePiece model beside it."""
-    other = unigram_vocabulary.of_tokenizer_json(tokenizer, tokenizer_path)
-    ours, theirs = (parse_sentencepiece(each, path).pieces for each in (model, other))
-    if [piece.piece for piece in ours] != [piece.piece for piece in theirs]:
-        raise UserError(
-            f"{path}: other pieces than in {tokenizer_path}. Expected the same ones: copy the model's files again, or "
-            "remove the file that is not the model's."
-        )
-
-
-def _of_unigram(settings, model, path, work_dir):
-    """Writes the model into `work_dir`; returns its Published."""
-    pieces = {piece.piece for piece in parse_sentencepiece(model, path).pieces}
-    added = [facts["content"] for facts in settings[added_tokens.KEY].values() if facts["content"] not in pieces]
-    if added:
-        raise UserError(f"{path}: the added token {shown(added[0])} is no piece. Expected none beside the pieces.")
-    adopted, ids = unigram_vocabulary.adopted(
-        model, path, settings.get("do_lower_case"), settings.get("keep_accents", False)
-    )
-    files.write_bytes(os.path.join(work_dir, "vocab.model"), adopted)
-    vocabulary = published(SentencePieceEncoder(os.path.join(work_dir, "vocab.model")))._replace(ids=ids)
-    if vocabulary.reads_two_ends and not settings.get("add_prefix_space", True):
-        raise UserError(f"{path}: add_prefix_space=False. Expected true: a space is put before texts here.")
-    return vocabulary
 
 
 def _contents(model, path):

@@ -3,11 +3,9 @@
 import os
 import re
 
-from t2t_lite import files, registry
+from t2t_lite import files
 from t2t_lite.errors import UserError
 from t2t_lite.files import folders
-from t2t_lite.runs.locating import find_checkpoint
-from t2t_lite.text.subword_text_encoder import read_pieces
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?", re.ASCII)
 
@@ -25,13 +23,3 @@ def read_hugging_face_config(path, output_dir):
             f"it first: hf download {path} --local-dir={path.rpartition('/')[2]}"
         )
     return files.read_json(os.path.join(path, "config.json"))
-
-
-def check_tensor2tensor(path, vocabularies, output_dir, hparams_set=""):
-    """Raises `UserError` if a file of tensor2tensor is missing, a set is unknown, or `output_dir` is not new."""
-    folders.check_new(output_dir)
-    find_checkpoint(path)
-    if hparams_set:
-        registry.hparams(hparams_set)
-    for file in vocabularies:
-        read_pieces(files.read_bytes(file), file)

@@ -4,7 +4,6 @@ Our encoders do so in one way for each kind of vocabulary. Any other way is refu
 """
 
 from t2t_lite.errors import UserError, shown
-from t2t_lite.files.safe_json import check_schema
 from t2t_lite.text.published.bpe_files import WORD_END
 from t2t_lite.text.published.wordpiece import LONGEST_WORD
 
@@ -27,9 +26,6 @@ _WAYS = {"WordPiece": _OF_BERT | {"model": _WORD_PIECE}, "BPE": _OF_GPT2, WORD_E
 def settings_of(tokenizer, path):
     """Checks that texts are split as by BERT (WordPiece), GPT-2 (BPE) or GPT (BPE whose tokens end in `</w>`).
 
-    Of a Unigram vocabulary it only reads the clean-up of ALBERT's and XLNet's tokenizers, which replaces quotation
-    marks.
-
     Args:
         tokenizer: dict, the contents of a `tokenizer.json`; other kinds are not checked.
         path: str, its name, for errors.
@@ -45,50 +41,16 @@ def settings_of(tokenizer, path):
     for part, settings in way.items():
         actual = tokenizer.get(part) or {}
         for name, expected in settings.items():
-            _check(path, f"{part}: {name}", actual.get(name, None if name == "type" else expected), expected)
-    if kind == "Unigram":
-        return _clean_up(tokenizer, path)
+            check_setting(path, f"{part}: {name}", actual.get(name, None if name == "type" else expected), expected)
     if kind != "WordPiece":
         return {}
     lower, accents = (tokenizer["normalizer"].get(name) for name in ("lowercase", "strip_accents"))
-    _check(path, "normalizer: strip_accents", lower if accents is None else accents, lower)
+    check_setting(path, "normalizer: strip_accents", lower if accents is None else accents, lower)
     return {"do_lower_case": bool(lower)}
 
 
-def _clean_up(tokenizer, path):
-    normalizer = tokenizer.get("normalizer") or {}
-    rules = normalizer.get("normalizers", [normalizer])
-    check_schema(rules, [{"type?": str}], f"{path}: 'normalizer'")
-    types = [rule.get("type") for rule in rules]
-    if not any(rule.get("pattern") == {"String": "``"} for rule in rules):
-        return {}
-    return {"do_lower_case": "Lowercase" in types, "keep_accents": "StripAccents" not in types}
-
-
-def check_words(tokenizer, rules, path):
-    """Checks that a Unigram `tokenizer.json` splits texts at spaces, and changes them by SentencePiece's rules alone.
-
-    Args:
-        tokenizer: dict, the contents.
-        rules: list of dict, its normalizers.
-        path: str, its name, for errors.
-
-    Raises:
-        UserError: texts are split or changed in another way.
-    """
-    for rule in rules:
-        is_blank = rule["type"] == "Strip" or (rule["type"] == "Replace" and rule.get("pattern") == {"Regex": " {2,}"})
-        if not is_blank:
-            _check(path, "normalizer: type", rule["type"], "Precompiled")
-    whole = tokenizer.get("pre_tokenizer") or {"type": None}
-    for part in whole.get("pretokenizers", [whole]):
-        if part["type"] != "WhitespaceSplit":
-            _check(path, "pre_tokenizer: type", part["type"], "Metaspace")
-            _check(path, "pre_tokenizer: prepend_scheme", part.get("prepend_scheme", "always"), "always")
-            _check(path, "pre_tokenizer: add_prefix_space", part.get("add_prefix_space", True), True)
-
-
-def _check(path, name, value, expected):
+def check_setting(path, name, value, expected):
+    """Raises `UserError` unless a setting has the expected value; None: off, or no such part."""
     if (value or None) != (expected or None):  # false, 0 and "" are equivalent to None
         actual = f"{name}={shown(value)}" if value is not None else f"no {name}"
         raise UserError(

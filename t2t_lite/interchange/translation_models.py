@@ -1,8 +1,8 @@
-"""Translation models from and to folders of Hugging Face: Marian and Blenderbot.
+"""Translation models from and to folders of Hugging Face: Marian and its relatives.
 
 The paper's sinusoids alternate, Marian's are sines, then cosines. A Transformer computes the same if the hidden
 features of all its weights are permuted alike, so one permutation converts the paper's layout to Marian's.
-`families/blenderbot.py` explains why Blenderbot's weights are scaled.
+`extras/families/blenderbot.py` explains why Blenderbot's weights are scaled.
 """
 
 import os
@@ -12,10 +12,9 @@ from keras import ops
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
-from t2t_lite.extras.families.blenderbot import SINUSOIDS
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.interchange import marian_vocabulary, named_weights
-from t2t_lite.interchange.families.marian import shares_embeddings
+from t2t_lite.interchange.families.marian import SINUSOIDS, shares_embeddings
 from t2t_lite.interchange.family import hparams_of
 from t2t_lite.interchange.hugging_face_folder import Folder
 from t2t_lite.interchange.hugging_face_weights import read_weights
@@ -192,7 +191,7 @@ def translation_folder(family, translator, beam_size, alpha):
     pieces = {side: unique_pieces(encoder) for side, encoder in translator.encoders.items()}
     longest = config["max_position"] if config["position"] == "learned" else _LONGEST_INPUT
     sizes = {"vocab_size": len(pieces["inputs"])}
-    if family.model_type == "marian":
+    if any(field.name == "decoder_vocab_size" for field in family.fields):
         sizes["decoder_vocab_size"] = len(pieces["targets"])
     (end,) = family.heads
     vocabularies, tokenizer = _tokenizer(pieces, translator.problem, longest, config["target_vocab_size"] is not None)

@@ -5,6 +5,7 @@ from keras import ops
 
 from t2t_lite.layers.cache import Memory, Past
 from t2t_lite.layers.checks import check_rates, check_required_sizes, check_sequences, check_sizes
+from t2t_lite.layers.context import Context
 from t2t_lite.layers.distances import Strides
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers
@@ -15,9 +16,10 @@ from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.projections import Projections
 from t2t_lite.layers.scores.score import AttentionScore
 from t2t_lite.layers.shapes import shape_of
-from t2t_lite.registry import Registries
+from t2t_lite.registry import Registries, register_self_attention
 
 
+@register_self_attention("dot_product")
 @keras.saving.register_keras_serializable("t2t_lite")
 class MultiHeadAttention(Projections):
     """softmax(QKᵀ / √d_k) V in `num_heads` heads (paper, equation 1 and section 3.2.2).
@@ -56,7 +58,7 @@ class MultiHeadAttention(Projections):
             not a multiple of `num_heads` where a head's size follows from it.
     """
 
-    needs_segments = False  # whether it is of no use without a `Context` that has segments
+    context_class = Context  # what a model has to call it with; of another one `lack` says what a model may lack
     turned = None  # how positions turn queries and keys; made by `build`, which a subclass may replace
 
     def __init__(

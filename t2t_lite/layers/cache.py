@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from t2t_lite.layers.distances import Steps
-from t2t_lite.layers.integers import integer_dtype
-from t2t_lite.layers.shapes import shape_of
+from t2t_lite.layers.shapes import integer_dtype, shape_of
 
 
 class Memory(NamedTuple):

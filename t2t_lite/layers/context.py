@@ -13,6 +13,8 @@ from t2t_lite.layers.shapes import shape_of
 class Results:
     """What layers compute beside their outputs, by name, such as "cost": float32 [B, T], what each position costs.
 
+    Names that begin with "shares/" are of what a layer counts in training, float32 [n]: see `Sums.shares`.
+
     Example:
         >>> results = Results()
         >>> results.add("cost", keras.ops.ones((1, 2)))
@@ -47,22 +49,19 @@ class Context:
     """What a stack, layers and residual connections hand on unread to attention and feed-forward layers.
 
     A layer whose `call` has an argument `context` gets it, by name. Keras takes it for one object, in which it looks
-    for no tensors, so that results come out of the layers that add them; and symbolic tensors can't be in it.
+    for no tensors, so that results come out of the layers that add them; and symbolic tensors can't be in it. What only
+    one kind of layers reads is in a subclass: see `context_class` of `MultiHeadAttention`.
 
     Attributes:
         earlier: [B, M, hidden], inputs of this layer at the M positions before those of the call, which its
             self-attention sees as well (Dai et al. 2019, "Transformer-XL"); (): there are none.
         visible: bool [B, M], which of them are there; (): all.
-        segments: int [B, S], the segment of each position; (): all are of one. See `SegmentAttention`, as of
-        places: int [B, N], where the queries of a second stream stand among the S positions; (): there is one stream.
         nonpadding: bool [B, T], which positions of the inputs count, in costs and averages; (): all.
         results: Results, to which layers add.
     """
 
     earlier: Any = ()
     visible: Any = ()
-    segments: Any = ()
-    places: Any = ()
     nonpadding: Any = ()
     results: Results = dataclasses.field(default_factory=Results)
 
@@ -123,7 +122,7 @@ class Context:
         def joined(floats, results):
             given = dict(zip(places, floats, strict=True))
             own = tree.pack_sequence_as(values, [given.get(i, leaf) for i, leaf in enumerate(leaves)])
-            return Context(**own, results=results)
+            return type(self)(**own, results=results)
 
         return [leaves[i] for i in places], joined
 

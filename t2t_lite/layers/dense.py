@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from t2t_lite.layers.file_check import FileCheck
+from t2t_lite.layers.checks import FileCheck
 
 _WEIGHTS = ("lora_kernel_a", "lora_kernel_b", "_kernel", "kernel_scale", "kernel_zero")  # the last two if quantized
 _PREFIX = "lora."

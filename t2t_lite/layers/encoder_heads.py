@@ -11,7 +11,7 @@ from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.keras_names import Initializer, activation_function, own_initializer
 from t2t_lite.layers.masks import check_masks
-from t2t_lite.layers.normalization import LayerNormalization
+from t2t_lite.layers.residual import LayerNormalization
 
 NEVER = -1e9  # the logit of what can't be; not infinite, so that no gradient is NaN
 LOWEST = -1e4  # less than any state, and a number in float16

@@ -3,8 +3,10 @@
 import keras
 
 from t2t_lite.layers.attention import MultiHeadAttention
+from t2t_lite.registry import register_self_attention
 
 
+@register_self_attention("dot_product_relative")
 @keras.saving.register_keras_serializable("t2t_lite")
 class RelativeAttention(MultiHeadAttention):
     """Self-attention that adds a learned vector for the distance j - i to key j, as query i sees it.
@@ -29,6 +31,7 @@ class RelativeAttention(MultiHeadAttention):
         super().__init__(num_heads, **kwargs | {"score": {"type": "relative", **options}})
 
 
+@register_self_attention("dot_product_relative_v2")
 @keras.saving.register_keras_serializable("t2t_lite")
 class LeftRelativeAttention(MultiHeadAttention):
     """Self-attention that adds a learned vector for the distance i - j to key j, as query i sees it, in every head.
@@ -65,6 +68,7 @@ class LeftRelativeAttention(MultiHeadAttention):
         super().__init__(num_heads, **kwargs | {"score": {"type": "relative_v2", **options}})
 
 
+@register_self_attention("restricted")
 @keras.saving.register_keras_serializable("t2t_lite")
 class RestrictedAttention(MultiHeadAttention):
     """Self-attention in which every position sees a neighbourhood of r positions, centred on it.

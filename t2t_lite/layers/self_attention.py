@@ -3,27 +3,20 @@
 import inspect
 import re
 
-from t2t_lite.extras.xlnet.segment_attention import SegmentAttention
 from t2t_lite.layers.attention import MultiHeadAttention
-from t2t_lite.layers.kind import check_options, kinds_config, name_and_options
-from t2t_lite.layers.kind_spelling import Word, read_kinds
-from t2t_lite.layers.named_attention import LeftRelativeAttention, RelativeAttention, RestrictedAttention
+from t2t_lite.layers.context import Context
+from t2t_lite.layers.kind import Word, check_options, kinds_config, name_and_options, read_kinds
 from t2t_lite.registry import Registries
 
-# Another kind is another entry: a class that takes the arguments of `MultiHeadAttention`, and options of its own.
-SELF_ATTENTION = {
-    "dot_product": MultiHeadAttention,
-    "dot_product_relative": RelativeAttention,
-    "dot_product_relative_v2": LeftRelativeAttention,
-    "restricted": RestrictedAttention,
-    "relative_segments": SegmentAttention,
-}
-_REGISTERED = {  # what these names mean beside others
-    "dot_product_relative": "relative",
-    "dot_product_relative_v2": "relative_v2",
-    "dot_product_relative_memory": "memory",
-    "restricted": "window",
-}
+# Classes that take the arguments of `MultiHeadAttention`, and options of their own. Another kind is another entry.
+SELF_ATTENTION = Registries.self_attentions
+
+
+def _others():
+    """Returns {another name of a score or pattern, which it has here: its registered name}."""
+    registries = Registries.scores, Registries.patterns
+    names = ((registry.get(name), name) for registry in registries for name in registry.names())
+    return {other: name for kind, name in names if (other := vars(kind).get("other_name"))}
 
 
 def _parts(name):
@@ -32,9 +25,9 @@ def _parts(name):
     Raises:
         ValueError: an unknown name, or two of a sort.
     """
-    found, words = {}, str(name).split("+")
+    found, words, others = {}, str(name).split("+"), _others()
     for word in words:
-        registered = _REGISTERED.get(word, word)
+        registered = others.get(word, word)
         if word in SELF_ATTENTION and (len(words) == 1 or word == registered):
             sort, part = "class", SELF_ATTENTION[word]
         elif registered in Registries.patterns or registered in Registries.scores:
@@ -52,14 +45,15 @@ def _parts(name):
 
 def self_attention_names():
     """Returns the names of all kinds: classes, scores and patterns."""
-    others = {*Registries.scores.names(), *Registries.patterns.names(), *_REGISTERED} - {"full", *SELF_ATTENTION}
-    return [*SELF_ATTENTION, *sorted(others)]
+    classes = SELF_ATTENTION.names()
+    others = {*Registries.scores.names(), *Registries.patterns.names(), *_others()} - {"full", *classes}
+    return [*classes, *sorted(others)]
 
 
 def pattern_name(pattern):
     """Returns a pattern as `self_attention` names it, with its options: "local_1d(block_length=64)"."""
     registered = next(name for name in Registries.patterns.names() if Registries.patterns.get(name) is type(pattern))
-    name = next((name for name, meant in _REGISTERED.items() if meant == registered), registered)
+    name = vars(type(pattern)).get("other_name", registered)
     options = ";".join(f"{option}={getattr(pattern, option)}" for option in pattern.options())
     return f"{name}({options})" if options else name
 
@@ -99,13 +93,14 @@ def _check_heads(name, patterns):
     """Raises `ValueError` unless patterns are a list, and the kind of a name has none itself."""
     if not isinstance(patterns, list | tuple):
         raise ValueError(f"`self_attention` has pattern={patterns!r}. Expected a list, the patterns of several heads.")
-    if any(_REGISTERED.get(word, word) in Registries.patterns for word in name.split("+")):
+    others = _others()
+    if any(others.get(word, word) in Registries.patterns for word in name.split("+")):
         raise ValueError(f"`self_attention` {name} has two scores or two patterns. Expected at most one of each.")
 
 
 def _head_name(name):
     """Returns the registered name of the pattern of some heads. Raises `ValueError` if there is none."""
-    if (registered := _REGISTERED.get(name, name)) in Registries.patterns:
+    if (registered := _others().get(name, name)) in Registries.patterns:
         return registered
     raise ValueError(
         f"`self_attention` has {name!r} as the pattern of some heads; these have one score. Expected one of "
@@ -122,7 +117,7 @@ def _head_pattern(kind):
     return {"type": name, **options, **given} if options else name
 
 
-def make_self_attention(self_attention, index, has_order=True, has_segments=False, **options):
+def make_self_attention(self_attention, index, has_order=True, context_class=Context, **options):
     """Makes the self-attention of a layer.
 
     Args:
@@ -133,11 +128,11 @@ def make_self_attention(self_attention, index, has_order=True, has_segments=Fals
             [{"type": "strided", "stride": 8}, "full"]}.
         index: int, number of the layer in its stack.
         has_order: bool, whether positions see only earlier ones, as in a decoder.
-        has_segments: bool, whether the layer is called with a `Context` that has segments, as XLNet's are.
+        context_class: `Context`, or a subclass of it, what the layer is called with.
         **options: arguments of `MultiHeadAttention`.
 
     Raises:
-        ValueError: as `kinds_of`, or the kind needs an order, or segments, and there are none.
+        ValueError: as `kinds_of`, or the kind needs an order or another context.
     """
     kinds = kinds_of(self_attention)
     name, own = kinds[index % len(kinds)]
@@ -146,11 +141,9 @@ def make_self_attention(self_attention, index, has_order=True, has_segments=Fals
         of_kinds[argument] = {"type": word, **{n: own.pop(n) for n in kind.options()}}
     if patterns:
         of_kinds["pattern"] = patterns
-    if _parts(name)[0].needs_segments and not has_segments:
-        raise ValueError(
-            f"`self_attention` {name} tells segments apart, and this model has none. Expected the model xlnet, or "
-            "another kind, such as dot_product_relative_memory, which tells distances alone."
-        )
+    needed = _parts(name)[0].context_class
+    if not issubclass(context_class, needed):
+        raise ValueError(f"`self_attention` {name} {needed.lack}")
     for pattern in patterns or [of_kinds.get("pattern", "full")]:
         word, _ = name_and_options(pattern)
         if Registries.patterns.get(word).needs_order and not has_order:

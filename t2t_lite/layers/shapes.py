@@ -1,4 +1,4 @@
-"""Sizes of tensors, with few operations in a graph."""
+"""Sizes of tensors and whole numbers, with few operations in a graph."""
 
 import keras
 
@@ -18,3 +18,12 @@ def shape_of(x):
     import tensorflow as tf
 
     return tuple(size if known is None else known for known, size in zip(shape, tf.unstack(tf.shape(x)), strict=True))
+
+
+def integer_dtype():
+    """Returns the dtype in which integers are computed with where floats are: int64 in TensorFlow, else int32.
+
+    TensorFlow takes int32 for shapes. It compares and adds int32 on the host, and keeps it there in loops and arguments
+    of functions, even if everything else is on a GPU. JAX has no int64 unless asked for it.
+    """
+    return "int64" if keras.backend.backend() == "tensorflow" else "int32"

@@ -7,10 +7,10 @@ import re
 import keras
 
 from t2t_lite.errors import UserError, located, shown
-from t2t_lite.layers import feed_forward_kinds as networks
+from t2t_lite.layers import feed_forward as networks
 from t2t_lite.layers import self_attention as attentions
 from t2t_lite.layers.keras_names import config_of
-from t2t_lite.layers.kind_spelling import read_kinds, spell_kind
+from t2t_lite.layers.kind import read_kinds, spell_kind
 from t2t_lite.settings.config import HParams
 
 # {argument: its module}, arguments made of several settings, `self_attention.…`, see `_kinds`.

@@ -6,7 +6,7 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.layers import ClassHead, Context, Results, SpanHead
+from t2t_lite.layers import ClassHead, Results, SpanHead
 from t2t_lite.layers.encoder_heads import mean_and_maximum
 from t2t_lite.layers.shapes import shape_of
 from t2t_lite.models.transformer_parts import TransformerModel, normalized
@@ -179,7 +179,7 @@ class EncoderModel(TransformerModel):
         output = self.encoder(
             x,
             attention_mask=ops.expand_dims(mask, 1),
-            context=Context(nonpadding=mask, results=Results() if results is None else results, **context),
+            context=self.context_class(nonpadding=mask, results=Results() if results is None else results, **context),
             return_attention_scores=scores,
             return_hidden_states=states,
             training=training,

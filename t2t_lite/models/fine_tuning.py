@@ -5,7 +5,6 @@ import math
 import re
 
 from t2t_lite.errors import UserError, counted, nearest
-from t2t_lite.extras.experts.mixture_of_experts import MixtureOfExperts
 from t2t_lite.layers.dense import Dense
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -100,8 +99,9 @@ def enable_lora(model, rank, lora_alpha=None):
     """Gives a built model LoRA: see `keras.layers.Dense.enable_lora`.
 
     Beside each kernel W of attention and feed-forward networks are two small matrices, W + (lora_alpha / rank) A B; B
-    begins with zeros, which changes nothing yet. Experts have none, nor do layers that are frozen (`trainable=False`).
-    These matrices and the weights of heads are trained, unless they are frozen, and all others are frozen.
+    begins with zeros, which changes nothing yet. Layers that say what they are in `without_lora` have none, nor do
+    those that are frozen (`trainable=False`). These matrices and the weights of heads are trained, unless they are
+    frozen, and all others are frozen.
 
     Args:
         model: a built keras.Model.
@@ -172,8 +172,9 @@ def _add_lora(model, rank, alpha, frozen=()):
             f"lora_rank={rank}: the model {type(model).__name__} has no layers of attention and feed-forward networks, "
             "beside which LoRA is. Expected lora_rank=0; frozen=… freezes parts of any model."
         )
-    if any(isinstance(part, MixtureOfExperts) for part in model._flatten_layers()):
-        _LOGGER.warning("LoRA: experts (ffn_layer=local_moe) have no matrices of it, and stay as they are")
+    for name in dict.fromkeys(getattr(part, "without_lora", None) for part in model._flatten_layers()):
+        if name:
+            _LOGGER.warning(f"LoRA: {name} have no matrices of it, and stay as they are")
     frozen = {id(weight) for weight in frozen}
     layers = [layer for layer in layers if layer.trainable and id(layer._kernel) not in frozen]
     if not layers:

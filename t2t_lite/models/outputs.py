@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
+from t2t_lite.registry import Registries
 from t2t_lite.settings.reserved_names import BEFORE, COSTS, SHARES, STATE
 
 
@@ -36,6 +37,21 @@ def carries_state(model_class):
     """Returns whether models of a class carry a state from batch to batch: see `SequenceModel.initial_state`."""
     own = getattr(model_class, "initial_state", None)
     return own is not None and getattr(own, "__qualname__", "") != "SequenceModel.initial_state"
+
+
+def batches_of(model_class):
+    """Returns the class of the batches that models of a class read, an `ExampleBatches`.
+
+    Raises:
+        UserError: they carry a state, and nothing that is installed has batches that follow one another.
+    """
+    name = "segments" if carries_state(model_class) else "examples"
+    if name not in Registries.batches:
+        raise UserError(
+            f"{model_class.__name__}: carries a state from one segment of a text to the next, and nothing here has "
+            "batches of segments. Expected the extra that is made for such models."
+        )
+    return Registries.batches.get(name)
 
 
 def with_state(model, batch, state, training):

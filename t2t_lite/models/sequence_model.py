@@ -10,7 +10,6 @@ from keras import ops
 
 import t2t_lite
 from t2t_lite.errors import UserError
-from t2t_lite.extras.describe.cost import counted_flops
 from t2t_lite.layers.quantization import check_plain_weights
 from t2t_lite.models.arguments import (
     constructor_arguments,
@@ -98,17 +97,6 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         Where its layers have a `cross_attention`, that attends to the positions of "inputs".
         """
         return {}
-
-    def flops(self, lengths, rows=1):
-        """Returns {feature: operations per token} of a forward pass, for `--describe`.
-
-        Override it where the default is wrong, which asks the layers: see `counted_flops`.
-
-        Args:
-            lengths: {feature: int}, tokens of a row.
-            rows: int, rows of a batch.
-        """
-        return counted_flops(self, lengths, rows)
 
     def token_embeddings(self):
         """Returns {feature: `TokenEmbedding`}, which looks the ids of a feature up; two features may share one."""

@@ -6,7 +6,7 @@ import logging
 import numpy as np
 
 from t2t_lite.files.safe_json import parse_json
-from t2t_lite.layers.file_check import FileCheck
+from t2t_lite.layers.checks import FileCheck
 from t2t_lite.models.arguments import fixed_arguments
 from t2t_lite.settings.ranges import typed_text
 

@@ -7,11 +7,18 @@ import keras
 from keras import ops
 
 from t2t_lite.errors import UserError
-from t2t_lite.layers import FeedForward, LayerNormalization, MultiHeadAttention, TokenEmbedding, TransformerStack
-from t2t_lite.layers import feed_forward_kinds as networks
+from t2t_lite.layers import (
+    Context,
+    FeedForward,
+    LayerNormalization,
+    MultiHeadAttention,
+    TokenEmbedding,
+    TransformerStack,
+)
+from t2t_lite.layers import feed_forward as networks
 from t2t_lite.layers import self_attention as attentions
 from t2t_lite.layers.checks import check_sizes
-from t2t_lite.layers.feed_forward_kinds import PLAIN, feed_forward_config, make_feed_forward
+from t2t_lite.layers.feed_forward import PLAIN, feed_forward_config, make_feed_forward
 from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.self_attention import make_self_attention, self_attention_config
@@ -31,7 +38,7 @@ class TransformerModel(SequenceModel):
     """
 
     OPTIONS: ClassVar = {}
-    has_segments = False  # whether stacks are given a `Context` with segments
+    context_class = Context  # what stacks are given
 
     def __init_subclass__(cls, **kwargs):
         if {"OPTIONS", "__init__"} <= vars(cls).keys():
@@ -156,7 +163,7 @@ class TransformerModel(SequenceModel):
         """
         if role == "memory":
             return MultiHeadAttention(**options)
-        options |= {"has_order": role == "decoder", "has_segments": self.has_segments}
+        options |= {"has_order": role == "decoder", "context_class": self.context_class}
         return make_self_attention(self.config["self_attention"], index, **options)
 
     def feed_forward(self, role, index, **options):
@@ -185,16 +192,20 @@ class TransformerModel(SequenceModel):
         Args:
             logits: of the targets.
             costs: {feature: float32 [B, length]}, of `cost_features`.
-            results: {feature: Results} in training, whose "expert_use" is counted.
+            results: {feature: Results} in training, whose shares are counted.
             **others: further outputs by their names.
 
         Returns:
             The logits, or {"targets": logits, **others}, with "costs" and "shares" if there are any: see
             `named_outputs`.
         """
-        use = {feature: found.each("expert_use") for feature, found in (results or {}).items()}
         others |= {COSTS: costs} if costs else {}
-        others |= {SHARES: {"expert_use": use}} if any(use.values()) else {}
+        names = dict.fromkeys(name for found in (results or {}).values() for name in found.tensors)
+        if counted := [name for name in names if name.startswith(f"{SHARES}/")]:
+            others[SHARES] = {
+                name.removeprefix(f"{SHARES}/"): {feature: found.each(name) for feature, found in results.items()}
+                for name in counted
+            }
         return {"targets": logits, **others} if others else logits
 
     def compute_mask(self, inputs, mask=None):

@@ -14,11 +14,11 @@ import sys
 from t2t_lite.process.extras import PACKAGE, extras
 from t2t_lite.process.lazy import ImportHook
 
-_REGISTERED = re.compile(r'^@keras\.saving\.register_keras_serializable\("t2t_lite"\)\n(?:@.*\n)*class (\w+)', re.M)
+_REGISTERED = re.compile(r'^@keras\.saving\.register_keras_serializable\("(\w+)"\)\n(?:@.*\n)*class (\w+)', re.M)
 
 
 def modules():
-    """Returns {name of a class that Keras can store: its module}, as the sources have them; imports none."""
+    """Returns {registered name of a class that Keras can store: its module}, by the sources; imports none."""
     roots = {"t2t_lite": pathlib.Path(__file__).parents[1], **{f"{PACKAGE}.{n}": p for n, p in extras().items()}}
     paths = (
         (package, root, pathlib.Path(folder, name))
@@ -28,9 +28,9 @@ def modules():
         if name.endswith(".py")
     )
     return {
-        name: ".".join((package, *path.relative_to(root).with_suffix("").parts))
+        f"{of}>{name}": ".".join((package, *path.relative_to(root).with_suffix("").parts))
         for package, root, path in sorted(paths)
-        for name in _REGISTERED.findall(path.read_text(encoding="utf-8"))
+        for of, name in _REGISTERED.findall(path.read_text(encoding="utf-8"))
     }
 
 
@@ -62,4 +62,4 @@ def _import_and_register(exec_module, module):
 def _register_stand_ins():
     objects = sys.modules["keras"].saving.get_custom_objects()
     for name, module in modules().items():
-        objects.setdefault(f"t2t_lite>{name}", _StandIn(module, name))
+        objects.setdefault(name, _StandIn(module, name.partition(">")[2]))

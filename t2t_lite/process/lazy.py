@@ -22,19 +22,22 @@ def module_paths(package):
     return paths
 
 
-def lazy_names(package):
+def lazy_names(package, others=None):
     """Returns the `__getattr__`, `__dir__` and `__all__` of a package whose names its `__init__.pyi` imports.
 
     Type checkers read that file in place of the package, so that both see the same names.
 
     Args:
         package: str, its name.
+        others: the package's `__getattr__` for names that the file does not have, or None.
     """
     stub = pathlib.Path(sys.modules[package].__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     imports = [node for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)]
     modules = {alias.name: node.module for node in imports for alias in node.names}
 
     def get(name):
+        if name not in modules and others:
+            return others(name)
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(modules[name])

@@ -13,10 +13,19 @@ _PACKAGES = {  # of what is built in, and the word by which their modules, and t
     "metrics": ("t2t_lite.evaluation", "register_metric"),
     "ranged hparams": ("t2t_lite.hparams", "register_ranged_hparams"),
     "problems": ("t2t_lite.problems", "register_problem"),
+    "own settings": ("t2t_lite.problems", "(declare|explain)_settings"),
     "tasks": ("t2t_lite.tasks", "register_task"),
     "scores": ("t2t_lite.layers.scores", "register_score"),
     "patterns": ("t2t_lite.layers.patterns", "register_pattern"),
     "feed-forward layers": ("t2t_lite.layers", "register_feed_forward"),
+    "families": ("t2t_lite.interchange.families", "register_family"),
+    "vocabularies": ("t2t_lite.interchange", "register_vocabulary"),
+    "encoders": ("t2t_lite.text.published", "register_encoder"),
+    "export formats": ("t2t_lite.interchange", "register_export_format"),
+    "export files": ("t2t_lite.export", "register_export_file"),
+    "batches": ("t2t_lite.data", "register_batches"),
+    "tellers": ("t2t_lite.decoding", "register_teller"),
+    "self-attention layers": ("t2t_lite.layers", "register_self_attention"),
 }
 
 
@@ -25,7 +34,20 @@ def modules_of(kind):
     if kind not in _PACKAGES:
         return []
     package, word = _PACKAGES[kind]
-    return modules_with(rf"\b{word}\b", package, *packages())
+    return modules_with(rf"{word}\b", package, *packages())
+
+
+def modules_by_name(kind):
+    """Returns {name: modules, of which there should be one} of what each module registers.
+
+    The name is that in the source, `@registry.register_family("openai-gpt")`, or else the module's own.
+    """
+    found = {}
+    for module in modules_of(kind):
+        decorator = rf'^@(?:registry\.)?{_PACKAGES[kind][1]}\b(?:\("(.+?)"\))?'
+        for name in re.findall(decorator, _source_of(module), re.MULTILINE):
+            found.setdefault(name or module.rpartition(".")[2], []).append(module)
+    return found
 
 
 def may_be_declared(name):
@@ -35,14 +57,14 @@ def may_be_declared(name):
 
 
 def names_in_extras(package, word):
-    """Returns a package's `__getattr__` for the classes of extras, in modules whose sources have a word.
+    """Returns a package's `__getattr__` for classes and functions of extras, in modules whose sources have a word.
 
     So a package of the core has public names of extras without knowing any: `t2t_lite.models.XLNet`.
     """
 
     def get(name):
-        for module in [] if name.startswith("_") else modules_with(rf"^class {re.escape(name)}\b", *packages()):
-            if re.search(rf"\b{word}\b", _source(module_paths(module.rpartition(".")[0])[module.rpartition(".")[2]])):
+        for module in [] if name.startswith("_") else modules_with(rf"^(class|def) {re.escape(name)}\b", *packages()):
+            if re.search(rf"\b{word}\b", _source_of(module)):
                 return getattr(importlib.import_module(module), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
@@ -58,6 +80,11 @@ def modules_with(pattern, *packages):
         for name, path in module_paths(package).items()
         if compiled.search(_source(path))
     ]
+
+
+def _source_of(module):
+    package, _, name = module.rpartition(".")
+    return _source(module_paths(package)[name])
 
 
 @functools.cache

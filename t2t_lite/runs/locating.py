@@ -8,7 +8,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.files import exists, is_folder, list_files
 from t2t_lite.runs import exported
 from t2t_lite.runs.checkpoint_files import newest_checkpoint, parts_of_checkpoints
-from t2t_lite.runs.run_config import FILE_NAME, import_usr_dir, read_run_config
+from t2t_lite.runs.run_config import FILE_NAME, check_registered, import_usr_dir, is_registered, read_run_config
 
 # Files in the folder of a run or of an export's weights; vocabularies beside them may have any name.
 _RUN_FILES = (
@@ -52,8 +52,9 @@ def read_config_of(checkpoint):
         UserError: the file or that folder is missing.
     """
     config = read_config(exported.folder_of(checkpoint))
-    if not _is_registered(config):
+    if not is_registered(config):
         import_usr_dir(exported.export_of(checkpoint) or os.path.dirname(checkpoint), config)
+        check_registered(exported.folder_of(checkpoint), config)
     return config
 
 
@@ -129,8 +130,3 @@ def encoders_and_folder(problem, config, folder, data_dir=None):
                 f"{', '.join(map(os.path.basename, problem.vocabulary_files(folder))) or 'its definition'}."
             )
     return encoders, folder
-
-
-def _is_registered(config):
-    base = config["problem"].removesuffix("_rev").removesuffix("_copy")
-    return config["model"] in registry.list_models() and base in registry.list_problems()

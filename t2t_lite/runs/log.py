@@ -157,7 +157,7 @@ def _checked(text, where):
 # The fields that are read: docs/training.md lists all fields.
 _OF_TEXTS = ("bleu", "chrf", "chrf++", "ter")
 _MEASURES = (
-    "loss", "perplexity", "token_accuracy", *_OF_TEXTS, "bracketing_f1", "exact_sequence_accuracy", "learning_rate",
+    "loss", "perplexity", "token_accuracy", *_OF_TEXTS, "exact_sequence_accuracy", "learning_rate",
     "target_tokens_per_second", "value",
 )  # fmt: skip
 _COUNTS = ("step", "best_step", "sentences", "data_batch")

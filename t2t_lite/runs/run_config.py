@@ -4,10 +4,12 @@ import json
 import os
 
 from t2t_lite import registry
-from t2t_lite.errors import UserError, located, shown
+from t2t_lite.errors import UnknownName, UserError, located, nearest, shown
 from t2t_lite.files import exists, read_bytes, write_bytes
 from t2t_lite.files.safe_json import MOST_BYTES, parse_json
 from t2t_lite.process.backend import check_tensorflow
+from t2t_lite.process.extras import extras
+from t2t_lite.registry import Registries
 from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
@@ -23,6 +25,7 @@ _SCHEMA = {
     "target_vocab_size": int | None,
     "vocabulary_sha256": {"inputs?": str, "targets?": str},
     "usr_dir": str,
+    "extras?": {"problem?": str, "model?": str},
     "hparams": dict,
     "batches_a_step?": int,
     "xla_compile?": bool,
@@ -45,6 +48,8 @@ def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir="")
         usr_dir: str, the user's folder, or package, that registers problem or model, or "".
     """
     vocab_size, target_vocab_size = vocabulary_sizes(encoders)
+    found = {"problem": Registries.problems.extra_of(_base(problem)), "model": Registries.models.extra_of(model)}
+    of_extras = {kind: extra for kind, extra in found.items() if extra}
     return {
         "problem": problem,
         "model": model,
@@ -54,7 +59,12 @@ def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir="")
         "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
         "usr_dir": usr_dir if not usr_dir or registry.is_package_name(usr_dir) else os.path.abspath(usr_dir),
         "hparams": hparams.values(),
+        **({"extras": of_extras} if of_extras else {}),
     }
+
+
+def _base(problem):
+    return problem.removesuffix("_rev").removesuffix("_copy")
 
 
 def write_run_config(directory, config):
@@ -96,7 +106,36 @@ def read_run_config(directory):
         raise UserError(f"{path}: 'several_sentences': expected 0 to 1, found {shown(config['several_sentences'])}.")
     with located(path):
         HParams.from_dict(config["hparams"])  # types, names and ranges
+    if any(extra not in extras() for extra in config.get("extras", {}).values()):
+        check_registered(directory, config)
     return config
+
+
+def is_registered(config):
+    """Returns whether there are the problem and the model of a `hparams.json`, a dict."""
+    return config["model"] in Registries.models and _base(config["problem"]) in Registries.problems
+
+
+def check_registered(directory, config):
+    """Raises `UnknownName` unless `is_registered`; the message names the extra, as far as the run knows it.
+
+    Args:
+        directory: str, the folder of `hparams.json`.
+        config: dict, its contents.
+    """
+    for kind, entries in (("problem", Registries.problems), ("model", Registries.models)):
+        if (name := _base(config[kind])) in entries:
+            continue
+        where = f"{os.path.join(directory, FILE_NAME)}: {kind}={shown(config[kind]).strip(chr(39))}"
+        if extra := config.get("extras", {}).get(kind):
+            raise UnknownName(
+                f"{where} is of the extra {extra!r}, which is not installed here. Expected the folder {extra} in "
+                "t2t_lite's extras: install t2t_lite anew, or put the folder back."
+            )
+        raise UnknownName(
+            f"{where} is not registered. {nearest(name, entries.names(), ' ')}It may be of an extra that is not "
+            "installed here, or of a folder of your own: name that by --t2t_usr_dir=FOLDER"
+        )
 
 
 def hparams_of(config):
@@ -145,6 +184,8 @@ def read_earlier_run(output_dir, imports=True):
     config = (output_dir and read_run_config(output_dir)) or {}
     if config and imports:
         import_usr_dir(output_dir, config)
+    if config:
+        check_registered(output_dir, config)
     return config
 
 

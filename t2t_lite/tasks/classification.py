@@ -53,6 +53,7 @@ class ClassificationTask(LabelTask):
 
     eval_metrics = ("accuracy",)
     head = "class"
+    problems = ("classify_own", "classify_pair_own")
     metrics = answer_metrics.OF_CLASSES
 
     def scores(self, logits):

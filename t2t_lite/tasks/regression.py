@@ -29,6 +29,7 @@ class RegressionTask(EncoderTask):
 
     eval_metrics = ("pearson", "spearman")
     head = "real"
+    problems = ("regress_own", "regress_pair_own")
     has_perplexity = False
     metrics = answer_metrics.OF_NUMBERS
     columns = ("number",)

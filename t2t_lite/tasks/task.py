@@ -22,6 +22,7 @@ class Task:
         eval_metrics: tuple of str, a problem's metrics of teacher-forced batches by default.
         model: str, name of the model that `--model=transformer` means.
         head: str, the `head` of a model that has several; None: the task knows no such model.
+        problems: tuple of str, the problems that hold an imported model with this head, the usual one first.
         has_perplexity: bool, whether the loss is a mean in nats, whose exponential is shown.
         sparse_targets: bool, whether `targets` stand at the positions of the inputs, and 0 is no padding but a position
             where nothing is predicted.
@@ -42,6 +43,7 @@ class Task:
     eval_metrics = ("token_accuracy",)
     model = "transformer"
     head = None
+    problems = ()
     has_perplexity = True
     sparse_targets = False
     smooths_labels = True

@@ -10,13 +10,13 @@ import unicodedata
 
 from t2t_lite import files
 from t2t_lite.errors import Failure, UserError, first_line
+from t2t_lite.settings.ranges import NORMALIZATIONS
 from t2t_lite.text.vocabulary import BLANK, EOS_ID, PAD_ID, UNK_ID
 from t2t_lite.text.word_counts import choose_size, count_words, sensible_size
 
 RESERVED = re.compile("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>")  # pieces that every vocabulary learned here has
 LONGEST_SYMBOL = 100
-IDENTITY = "identity"
-NORMALIZATIONS = (IDENTITY, "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf")  # SentencePiece's names
+IDENTITY = NORMALIZATIONS[0]
 CHARACTER_COVERAGE = 0.9999
 _LONGEST_SENTENCE = 2**30  # bytes, the largest value; by default SentencePiece skips sentences over 4,192
 _LOGGER = logging.getLogger("t2t_lite")

@@ -11,10 +11,12 @@ The last two have a `…-tokenizer_config.json` if tokens were added, or if the 
 """
 
 from t2t_lite import files
-from t2t_lite.extras.families.word_bpe import WordBPEEncoder
+from t2t_lite.errors import located
+from t2t_lite.registry import Registries
 from t2t_lite.text import subwords
 from t2t_lite.text.published import added_tokens, bpe_files, wordpiece
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.published.published_encoder import PublishedEncoder
 from t2t_lite.text.subword_text_encoder import ENDING as SUBWORDS
 from t2t_lite.text.subword_text_encoder import SubwordTextEncoder, read_pieces
 from t2t_lite.text.vocabulary import SentencePieceEncoder
@@ -28,7 +30,7 @@ _ENCODERS = {
     BYTE_LEVEL_BPE: ByteLevelBPEEncoder,
     WORDPIECE: wordpiece.WordPieceEncoder,
 }
-OF_PIECES = (*_ENCODERS.values(), WordBPEEncoder)  # classes of encoders
+OF_PIECES = (SentencePieceEncoder, SubwordTextEncoder, PublishedEncoder)  # classes of encoders
 
 
 def ending_of(path):
@@ -44,7 +46,8 @@ def open_encoder(path):
     """Returns the TextEncoder of a vocabulary file. Raises `UserError` if it is damaged or of another kind."""
     ending = ending_of(path)
     if ending == BYTE_LEVEL_BPE and bpe_files.marks_word_ends(path):
-        return WordBPEEncoder(path)
+        with located(path):
+            return Registries.encoders.get("word_bpe")(path)
     return _ENCODERS[ending](path)
 
 

@@ -8,6 +8,7 @@ import time
 
 import tensorflow as tf
 
+from t2t_lite import registry
 from t2t_lite.evaluation.metrics import lower_is_better
 from t2t_lite.files import copy_files, list_files, remove
 from t2t_lite.runs.checkpoint_files import PREFIX, checkpoint_step, newest_checkpoint, write_list
@@ -20,8 +21,9 @@ FOLDER = "best"
 
 
 def default_metric(names):
-    """Returns the metric that decides which checkpoint is best: BLEU, or a parser's F1, else the loss."""
-    return next((name for name in ("bleu", "bracketing_f1") if name in names), "loss")
+    """Returns the metric that decides which checkpoint is best: BLEU, or one registered to do so, else the loss."""
+    deciding = [name for name in registry.list_metrics() if registry.metric(name).decides]
+    return next((name for name in names if name in deciding), "loss")
 
 
 def best_evaluation(evaluations, metric):

@@ -14,14 +14,13 @@ from t2t_lite import registry
 from t2t_lite.cli.console import waiting
 from t2t_lite.data import record_format
 from t2t_lite.data.corruption import draws
-from t2t_lite.data.segments import batch_source
 from t2t_lite.data.sliding_windows import sliding_batches
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.loss_units import losses_by_unit
 from t2t_lite.evaluation.metrics import check_features, output_metrics, own_metrics, shown_metrics
-from t2t_lite.models.outputs import carries_state, labels_of, named_outputs, next_state, with_state
+from t2t_lite.models.outputs import batches_of, labels_of, named_outputs, next_state, with_state
 from t2t_lite.training.objectives import objective_sums
 from t2t_lite.training.output_scorer import OutputScorer, with_facts
 
@@ -86,16 +85,12 @@ class Evaluator:
         self._weights = weights
         self._counts = counts or {}
         self._sums_shown = ("loss",) if stride else ("loss", "cost")
-        source = batch_source(
-            problem, hparams.of_model(type(model)), encoders, 1 if carries_state(type(model)) else None
-        )
+        source = batches_of(type(model))(problem, hparams.of_model(type(model)), encoders, 1)
         if stride:
             self._batches = sliding_batches(problem, hparams, paths, encoders, stride)
         else:
             self._batches = source.evaluation(paths, split in problem.ordered_splits)
-        self._begin = lambda: ()
-        if carries_state(type(model)) and model.initial_state(1, training=False) is not None:
-            self._begin = functools.partial(model.initial_state, source.rows, training=False)
+        self._begin = functools.partial(source.first_state, model)
         self._metrics = {name: registry.metric(name) for name in own_metrics(problem, hparams)}
         of_answers = any(metric.of == "answers" for metric in self._metrics.values())
         self._task = registry.task_of(problem)(problem, encoders) if of_answers else None

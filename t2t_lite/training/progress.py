@@ -48,10 +48,7 @@ def announce(config, data, train_step, output_dir, gives_up=()):
         shapes = f"{len(data.ladder.shapes)} shapes ({' x '.join(['rows', *data.ladder.features])})"
         further = [f"XLA compiles {shapes}, each when it first comes{each}: {data.ladder}"]
     if carried:
-        further = [
-            f"state: carried from step to step in {counted(len(carried.now), 'lane')} of {data.source.rows} rows, "
-            f"{carried.bytes / 1e6:,.1f} MB; segments of {data.source.length} ids, {data.source.rows_per_example} a row"
-        ]
+        further = [carried.description(data.source)]
     for line in (
         replicas.description,
         f"problem {config['problem']}: {data.examples:,} training examples{left_out}",

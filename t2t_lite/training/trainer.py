@@ -17,6 +17,7 @@ from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.files import copy_files, is_remote, write_bytes
 from t2t_lite.models.fine_tuning import describe_frozen, parameters
+from t2t_lite.models.outputs import batches_of
 from t2t_lite.process.backend import check_tensorflow
 from t2t_lite.process.stop_signal import stop_on_signal
 from t2t_lite.runs import directory as run_directory
@@ -29,7 +30,6 @@ from t2t_lite.runs.weights import trackable
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.tensor2tensor_names import without_multistep
 from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
-from t2t_lite.training.carried_state import carried_state, lanes_of
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.compilations import Compilations
 from t2t_lite.training.distribution import choose_replicas, set_xla_flags
@@ -52,6 +52,9 @@ from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import check_lengths, check_reads, open_training_data, several_sentences
 
 _LOGGER = logging.getLogger("t2t_lite")
+_SAYS_THAT_IT_STOPS = functools.partial(
+    _LOGGER.info, "signal received: saving a checkpoint and stopping; a second SIGTERM or Ctrl-C stops at once."
+)
 
 
 @dataclasses.dataclass
@@ -143,7 +146,7 @@ class Trainer:
             self._compilations.check()
             self._settle(path, damaged, warm_start_facts)
             loop = self._loop()
-            with stop_on_signal(_say_that_it_stops) as stopped, self._replicas.naming_lost_worker():
+            with stop_on_signal(_SAYS_THAT_IT_STOPS) as stopped, self._replicas.naming_lost_worker():
                 metrics = loop.run(train_steps, stopped)
             self.ended_by, self.was_signalled = loop.ended_by, stopped.is_set()
             return metrics
@@ -203,9 +206,10 @@ class Trainer:
         count, keep = self._replicas.count, self.keep_batches_a_step or not self.allow_hparams_change
         wanted = self.hparams.gradient_accumulation_steps
         self._accumulation = run_directory.accumulation_for(count, wanted, before, keep)
-        lanes = lanes_of(registry.model(self.model), self._replicas, self._accumulation, before, self.output_dir)
-        most_shapes = shapes if compiles else None
-        self._data = data = open_training_data(self.problem, self.hparams, self.data_dir, most_shapes, lanes)
+        batches = batches_of(registry.model(self.model))
+        lanes = batches.lanes_of(self._replicas, self._accumulation, before, self.output_dir)
+        settings = self.problem, self.hparams, self.data_dir, shapes if compiles else None, batches, lanes
+        self._data = data = open_training_data(*settings)
         run_directory.check_places(self.output_dir, data.encoder_files)
         stride = self.evaluation.eval_stride if self.evaluation else 0
         check_stride(data.problem, stride, DatasetSplit.EVAL, lanes is not None)
@@ -247,7 +251,7 @@ class Trainer:
         self._train_step = TrainStep(
             self.trained, self._optimizer, self._replicas, hparams, compiles, source.features,
             avoids_scatter=compiles and self._is_deterministic_gpu,
-            carried=carried_state(self.trained, source, self._replicas.devices, self._accumulation),
+            carried=source.carried(self.trained, self._replicas.devices, self._accumulation),
         )  # fmt: skip
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._batches_read = tf.Variable(0, dtype=tf.int64, trainable=False, name="batches_read")
@@ -382,20 +386,8 @@ class Trainer:
         if settings.translate_all:
             on_texts = functools.partial(write_translations, self.output_dir)
         evaluator = Evaluator(
-            self.trained,
-            data.problem,
-            data.encoders,
-            self.hparams,
-            data.dev_records.paths,
-            settings.eval_steps,
-            settings.search,
-            settings.translate_all,
-            self._weights_to_evaluate,
-            data.dev_records.unit_counts(),
+            self.trained, data.problem, data.encoders, self.hparams, data.dev_records.paths, settings.eval_steps,
+            settings.search, settings.translate_all, self._weights_to_evaluate, data.dev_records.unit_counts(),
             settings.eval_stride,
-        )
+        )  # fmt: skip
         return Monitor(evaluator, settings, best, self._log, self._replicas, on_texts, self.stop_when)
-
-
-def _say_that_it_stops():
-    _LOGGER.info("signal received: saving a checkpoint and stopping; a second SIGTERM or Ctrl-C stops at once.")

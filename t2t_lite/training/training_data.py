@@ -10,8 +10,8 @@ from t2t_lite.data import record_format, split_facts
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.corruption import batch_features
 from t2t_lite.data.encoder_files import encoder_files
+from t2t_lite.data.example_batches import ExampleBatches
 from t2t_lite.data.records import Records
-from t2t_lite.data.segments import ExampleBatches, batch_source
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.data.width_ladder import WidthLadder
 from t2t_lite.decoding.parts import is_natural
@@ -38,7 +38,7 @@ class TrainingData:
         dropped: int, training examples outside those limits.
         cut: {split: int}, how many examples are cut to be within those limits.
         max_length: int, the upper limit, in ids with EOS.
-        source: ExampleBatches or SegmentBatches.
+        source: ExampleBatches.
         batches: tf.data.Dataset, the endless stream of one replica's batches.
         ladder: WidthLadder of the batches' shapes; None: any shapes.
     """
@@ -59,7 +59,7 @@ class TrainingData:
     ladder: WidthLadder | None
 
 
-def open_training_data(problem, hparams, data_dir, most_shapes=None, lanes=None):
+def open_training_data(problem, hparams, data_dir, most_shapes=None, batches=ExampleBatches, lanes=None):
     """Returns the TrainingData of a run; writes nothing.
 
     Args:
@@ -67,24 +67,25 @@ def open_training_data(problem, hparams, data_dir, most_shapes=None, lanes=None)
         hparams: HParams.
         data_dir: str, the folder in which t2t-datagen wrote.
         most_shapes: int, how many shapes the batches may have, as XLA needs; None: any number.
-        lanes: int, the batches of a step of a model that carries a state; None: it carries none.
+        batches: class of the batches: see `batches_of`.
+        lanes: what its `lanes_of` returns.
 
     Raises:
         UserError: the problem is unknown, data are missing or do not belong together, or the length limits leave no
-            examples; or as `SegmentBatches`.
+            examples; or as `batches`.
     """
     problem = registry.problem(problem)
     encoders = problem.get_feature_encoders(data_dir)
     vocab_size, target_vocab_size = vocabulary_sizes(encoders)
     records, dev_records = (Records(problem, data_dir, split) for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL))
-    source = batch_source(problem, hparams, encoders, lanes)
+    source = batches(problem, hparams, encoders, lanes)
     train = records.check_training(source.hparams)
-    batches = source.training(records.paths, train.facts, most_shapes)
+    stream = source.training(records.paths, train.facts, most_shapes)
     dev_facts = dev_records.check(reads_records=True)
     cut = {DatasetSplit.TRAIN: train.cut, DatasetSplit.EVAL: split_facts.count_cut(problem, hparams, dev_facts)}
     return TrainingData(
         problem, encoders, encoder_files(problem, data_dir), vocab_size, target_vocab_size, records, dev_records,
-        train.examples, train.dropped, cut, source.longest, source, batches, source.ladder,
+        train.examples, train.dropped, cut, source.longest, source, stream, source.ladder,
     )  # fmt: skip
 
 

@@ -10,7 +10,6 @@ from t2t_lite.runs.log import lineage, read_lines
 from t2t_lite.visualization import pictures
 
 _LONGEST_NAME = 40  # characters: two legends of such names fit side by side
-_SHOWN = {"bleu": "BLEU", "bracketing_f1": "bracketing F1"}
 
 
 def read_log(output_dir):
@@ -78,7 +77,8 @@ def draw_curves(output_dirs, path):
         speeds.plot(*points(lines, "progress", "target_tokens_per_second"), color=color)
         skipped = [line["step"] for line in lines if line["event"] == "skipped"]
         losses.plot(skipped, [0] * len(skipped), "x", color=color)
-    of_sample = f"{_SHOWN.get(score, score)}, dev" if score else "no evaluation"
+    shown = "BLEU" if score == "bleu" else score and score.replace("_f1", " F1")
+    of_sample = f"{shown}, dev" if score else "no evaluation"
     labels = ("loss (nats per target token)", of_sample, "learning rate", "target tokens per second")
     for axes, label in zip((losses, scores, rates, speeds), labels, strict=True):
         pictures.style_axes(axes, "step", label, thousands="xy" if axes is speeds else "x")

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_lite.bin import t2t_trainer
+from t2t_lite.bin.trainer import training_modes
 
 REQUIRED = ("--problem=algorithmic_identity_decimal40", "--hparams_set=transformer_tiny", "--data_dir=d")
 
@@ -35,7 +36,7 @@ def recorded(monkeypatch):
     """Replaces the Trainer by one that notes its arguments and what was asked of it."""
     from t2t_lite.training import trainer as trainer_module
 
-    monkeypatch.setattr(t2t_trainer, "check_run", lambda flags: None)  # of folders that are not there
+    monkeypatch.setattr(training_modes, "check_run", lambda flags: None)  # of folders that are not there
     calls = []
 
     class Recorder:

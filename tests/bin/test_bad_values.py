@@ -3,14 +3,12 @@
 The flags are those that the commands declare, so that a new one is tried as well.
 """
 
-import importlib
 import os
-import pathlib
 import socket
 
 import pytest
 
-from t2t_lite.bin import _app
+from t2t_lite.cli import commands
 from t2t_lite.files import pipes
 
 TEXTS = ("", " ", "x" * 1000, "a\0b", "\udcff", "\n", "\x1b[31m", "[1]", "a=[1", "a=1,a=2", ",", "=", "(" * 500, "%s{}")
@@ -44,6 +42,7 @@ BASE = {
     ],
     "t2t_translate_all": ["--model_dir=run", "--source=text", "--translations_dir=translations"],
 }  # fmt: skip
+HERE = sorted(name for name in BASE if name.replace("_", "-") in commands.paths())  # an extra may be absent
 # What flags need beside or in place of that, so that their paths are looked at.
 _ALONE = {
     ("t2t_attention", "roles"): ["--output_dir=run"],
@@ -72,28 +71,30 @@ READ_AT_ONCE = {
 }  # fmt: skip
 
 
+def module_of(command):
+    return commands.module(command.replace("_", "-"))
+
+
 def declared(command):
-    flags = _app.Flags()
-    importlib.import_module(f"t2t_lite.bin.{command}").define_flags(flags)
+    flags = commands.flags_of(module_of(command))
     shown = [flag for flag in flags.shown() if flag.words != "NUMBER"]  # those: test_number_flags.py
     return [(flag.name, VALUES.get(flag.flag_type(), TEXTS)) for flag in shown]
 
 
 def test_every_command_is_here():
-    folder = pathlib.Path(_app.__file__).parent
-    becomes_a_script = {"t2t_quickstart"}  # its flags: tests/integration/test_packaging.py
-    assert {path.stem for path in folder.glob("t2t_*.py")} - becomes_a_script == {*BASE}
+    others = {"t2t_quickstart"}  # its flags: tests/integration/test_packaging.py
+    assert {path.stem for path in commands.paths().values()} - others == {*HERE}
 
 
 @pytest.mark.parametrize(
     "command, flag, values",
-    [(c, *flag) for c in BASE for flag in declared(c)],
+    [(c, *flag) for c in HERE for flag in declared(c)],
     ids=lambda x: x if isinstance(x, str) else "",
 )
 def test_a_value_without_meaning_is_one_line(tmp_path, monkeypatch, capsys, command, flag, values):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    main = importlib.import_module(f"t2t_lite.bin.{command}").main
+    main = module_of(command).main
     files = {
         "text": b"a\n",
         "trees": b"(S (NP (NN dog)))\n",

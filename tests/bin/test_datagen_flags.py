@@ -40,7 +40,7 @@ def generated(tmp_path):
 
 def test_without_flags_all_is_generated_by_all_cores(generated, tmp_path):
     (seen,) = generated()
-    assert (seen["max_cases"], seen["num_workers"], seen["beam_options"]) == (0, os.cpu_count(), None)
+    assert (seen["max_cases"], seen["num_workers"], seen.get("write_shards")) == (0, os.cpu_count(), None)
     assert (seen["random_seed"], "configured" in seen) == (Problem.random_seed, False)
     assert (seen["data_dir"], seen["tmp_dir"]) == (str(tmp_path / "data"), str(tmp_path / "tmp"))
     assert (tmp_path / "tmp").is_dir()

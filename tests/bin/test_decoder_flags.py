@@ -130,7 +130,7 @@ def test_parts_are_by_flags_or_by_settings(given):
 
 PLAIN = {
     "long_input": None, "split_sentences": None, "utility": None, "tokenize": None, "as_json": False,
-    "alignments": False, "ponders": False,
+    "alignments": False, "told": [],
 }  # fmt: skip
 
 

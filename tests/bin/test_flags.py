@@ -116,7 +116,7 @@ def test_a_flag_is_given_once():
     for argv in (
         ("--train_steps=5", "--train_steps=6"), ("--hparams=num_heads=4", "--hparams=hidden_size=8"),
         ("--profile", "--noprofile"),
-        ("--summary=a,b", "--summary=a"), ("--problem=a", "--problem", "b"), ("--data_dir=a", "--data-dir=b"),
+        ("--random_seeds=1,2", "--random_seeds=3"), ("--problem=a", "--problem", "b"), ("--data_dir=a", "--data-dir=b"),
         ("--nouse_tpu", "--use_tpu"),
     ):  # fmt: skip
         name = argv[0][2:].split("=")[0].removeprefix("no")

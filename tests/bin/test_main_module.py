@@ -1,9 +1,8 @@
 """`python -m t2t_lite`: all commands under one name."""
 
-import configparser
+import importlib.metadata
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
@@ -14,9 +13,8 @@ from t2t_lite.__main__ import main
 
 
 def test_lists_every_installed_command(capsys):
-    setup = configparser.ConfigParser()
-    setup.read(pathlib.Path(__file__).parents[2] / "setup.cfg")
-    commands = [line.split(" = ")[0] for line in setup["options.entry_points"]["console_scripts"].split("\n") if line]
+    scripts = importlib.metadata.distribution("t2t_lite").entry_points.select(group="console_scripts")
+    commands = sorted(script.name for script in scripts)
     assert main([]) == 0
     lines = capsys.readouterr().out.split("\n\n", 1)[1].splitlines()
     assert [line.split()[0] for line in lines] == commands

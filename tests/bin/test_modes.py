@@ -13,20 +13,19 @@ from t2t_lite.bin import (
     t2t_trainer,
 )
 from t2t_lite.bin.trainer import training_modes
+from t2t_lite.cli import commands
 from t2t_lite.cli.flags import Flags
 from t2t_lite.cli.modes import Mode, check_mode
 from t2t_lite.errors import UserError
-from t2t_lite.extras.query_client import t2t_query_server
 
 TABLES = {
-    t2t_attention: t2t_attention._MODES,
+    t2t_attention: t2t_attention.modes(),
     t2t_bleu: t2t_bleu._MODES,
-    t2t_datagen: t2t_datagen._MODES,
+    t2t_datagen: t2t_datagen.modes(),
     t2t_decoder: _decoder_modes.MODES,
     t2t_exporter: t2t_exporter._MODES,
     t2t_importer: t2t_importer._MODES,
-    t2t_query_server: t2t_query_server._MODES,
-    t2t_trainer: training_modes.MODES,
+    t2t_trainer: training_modes.modes(),
 }
 MODES = {
     "draw": Mode("--draw", ("draw", "colour", "size"), ("colour",)),
@@ -68,8 +67,7 @@ def test_what_every_mode_reads_or_asks_for_nothing(words):
 
 @pytest.mark.parametrize("command", TABLES, ids=lambda command: command.__name__.rpartition(".")[2])
 def test_tables_name_flags_that_there_are(command):
-    flags, modes = Flags(), TABLES[command].values()
-    command.define_flags(flags)
+    flags, modes = commands.flags_of(command), TABLES[command].values()
     named = {name for mode in modes for name in (*mode.reads, *mode.needs, *mode.instead)}
     assert not [name for name in named if not flags.has_effect(name)]
     assert not [name for mode in modes for name in mode.instead if name in mode.reads]

@@ -300,7 +300,7 @@ def test_only_two_texts_are_swapped():
     for flag in ("was_reversed", "was_copy"):
         with pytest.raises(UserError, match=r"labels_(rev|copy): its inputs and targets cannot .* Use labels\."):
             Labels(**{flag: True}).maybe_reverse_and_copy({"inputs": [5, 1], "targets": [1]})
-    for problem in map(registry.problem, ("masked_lm_own_rev", "sentence_order_own_rev", "tag_own_rev", "qa_own_copy")):
+    for problem in map(registry.problem, ("masked_lm_own_rev", "sentence_order_own_rev", "classify_own_copy")):
         with pytest.raises(UserError, match=f"{problem.full_name}: its inputs .* Use {problem.name}"):
             problem.maybe_reverse_and_copy({feature: [5, 1] for feature in problem.record_features})
 

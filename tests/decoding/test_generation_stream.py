@@ -10,7 +10,7 @@ from t2t_lite.decoding.generation_stream import GenerationStream
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.prompts import Prompt
-from t2t_lite.extras.families.word_bpe import WordBPEEncoder
+from t2t_lite.registry import Registries
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
@@ -32,11 +32,12 @@ def sentencepiece(folder):
 ENCODERS = {
     "bytes": lambda folder: ByteTextEncoder(),
     "byte-level BPE": lambda folder: ByteLevelBPEEncoder(write_byte_level(folder)),
-    "words' BPE": lambda folder: WordBPEEncoder(write_words(folder)),
     "WordPiece": lambda folder: WordPieceEncoder(write_pieces(folder)),
     "tensor2tensor's": lambda folder: SubwordTextEncoder(write(folder)),
     "SentencePiece": sentencepiece,
 }
+if "word_bpe" in Registries.encoders:  # of an extra
+    ENCODERS["words' BPE"] = lambda folder: Registries.encoders.get("word_bpe")(write_words(folder))
 STOPS = [(), ("e", "ab ab"), ("\ufffd", "b "), (" th", "\u20ac"), (" ",)]
 
 

@@ -20,6 +20,7 @@ from t2t_lite.layers import (
 from t2t_lite.layers.cache import new_ancestry, see_ancestors, see_prompt
 from t2t_lite.settings.search_options import SearchOptions
 from tests.decoding.scripted import numpy_search
+from tests.layers.kinds import absent
 
 
 class SharpAttention(MultiHeadAttention):
@@ -47,6 +48,9 @@ KINDS = {
     "strided": lambda: (made("memory", type="strided", stride=3), SinusoidalPositionEmbedding()),
     "fixed": lambda: (made("dot_product", type="fixed", stride=4, summary=2), SinusoidalPositionEmbedding()),
 }
+_NEED = {"local": ["local_1d"], "strided": ["strided", "memory"], "fixed": ["fixed"]}  # of extras
+KINDS = {kind: make for kind, make in KINDS.items() if not absent(*_NEED.get(kind, []))}
+COMPILED = [(kind, True) for kind in ("restricted", "strided") if kind in KINDS]
 
 
 class LanguageModel:
@@ -105,9 +109,9 @@ def searcher_of(model, **options):
     return Searcher(model, longest_output=lambda length, options: options.extra_length, **options)
 
 
-@pytest.mark.few("strided-False")
+@pytest.mark.few("restricted-False", "strided-False")
 @pytest.mark.slow
-@pytest.mark.parametrize("kind, compile", [*((kind, False) for kind in KINDS), ("restricted", True), ("strided", True)])
+@pytest.mark.parametrize("kind, compile", [*((kind, False) for kind in KINDS), *COMPILED])
 def test_the_search_is_that_of_full_passes_over_each_prompt_alone(request, kind, compile):
     if not compile:
         request.getfixturevalue("eager")

@@ -160,6 +160,7 @@ def parities(batch, training):
 
 
 def test_every_word_gets_the_tag_at_its_first_piece_in_however_many_parts():
+    pytest.importorskip("t2t_lite.extras.tagging")
     parities.max_length = 5
     made = Predictor(parities, {"inputs": Digits(50), "targets": Labels()}, Texts("tagging"))
     (found,) = made.predict([["12", "3", "", "4567890", "5"]])

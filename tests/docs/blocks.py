@@ -67,7 +67,8 @@ class NotRun(NamedTuple):
 
 def pages():
     """Returns the paths of all pages that have code, from the project's folder."""
-    found = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))]
+    paths = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs/extras").glob("*.md")]
+    found = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in paths)]
     return [page for page in found if blocks(page)]
 
 
@@ -94,9 +95,15 @@ def commands(script):
 
 @functools.cache
 def not_run():
-    """Returns the list, [NotRun]."""
+    """Returns the list, [NotRun], without what is of extras that are not there."""
     with open(ROOT / NOT_RUN, "rb") as file:
-        return [NotRun(**entry) for entry in tomllib.load(file)["not_run"]]
+        every = [NotRun(**entry) for entry in tomllib.load(file)["not_run"]]
+    return [entry for entry in every if is_there(entry.page) and is_there(entry.test)]
+
+
+def is_there(path):
+    """Returns whether a page or test is there, unless it is of an extra that is not."""
+    return not re.match(r"(docs|tests)/extras/", path) or (ROOT / path).exists()
 
 
 def entries_of(block):

@@ -5,9 +5,6 @@ import pathlib
 
 import numpy as np
 
-from t2t_lite.extras.images.png_files import png_bytes
-from t2t_lite.extras.music.midi_files import midi_bytes
-from t2t_lite.extras.music.performance_encoder import PerformanceEncoder
 from tests.decoding.runs import SENTENCES, TEXT, make_encoder_run, make_language_model_run, make_run
 
 
@@ -93,6 +90,8 @@ def _gpt2(folder):
 
 
 def _digits(folder):
+    from t2t_lite.extras.images.png_files import png_bytes
+
     for number in range(8):
         path = folder / "run" / ("train", "dev")[number % 2] / str(number // 4) / f"{number}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,6 +99,9 @@ def _digits(folder):
 
 
 def _midi(folder):
+    from t2t_lite.extras.music.midi_files import midi_bytes
+    from t2t_lite.extras.music.performance_encoder import PerformanceEncoder
+
     encoder = PerformanceEncoder()
     for number, path in enumerate(("train/a.mid", "dev/b.mid", "primer.mid")):
         (folder / "run" / path).parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,9 @@ import time
 import traceback
 from unittest import mock
 
-COMMANDS = sorted(path.stem.replace("_", "-") for path in pathlib.Path("bin").glob("t2t_*.py"))
+from t2t_lite.cli import commands
+
+COMMANDS = [*commands.paths()]
 _LONGEST = 1200  # seconds of a script
 
 # What stands in PATH under a command's name. It hands its streams and words to the listening process.

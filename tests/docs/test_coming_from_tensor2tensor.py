@@ -3,7 +3,6 @@
 import pathlib
 import re
 
-import baselines
 import pytest
 
 from t2t_lite import registry
@@ -26,14 +25,8 @@ def rows_of(title):
 def test_registered_names(title, registered, count):
     said = {name: text.split("|")[0].strip() for names, text in rows_of(title) for name in names}
     assert len(said) > count
-    # _packed1k is the end of names. The names of baselines are registered if another test has imported them.
-    names = {n: here for n, here in said.items() if n[0] != "_" and here != "baselines"}
+    names = {n: here for n, here in said.items() if n[0] != "_"}  # _packed1k is the end of names
     assert not {n: here for n, here in names.items() if here != ("yes" if n in registered() else "no")}
-
-
-def test_models_of_the_baselines():
-    names = {name for names, text in rows_of("Models and sets") for name in names if text.startswith("baselines |")}
-    assert len(names) == 2 and names <= {*vars(baselines)}, "each in a module of its name"
 
 
 def test_options_of_decoding():

@@ -6,7 +6,6 @@ what the page shows; … stands for anything.
 
 import contextlib
 import gzip
-import importlib
 import pathlib
 import re
 import shutil
@@ -18,7 +17,7 @@ import numpy as np
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.bin import _app
+from t2t_lite.cli import commands as all_commands
 from tests.docs.blocks import (
     NOT_RUN,
     REASONS,
@@ -29,6 +28,7 @@ from tests.docs.blocks import (
     commands,
     entries_of,
     inline_commands,
+    is_there,
     not_run,
     pages,
     to_run,
@@ -40,7 +40,8 @@ from tests.export.serving_double import ServingDouble
 SMALL = (
     "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,batch_size=256,max_length=64,eval_decode_examples=0"
 )
-NEEDS = tomllib.loads((ROOT / "tests/docs/pages.toml").read_text(encoding="utf-8"))
+_EVERY = tomllib.loads((ROOT / "tests/docs/pages.toml").read_text(encoding="utf-8"))
+NEEDS = {page: needs for page, needs in _EVERY.items() if is_there(page)}
 
 
 @pytest.fixture(scope="session")
@@ -185,7 +186,6 @@ def test_every_command_has_flags_that_there_are(page):
         if found := re.search(r"\b(t2t-[a-z-]+) (.*)", re.sub(r"(?:^|\s)#.*", "", text), re.DOTALL):
             name, words = found.groups()
             assert name in COMMANDS, f"{page}: {text}"
-            flags = _app.Flags()
-            importlib.import_module(f"t2t_lite.bin.{name.replace('-', '_')}").define_flags(flags)
+            flags = all_commands.flags_of(all_commands.module(name))
             for flag in re.findall(r"(?<!\S)--([\w-]+)", words):
                 assert flag in flags or flag.removeprefix("no") in flags, f"{page}: --{flag} of {text}"

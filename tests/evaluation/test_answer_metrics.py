@@ -7,12 +7,11 @@ import sys
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation.answer_metrics import OF_CLASSES, OF_NUMBERS, OF_SPANS, OF_TAGS
+from t2t_lite.evaluation.answer_metrics import OF_CLASSES, OF_NUMBERS
 
-SCORES = OF_CLASSES | OF_NUMBERS | OF_TAGS | OF_SPANS
+SCORES = OF_CLASSES | OF_NUMBERS
 # Three of four "yes" found, one of two "no".
 PREDICTED, EXPECTED = ["yes", "yes", "yes", "no", "no", "yes"], ["yes", "yes", "yes", "yes", "no", "no"]
-TAGS = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-LOC"]], [["B-PER", "I-PER", "O", "B-ORG"], ["B-LOC", "B-LOC"]]
 
 
 @pytest.mark.parametrize(
@@ -28,31 +27,15 @@ TAGS = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-LOC"]], [["B-PER", "I-PER", "
         ("spearman", [1.0, 2.0, 3.0], [10.0, 100.0, 1000.0], 1.0),
         ("spearman", [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 4.0, 3.0], 1 - 6 * 2 / (4 * 15)),
         ("pearson", [2.0, 2.0, 2.0], [1.0, 2.0, 3.0], 0.0),
-        ("token_accuracy", *TAGS, 4 / 6),
-        ("entity_precision", *TAGS, 2 / 3),
-        ("entity_recall", *TAGS, 2 / 4),
-        ("entity_f1", *TAGS, 2 * 2 / (3 + 4)),
-        ("entity_f1", [["O", "O"]], [["O", "O"]], 0.0),
-        ("exact_match", ["The cat!", "a dog", "fox"], ["cat", ["cat", "dog"], "the red fox"], 2 / 3),
-        ("squad_f1", ["The cat!", "red red dog", "bird"], ["cat", ["cat", "red dog"], "fox"], (1 + 4 / 5 + 0) / 3),
-        ("squad_f1", ["a red, red dog"], ["red red fox"], 2 * 2 / (3 + 3)),
-        ("squad_f1", ["北京市", "1949 年。"], ["北京", ["1949年", "一九四九年"]], (4 / 5 + 1) / 2),  # of characters
     ],
 )
 def test_scores(name, predicted, expected, score):
     assert SCORES[name](predicted, expected) == pytest.approx(score, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    "name, answers, words",
-    [
-        ("f1_binary", ["a", "b", "c"], "f1_binary: 3 labels, 'a, b, c'. Expected two; for more there is f1_macro"),
-        ("entity_f1", [["NOUN", "VERB"]], "entities: the tags 'NOUN, VERB'. Expected O, B-"),
-    ],
-)
-def test_labels_that_a_metric_is_not_for(name, answers, words):
-    with pytest.raises(UserError, match=words):
-        SCORES[name](answers, answers)
+def test_labels_that_a_metric_is_not_for():
+    with pytest.raises(UserError, match=r"f1_binary: 3 labels, 'a, b, c'\. Expected two; for more there is f1_macro"):
+        SCORES["f1_binary"](["a", "b", "c"], ["a", "b", "c"])
 
 
 @pytest.mark.parametrize("name, package", [("mcc", "scikit-learn"), ("pearson", "scipy")])
@@ -69,4 +52,5 @@ def test_without_its_package_a_metric_says_what_to_install(name, package):
         text=True,
         timeout=300,
     )
-    assert done.stdout.startswith(f"{package}, ") and "pip install t2t_lite[labels]" in done.stdout, done.stderr
+    expected = f"this metric needs {package}, which is not installed. Run: pip install 't2t_lite[labels]'"
+    assert done.stdout.strip() == expected, done.stderr

@@ -77,7 +77,7 @@ def test_it_learns_by_its_own_metric_and_answers(flags, tmp_path):
 
 @pytest.mark.long
 def test_it_is_exported_and_opens_again(trained, tmp_path, capsys):
-    flags = ("--decode_hparams=max_input_size=9", "--license=MIT")
+    flags = ("--decode_hparams=max_input_size=9",)
     assert run("t2t_exporter", f"--output_dir={trained}", f"--export_dir={tmp_path / 'export'}", *flags) == 0
     exported = str(tmp_path / "export" / "1")
     assert capsys.readouterr().out == f"{exported}\n"

@@ -12,7 +12,7 @@ import tensorflow as tf
 from keras import ops
 
 from t2t_lite import registry
-from t2t_lite.extras.algorithmic import algorithmic
+from t2t_lite.problems import algorithmic
 from t2t_lite.runs.opening import open_run
 from tests.layers.harness import check_layer
 

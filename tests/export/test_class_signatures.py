@@ -6,10 +6,12 @@ import keras
 import pytest
 import tensorflow as tf
 
+import t2t_lite
 from t2t_lite import registry
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.errors import UserError
-from t2t_lite.export import export_ctranslate2, export_hugging_face, export_saved_model
+from t2t_lite.export import export_saved_model
+from t2t_lite.interchange import formats
 from t2t_lite.registry import import_usr_dir
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.subwords import train_sentencepiece
@@ -97,15 +99,17 @@ def test_only_operations_of_the_stock_server(exported):
 
 
 def test_its_card(exported):
+    pytest.importorskip("t2t_lite.extras.model_card")
     text = pathlib.Path(exported, "README.md").read_text()
     for words in ('"text-classification"', "| classes | person, animal |", "[batch, 2]", '["labels"]', "MIT"):
         assert words in text, words
     assert "BLEU" not in text
 
 
-@pytest.mark.parametrize("export, kind", [(export_ctranslate2, "CTranslate2"), (export_hugging_face, "Hugging Face")])
-def test_other_formats_say_why_not(predictor, tmp_path, export, kind):
-    message = rf"^{kind}.*: it is of class AgentClassifier, expected model=(xlnet or )?transformer"
+@pytest.mark.parametrize("name", [name for name in formats.names() if name != "saved_model"])
+def test_other_formats_say_why_not(predictor, tmp_path, name):
+    export = getattr(t2t_lite.export, f"export_{name}")
+    message = "^(Hugging Face's|CTranslate2).*: it is of class AgentClassifier, expected model=(xlnet or )?transformer"
     with pytest.raises(UserError, match=message) as caught:
         export(predictor, str(tmp_path / "x"))
     assert "\n" not in str(caught.value) and not (tmp_path / "x").exists()

@@ -26,6 +26,7 @@ from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder
 from tests.decoding.runs import SENTENCES
 from tests.export.served import HOSTILE, served, stock_operations
 from tests.export.serving_double import ServingDouble
+from tests.registered import registered
 from tests.text.published_samples import write_byte_level, write_pieces
 
 pytestmark = pytest.mark.slow
@@ -150,7 +151,11 @@ KINDS = {
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=[] if name in ("spans", "masks") else pytest.mark.long) for name in KINDS],
+    params=[
+        pytest.param(name, marks=[] if name in ("spans", "masks") else pytest.mark.long)
+        for name, kind in KINDS.items()
+        if registered([kind.problem.task])
+    ],
 )
 def kind(request):
     return KINDS[request.param]
@@ -224,6 +229,7 @@ def test_it_answers_as_predictor_does(kind, predictor, call):
 
 def test_every_word_of_a_long_sentence_is_tagged(tmp_path):
     """In rows that just fit, that a word more would not fit, of one piece and the end, and of words that are cut."""
+    pytest.importorskip("t2t_lite.extras.tagging")
     predictor = make_predictor(KINDS["tags"], tmp_path)
     count = len(predictor.encoders["inputs"].encode("the the the"))
     text = "the old house the " + "the" * 40 + " a the the"
@@ -282,6 +288,7 @@ def test_through_a_server(kind, call, exported, tmp_path):
 
 
 def test_its_card(kind, exported):
+    pytest.importorskip("t2t_lite.extras.model_card")
     text = pathlib.Path(exported, "README.md").read_text()
     for words in (
         "| `serving_default`, `predict` |",

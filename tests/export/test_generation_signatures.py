@@ -131,6 +131,7 @@ def test_only_operations_of_the_stock_server(exported):
 
 
 def test_its_card(exported):
+    pytest.importorskip("t2t_lite.extras.model_card")
     text = pathlib.Path(exported, "README.md").read_text()
     for words in ('"text-generation"', "beam 3, alpha 0.8", "at most 6 new pieces", "last 15 pieces", "| `score` |"):
         assert words in text, words

@@ -1,9 +1,10 @@
 """Every reader of files that users bring: a small file that it reads, and what it answers to faults of another."""
 
 import gzip
+import importlib
 import io
-import json
 import os
+import pathlib
 import socket
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,9 +16,6 @@ from t2t_lite import files
 from t2t_lite.corpora import plain_text, sgml, tables, tmx
 from t2t_lite.decoding.jobs import text_files
 from t2t_lite.evaluation import answer_files, score_files
-from t2t_lite.extras.parsing import evalb, trees
-from t2t_lite.extras.question_answering.squad_files import read_squad
-from t2t_lite.extras.tagging.conll import read_conll
 from t2t_lite.interchange.safetensors_file import read_tensors
 from t2t_lite.runs.log import read_lines as read_log
 from t2t_lite.text import subwords, vocabulary
@@ -99,11 +97,6 @@ class Reader(NamedTuple):
     answers: dict
 
 
-def _squad():
-    question = {"id": "1", "question": "Where?", "answers": [{"text": "London", "answer_start": 8}]}
-    return json.dumps({"data": [{"paragraphs": [{"context": "born in London", "qas": [question]}]}]}).encode()
-
-
 def _sentencepiece():
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
@@ -113,7 +106,8 @@ def _sentencepiece():
     return model.getvalue()
 
 
-def _read_all(read, *arguments):
+def read_all(read, *arguments):
+    """Returns the function of a path that reads all that `read` yields."""
     return lambda path: list(read(path, *arguments))
 
 
@@ -123,34 +117,26 @@ _TEXT = packing.lines([f"number one, größe {n}" for n in range(30)])
 _COLUMNS = packing.lines(f"label {n % 2}\tnumber one {n}" for n in range(30))
 READERS = {
     "bytes": Reader(b"one\n", files.read_bytes, BYTES),
-    "lines": Reader(_TEXT, _read_all(plain_text.read_lines), TEXT),
-    "text": Reader(_TEXT, _read_all(plain_text.read_text), TEXT),
+    "lines": Reader(_TEXT, read_all(plain_text.read_lines), TEXT),
+    "text": Reader(_TEXT, read_all(plain_text.read_text), TEXT),
     "pairs": Reader(_TEXT, lambda path: list(plain_text.read_pairs(path, path)), TEXT),
-    "columns": Reader(_COLUMNS, _read_all(tables.read_pairs, PAIRS), TEXT),
-    "labels": Reader(_COLUMNS, _read_all(tables.read_table, LABELS), TEXT),
-    "words": Reader(b"one X\ntwo Y\n\none X\n" * 9, _read_all(read_conll), TEXT),
-    "segments": Reader(packing.sgm(["one", "two"] * 9), _read_all(sgml.read_segments), TEXT),
+    "columns": Reader(_COLUMNS, read_all(tables.read_pairs, PAIRS), TEXT),
+    "labels": Reader(_COLUMNS, read_all(tables.read_table, LABELS), TEXT),
+    "segments": Reader(packing.sgm(["one", "two"] * 9), read_all(sgml.read_segments), TEXT),
     "memory": Reader(
         packing.tmx(["one"], ["eins"]),
-        _read_all(tmx.read_pairs),
+        read_all(tmx.read_pairs),
         TEXT
         | {"UTF-16": READ, "CR": READ, "other bytes": "byte 0x80 is not UTF-8", "a bad line": "byte 0xf6 is not UTF-8"}
         | dict.fromkeys(("empty", "gz twice", "PDF", "zip"), "not XML|not UTF-8"),
     ),
-    "questions": Reader(_squad(), _read_all(read_squad), TEXT | {"CR": READ, "a bad line": "not UTF-8"}),
-    "trees": Reader(
-        b"(S (NN one))\n" * 9,
-        _read_all(trees.read_trees),
-        TEXT | dict.fromkeys(("U+2028", "NUL"), "part of speech"),
-    ),
-    "predicted trees": Reader(b"(S (NN one))\n" * 9, evalb.read_predictions, TEXT),
     "the decoder's lines": Reader(_TEXT, text_files.input_lines, TEXT | {"empty": READ}),
     "scored lines": Reader(_TEXT, score_files.read_lines, TEXT),
     "labelled answers": Reader(_COLUMNS, lambda path: answer_files.read_reference(path, "classification"), TEXT),
     "JSON": Reader(b'{"one": 1\n}', files.read_json, JSON),
     "log": Reader(
         b'{"event": "progress", "step": 1, "more": "one"}\n',
-        _read_all(read_log),
+        read_all(read_log),
         BYTES | {"missing": READ, "loop": READ},
     ),
     "tensors": Reader(
@@ -185,3 +171,8 @@ READERS = {
         b"no\none\n", lambda path: ClassLabelEncoder(class_labels_fname=path), _LINES_OF_A_VOCABULARY
     ),
 }
+DAMAGED = {}  # of extras, see `test_damaged_files`
+for _path in sorted(pathlib.Path(__file__).parents[1].glob("extras/*/readers.py")):
+    _of_extra = importlib.import_module(f"tests.extras.{_path.parent.name}.readers")
+    READERS |= _of_extra.READERS
+    DAMAGED |= _of_extra.DAMAGED

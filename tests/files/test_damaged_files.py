@@ -2,31 +2,20 @@
 
 import bz2
 import gzip
-import json
 import lzma
 import re
 
 import pytest
 
 from t2t_lite.errors import UserError
+from tests.files import readers
 from tests.files.readers import READERS
 
 HEAD, TAIL = '<tmx version="1.4"><header srclang="en"/><body>', "</body></tmx>"
-TREE = "(S (NN a))\n"
 
 
 def _cut(pack, **options):
     return pack(b"line\n" * 9999, **options)[:-30]
-
-
-def _squad(*questions):
-    """The text of a file; a question is (id, [(start, answer), …])."""
-    qas = [
-        {"id": i, "question": "?", "answers": [{"text": a, "answer_start": at} for at, a in answers]}
-        for i, answers in questions
-    ]
-    context = "Ada was born in London. She met Charles, who built engines, in 1833."
-    return json.dumps({"data": [{"paragraphs": [{"context": context, "qas": qas}]}]})
 
 
 # {reader: [(name of the file, content, regular expression of the message behind the path)]}
@@ -56,26 +45,6 @@ DAMAGED = {
         ("a", "odd\t \n", ", line 1: found 2 columns, one of them blank"),
         ("a", b"odd\tx\neven\t\xff\n", ", line 2: byte 0xff at position 5 is not UTF-8"),
     ],
-    "words": [
-        ("a", "a X\nb\n", ", line 2: found 1 column. Expected 2, the word first"),
-        ("a", "a X\nb Y\n\nc P X\n", ", line 4: found 3 columns. Expected 2"),
-        ("a", "a\tX\n\tY\n", ", line 2: found 2 columns, one of them blank"),
-        ("a", "token\ttag\nAda\tA\n", ", line 1: 'token<TAB>tag' looks like a header"),
-        ("a", "1\tAda\tx\tA\n2\truns\ty\tB\n", r", line 1: the first column numbers the words\. .*--columns=2,4"),
-    ],
-    "questions": [
-        ("a", _squad()[:-9], ": not JSON, or cut off"),
-        ("a", "[]", ": not in SQuAD's format"),
-        ("a", '{"data": [{"paragraphs": [{"context": 3, "qas": [{}]}]}]}', ": not in SQuAD's format"),
-        ("a", _squad(("a", [(16, None)])), ": not in SQuAD's format"),
-        ("a", _squad(("a", [(5, "London")])), ".* question 'a': the answer 'London' is not in its con"),
-        ("a", _squad(("a", [(-1, "")])), ".* the answer '' is not in its context at character -1"),
-        ("a", _squad(("a", [])), ".* question 'a': has no answer. Expected one at least"),
-        ("a", _squad(("1", [(16, "London")]), ("1", [(16, "London")])), ".* question '1': its id occurs twice"),
-        ("a", _squad(("a", [(15, "London")])), ".* is not in its context at character 15. .*at character 16."),
-        ("a", _squad(("a", [(0, "in")])), ".* at character 0. .*at character 13, and 2 times elsewhere"),
-        ("a", _squad(("a", [(3, "Paris")])), ".* the answer 'Paris' is not in its context at character 3. .*nowhere"),
-    ],
     "segments": [
         ("a.sgm", "<doc>\n\n</doc>\n", ": no segment in 3 lines. Expected lines such as <seg id="),
         ("a.sgm", "<seg id='1'>one\n<seg id='2'>two</seg>\n", ", line 1: a segment without </seg>"),
@@ -92,24 +61,6 @@ DAMAGED = {
         ("a.tmx", '<?xml version="1.0" encoding="rot13"?><tmx/>', ".*'rot13', which Python does not know"),
         ("a.tmx", HEAD.encode() + b"\xff" + TAIL.encode(), ", after line 1: byte 0xff is not UTF-8"),
         ("a.tmx", "<tmx/>", ".* no unit with two segments"),
-    ],
-    "trees": [
-        ("a", f"{TREE}(S (NP (NN b))\n(S (NN c))\n", ", line 2: .* not closed: 1 bracket"),
-        ("a", f"{TREE}(S (NN b)))\n", ", line 2: .*unmatched closing bracket"),
-        ("a", f"{TREE}hello (S (NN b))\n", ", line 2: 'hello' .*outside"),
-        ("a", f"{TREE}\n(S (NP ) )\n", ", line 3: .*without words"),
-        ("a", "( (S (-NONE- *)))\n", ", line 1: .*without words"),
-        ("a", "()\n", ", line 1: .*without words"),
-        ("a", f"{TREE}(S)\n", ", line 2: .*without words"),
-        ("a", f"{TREE}(S (NN a)\n", ", line 2: .* not closed: 1 bracket"),
-        ("a", f"{TREE}(S b (NN c))\n", ", line 2: .*'b' .*part of speech"),
-        ("a", "(S (NN a b))\n", ", line 1: .*'a' .*part of speech"),
-        ("a", "(S ((NN a)))\n", ", line 1: .*label.*''|, line 1: .*''.*label"),
-        ("a", "(/S (NN a))\n", ", line 1: .*label.*'/S'|, line 1: .*'/S'.*label"),
-        ("a", "(S " * 1000 + "(NN a)" + ")" * 1000, ", line 1: .*1001 nested brackets"),
-        ("a", "\n \n", ".*no tree"),
-        ("a", b"(S (NN a))\n(S (NN \xe4))\n", ", line 2: .*UTF-8"),
-        ("a", "no brackets at all\n", ", line 1: .*'no'"),
     ],
     "the decoder's lines": [("in", b"good\nbad \xff\n", ", line 2: byte 0xff at position 4 is not UTF-8")],
     "SentencePiece": [("text.model", "not a model", ": not a SentencePiece model")],
@@ -136,6 +87,7 @@ DAMAGED = {
         ("vocab.txt", b"[UNK]\n[SEP]\n\xff\n", ": not UTF-8: byte 12"),
     ],
 }
+DAMAGED |= readers.DAMAGED
 
 
 @pytest.mark.parametrize("reader", DAMAGED)

@@ -5,7 +5,6 @@ ten seconds. test_packaging.py shows that each is installed.
 """
 
 import contextlib
-import importlib
 import os
 import pathlib
 import subprocess
@@ -14,6 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
+from t2t_lite.cli import commands
 from tests.processes import owned
 
 
@@ -85,7 +85,7 @@ def call_command(tmp_path, monkeypatch, capsys):
     def call(command, *args):
         monkeypatch.chdir(tmp_path)
         capsys.readouterr()
-        main = importlib.import_module(f"t2t_lite.bin.{command.replace('-', '_')}").main
+        main = commands.module(command).main
         status = main([str(arg) for arg in args])
         return Result(status, *capsys.readouterr())
 

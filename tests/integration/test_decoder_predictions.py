@@ -7,13 +7,11 @@ import pytest
 
 from t2t_lite.decoding.jobs.decoding_job import DecodingJob
 from t2t_lite.decoding.predictor import Predictor
-from t2t_lite.extras.question_answering.spans import Answer
-from t2t_lite.extras.tagging.conll import read_conll
-from t2t_lite.extras.tagging.tagging import Tagging
 from t2t_lite.tasks.classification import Prediction
 from t2t_lite.tasks.regression import Value
 from tests.decoding.runs import SENTENCES, TEXT, make_encoder_run
 from tests.integration.conftest import replaced
+from tests.registered import registered
 
 TAGS = ["A" if len(word) > 3 else "B" for word in TEXT.split()]
 CONTEXT = "  ".join(SENTENCES[:9]) + " "  # is read in several windows
@@ -69,7 +67,7 @@ def runs(tmp_path_factory):
     return run
 
 
-@pytest.fixture(params=TEXTS)
+@pytest.fixture(params=registered(TEXTS))
 def name(request):
     return request.param
 
@@ -104,9 +102,9 @@ def shown(answer):
             return f"{answer.label}\t{answer.probabilities[answer.label]:.6f}"
         case Value():
             return f"{answer.value:.6g}"
-        case Tagging():
+        case _ if hasattr(answer, "tags"):
             return "".join(f"{word}\t{tag}\n" for word, tag in zip(answer.words, answer.tags, strict=True))
-        case Answer():
+        case _ if hasattr(answer, "start"):
             return f"{answer.text}\t{answer.probability:.6f}"
     return [[(one.token, round(one.probability, 6)) for one in mask] for mask in answer]
 
@@ -142,13 +140,14 @@ def test_a_file_and_standard_input_give_what_predictor_says(decode, call_command
 
 @pytest.mark.slow
 def test_columns_give_columns(decode, loaded, call_command, runs, tmp_path):
+    conll = pytest.importorskip("t2t_lite.extras.tagging.conll")
     loaded("tag_own")
     lines = [line.split() for line in LINES["tag_own"] if line]
     (tmp_path / "in.conll").write_text("\n\n".join("\n".join(f"{word}\tX" for word in words) for words in lines))
     decode("tag_own", "--decode_from_file=in.conll", "--decode_to_file=out")
     predictor = runs("tag_own")[1]
     assert (tmp_path / "out").read_text() == "".join(shown(one) + "\n" for one in predictor.predict(lines))
-    assert [one.words for one in read_conll(str(tmp_path / "out"))] == lines
+    assert [one.words for one in conll.read_conll(str(tmp_path / "out"))] == lines
     scored = call_command("t2t-score", "--task=tagging", "--predictions=out", "--reference=in.conll", "--resamples=10")
     assert scored.status == 0, scored.stderr
     rows = ["\n".join(f"{n}\t{word}\t_\tX\tY" + 5 * "\t_" for n, word in enumerate(words, 1)) for words in lines]
@@ -160,6 +159,7 @@ def test_columns_give_columns(decode, loaded, call_command, runs, tmp_path):
 @pytest.mark.slow
 def test_squads_questions_give_its_official_predictions(decode, loaded, call_command, runs, tmp_path):
     """In shards too, each of which is an object of its own; questions need no answers."""
+    pytest.importorskip("t2t_lite.extras.question_answering")
     loaded("qa_own")
     questions = {"one": "Which house?", 'a "quoted" id': "Was it\nnew?", "3": "?", "4": "der das"}
     (tmp_path / "in.json").write_text(squad(questions, answers=()))
@@ -236,6 +236,7 @@ def test_the_output_has_tensor2tensor_s_name(decode, loaded, tmp_path):
 
 @pytest.mark.slow
 def test_shards_of_one_file_of_questions_have_its_features(decode, loaded, runs, tmp_path):
+    pytest.importorskip("t2t_lite.extras.question_answering")
     loaded("qa_own")
     questions = {"1": "Which house?", "2": "Was it new?", "3": "?"}
     (tmp_path / "in.json").write_text(squad(questions))

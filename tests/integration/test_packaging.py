@@ -125,9 +125,10 @@ def test_every_command_module_has_its_console_script(clone, wheel):
     (path,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
     parser = configparser.ConfigParser()
     parser.read_string(archive.read(path).decode())
-    modules = [file.stem for file in (clone / "bin").glob("t2t_*.py")]
+    modules = [*clone.glob("bin/t2t_*.py"), *clone.glob("extras/*/t2t_*.py")]
     assert dict(parser["console_scripts"]) == {
-        module.replace("_", "-"): f"t2t_lite.bin.{module}:main" for module in modules
+        path.stem.replace("_", "-"): ".".join(("t2t_lite", *path.relative_to(clone).with_suffix("").parts)) + ":main"
+        for path in modules
     }
 
 
@@ -156,7 +157,7 @@ def test_names_are_listed_from_any_folder_and_a_users_is_found_from_the_one_one_
     )
     done = run(commands / "t2t-trainer", "--registry_help", "--t2t_usr_dir=my_sets", cwd=tmp_path)
     lines = done.stdout.split()
-    for name in ("my_own_set", "transformer", "transformer_base_v1", "translate_ende_phrasebook", "translate_own"):
+    for name in ("my_own_set", "transformer", "transformer_base_v1", "translate_ende_wmt32k", "translate_own"):
         assert name in lines
 
 

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from tests.registered import registered
+
 SQUAD = {
     "data": [
         {
@@ -58,7 +60,7 @@ def score(call_command, tmp_path):
     return score
 
 
-@pytest.mark.parametrize("task", FILES)
+@pytest.mark.parametrize("task", registered(FILES))
 def test_scores_of_files(score, task):
     reference, predictions, expected = FILES[task]
     result = score(task, reference, predictions, "--json")
@@ -80,10 +82,10 @@ def test_metrics_that_are_asked_for(score):
 
 @pytest.mark.parametrize(
     "task, predictions, expected",
-    [
+    registered([
         ("classification", "yes\nmaybe\nyes\nno\n", {"accuracy": 3 / 4, "f1_macro": 5 / 9, "mcc": 6 / 80**0.5}),
         ("tagging", "Kim\tNNP\nsleeps\tO\n\nAt\tO\nYork\tB-LOC\nUni\tO\n", {"token_accuracy": 3 / 5}),
-    ],
+    ]),
 )  # fmt: skip
 def test_labels_that_the_reference_lacks(score, task, predictions, expected):
     """Of either system; then no metric is left that cannot count them."""
@@ -112,13 +114,16 @@ def test_columns_of_the_reference_are_chosen(score, assert_user_error):
     for flags in (["--columns=label"], ["--columns=3", "--header"]):
         assert by_hand in score("classification", header, predictions, *flags).stdout
     assert_user_error(score("classification", header, predictions), "reference, line 1", "looks like a header")
+    pytest.importorskip("t2t_lite.extras.tagging")
     conll = "".join(f"{line.replace(' ', chr(9))}\tx\n" if line else "\n" for line in CONLL.splitlines())
     found = json.loads(score("tagging", conll, FILES["tagging"][1], "--columns=1,3", "--json").stdout)
     assert found["metrics"]["token_accuracy"]["score"] == 0.8
+    pytest.importorskip("t2t_lite.extras.question_answering")
     assert_user_error(score("spans", *FILES["spans"][:2], "--header"), "not with --task=spans")
 
 
 def test_questions_that_squad_2_marks_as_impossible(score):
+    pytest.importorskip("t2t_lite.extras.question_answering")
     squad = json.loads(FILES["spans"][0])
     squad["data"][0]["paragraphs"][0]["qas"].append({"id": 3, "question": "?", "is_impossible": True, "answers": []})
     for answer, right in (("", 2 / 3), ("dog", 1 / 3)):
@@ -135,6 +140,7 @@ def test_another_form_of_unicode_is_reported(score):
 
 
 def test_questions_without_an_answer_count_as_wrong(score):
+    pytest.importorskip("t2t_lite.extras.question_answering")
     result = score("spans", FILES["spans"][0], '{"1": "fox"}', "--metrics=exact_match")
     assert result.stdout.startswith("exact_match = 0.5000 ")
     assert "predictions: has no answer to 1 question of 2, such as '2'. They count as wrong." in result.stderr
@@ -142,7 +148,7 @@ def test_questions_without_an_answer_count_as_wrong(score):
 
 @pytest.mark.parametrize(
     "task, changed, words",
-    [
+    registered([
         ("classification", {"predictions": "yes\n"}, ["predictions has 1 line, reference has 4"]),
         ("classification", {"predictions": ""}, ["predictions", "empty"]),
         ("classification", {"predictions": "yes\n\nyes\nyes\nno\n"}, ["predictions, line 2: blank here or in"]),
@@ -158,7 +164,7 @@ def test_questions_without_an_answer_count_as_wrong(score):
         ("spans", {"predictions": '{"1": 5}'}, ["predictions", "'1'"]),
         ("spans", {"predictions": "fox\ndog\n"}, ["predictions", "JSON"]),
         ("spans", {"reference": "{}"}, ["reference", "SQuAD"]),
-    ],
+    ]),
 )  # fmt: skip
 def test_files_that_cannot_be_scored(score, assert_user_error, task, changed, words):
     reference, predictions, _ = FILES[task]
@@ -167,9 +173,9 @@ def test_files_that_cannot_be_scored(score, assert_user_error, task, changed, wo
 
 
 def test_missing_flags_and_files(call_command, assert_user_error):
-    assert_user_error(call_command("t2t-score", "--task=spans"), "--predictions", "--reference")
+    assert_user_error(call_command("t2t-score", "--task=regression"), "--predictions", "--reference")
     assert_user_error(
-        call_command("t2t-score", "--task=tags", "--predictions=b", "--reference=b"), "--task=tags", "tagging"
+        call_command("t2t-score", "--task=numbers", "--predictions=b", "--reference=b"), "--task=numbers", "regression"
     )
     given = ("--predictions=a", "--reference=b")
     assert_user_error(call_command("t2t-score", "--task=regression", *given), "b", "no such file")

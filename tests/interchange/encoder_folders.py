@@ -6,6 +6,7 @@ import json
 import numpy as np
 import sentencepiece
 
+from t2t_lite import registry
 from t2t_lite.interchange.safetensors_file import write_tensors
 from tests.text.published_samples import PIECES, write_byte_level, write_pieces
 
@@ -23,11 +24,13 @@ _KINDS = {
     "Electra": "electra",
     "XLMRoberta": "xlm-roberta",
 }
+_OF_EXTRAS = {"TokenClassification": "tagging", "QuestionAnswering": "spans"}  # their tasks
 CLASSES = [
     f"{kind}For{head}"
-    for kind in _KINDS
+    for kind, model_type in _KINDS.items()
     for head in _HEADS
     if head != "PreTraining" or kind in ("Bert", "Albert", "Ernie")
+    if model_type in registry.list_families() and (head not in _OF_EXTRAS or _OF_EXTRAS[head] in registry.list_tasks())
 ]
 LABELS = ["red", "green", "blue"]
 _OF_DISTILBERT = {  # names of settings, and parts of names of weights, by BERT's

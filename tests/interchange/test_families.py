@@ -2,14 +2,16 @@
 
 import json
 import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import t2t_lite
+from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
-from t2t_lite.interchange.families import FAMILIES
 from t2t_lite.interchange.formats import destinations_text
 from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
 from tests.interchange.gpt_folders import write_gpt
@@ -20,17 +22,17 @@ NAMES = {"n_positions": "context", "n_layer": "depth", "attn_pdrop": "attention_
 @pytest.fixture
 def toy(monkeypatch):
     """A GPT-2 by other names, the only family of language models."""
-    gpt2 = FAMILIES["gpt2"]
+    gpt2 = registry.family("gpt2")
     toy = gpt2._replace(
-        model_type="toy",
         class_prefix="Toy",
         fields=tuple(field._replace(name=NAMES.get(field.name, field.name)) for field in gpt2.fields),
         weights={path: name.replace("transformer.h.", "toy.blocks.") for path, name in gpt2.weights.items()},
         prefix="toy.",
     )
-    monkeypatch.delitem(FAMILIES, "gpt2")
-    monkeypatch.setitem(FAMILIES, "toy", toy)
-    return toy
+    registry.register_family("toy")(lambda: toy)
+    monkeypatch.setattr(registry, "list_families", lambda: ["toy"])
+    yield
+    registry.Registries.families.remove("toy")
 
 
 @pytest.mark.slow
@@ -56,3 +58,40 @@ def test_it_comes_in_goes_out_and_is_refused_by_its_table(tmp_path, toy):
         np.testing.assert_array_equal(again[name], tensor, err_msg=name)
     said = json.loads((written / "config.json").read_text())
     assert (settings | {"model_type": "toy", "architectures": ["ToyLMHeadModel"]}).items() <= said.items()
+
+
+FAMILY = """
+from t2t_lite import registry
+from t2t_lite.interchange.families import gpt2
+
+
+@registry.register_family("toy")
+def toy():
+    return gpt2.gpt2()._replace(class_prefix="Toy")
+"""
+
+
+def test_a_users_folder_adds_one_to_the_importer(call_command, assert_user_error, tmp_path):
+    folder, _ = write_gpt(tmp_path / "theirs")
+    config = pathlib.Path(folder, "config.json")
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"model_type": "toy"}))
+    command = ["t2t-importer", "--from=hugging_face", "--path=theirs", "--output_dir=run"]
+    assert_user_error(call_command(*command), "model_type is 'toy'", "'gpt2', GPT2LMHeadModel", "'bert', BertFor")
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "__init__.py").write_text(FAMILY)
+    try:
+        assert call_command(*command, "--t2t_usr_dir=ours").stdout == "run/model.ckpt-0\n"
+    finally:
+        registry.Registries.families.remove("toy")
+    assert t2t_lite.load("run").problem.name == "languagemodel_own"
+
+
+def test_one_is_read_without_the_others():
+    """Also those of extras: their modules are found by the names in their sources."""
+    program = (
+        "import sys\nfrom t2t_lite import registry\n"
+        "print(registry.family('gpt2').model_type, len(registry.list_families()) >= 4)\n"
+        "print(*sorted(n.rpartition('.')[2] for n in sys.modules if n.startswith('t2t_lite.interchange.families.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "gpt2 True\ngpt2\n", done.stderr

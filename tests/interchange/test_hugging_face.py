@@ -9,9 +9,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-import yaml
 
-from t2t_lite import registry
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
@@ -85,24 +83,6 @@ def test_all_obstacles_are_in_one_message(tmp_path):
     for name, value in options.items():
         assert f"{name}={value}" in str(caught.value)
     assert "ByteTextEncoder" in str(caught.value) and "attention_key_channels" in str(caught.value)
-
-
-@pytest.mark.parametrize("license", ["", "MIT", 'My own: "free" # for all', "no"])
-def test_the_head_of_the_card_is_yaml(encoders, tmp_path, license, monkeypatch):
-    """Also for what YAML takes for something else: the language `no`, a licence with a colon."""
-    translator = translator_of({"inputs": encoders["inputs"], "targets": encoders["inputs"]})
-    problem = registry.problem("translate_own")
-    monkeypatch.setattr(type(problem), "languages", ("no", "de"))
-    translator.problem = problem
-    folder = export_hugging_face(translator, str(tmp_path / "hf"), license=license)
-    head = pathlib.Path(folder, "README.md").read_text(encoding="utf-8").split("---\n")[1]
-    assert yaml.safe_load(head) == {
-        "license": license or "unknown",
-        "language": ["no", "de"],
-        "library_name": "transformers",
-        "pipeline_tag": "translation",
-        "tags": ["translation", "transformers", "t2t_lite"],
-    }
 
 
 @pytest.mark.few(

@@ -49,14 +49,9 @@ def test_wrong_values_are_refused_at_once_or_work(row):
         (lambda: layers.MultiHeadAttention(2, pattern=["full", 5]), "`pattern` must be a name.*: received 5"),
         (lambda: layers.FeedForward(None), "`filter_size` must be a whole number .*filter_size=None"),
         (lambda: layers.RelativeAttention(2, None), "max_relative_position=None"),
-        (lambda: layers.SegmentAttention(2, position_dropout=1.5), "position_dropout=1.5"),
         (lambda: layers.Residual("nonsense"), "`layer` must be a Keras layer: received 'nonsense'"),
         (lambda: layers.TransformerStack(layers.FeedForward(8)), "`layers` must be a list of Keras layers"),
         (lambda: layers.TransformerStack([layers.FeedForward]), "`layers` must be a list of Keras layers"),
-        (
-            lambda: layers.UniversalStack([layers.FeedForward(8)], 2, signals="learned"),
-            "`signals` must be a Keras layer",
-        ),
         (
             lambda: layers.TransformerEncoderLayer(2, 16, self_attention="restricted"),
             "`self_attention` must be a Keras",

@@ -8,14 +8,18 @@ from keras import ops
 from t2t_lite import layers
 from tests.layers.equations import array
 from tests.layers.harness import check_layer
+from tests.layers.kinds import needs, registered
 from tests.layers.test_patterns import OPTIONS, SCORES, X, in_parts, steps, visible  # noqa: F401  (a fixture)
 
 RNG = np.random.default_rng(0)
-CASES = {
-    "strided:fixed": [("strided", (3,)), ("fixed", (4, 2))],
-    "full:local_1d": [("full", ()), ("local_1d", (3,))],
-    "local_2d:window:local_1d": [("local_2d", (2, 2, 4, 1, 1)), ("window", (3,)), ("local_1d", (2,))],
-}
+CASES = registered(
+    {
+        "full:window": [("full", ()), ("window", (3,))],
+        "strided:fixed": [("strided", (3,)), ("fixed", (4, 2))],
+        "full:local_1d": [("full", ()), ("local_1d", (3,))],
+        "local_2d:window:local_1d": [("local_2d", (2, 2, 4, 1, 1)), ("window", (3,)), ("local_1d", (2,))],
+    }
+)
 
 
 def patterns(case):
@@ -75,7 +79,7 @@ def test_any_score_padded_and_step_by_step(case, score, in_parts):  # noqa: F811
 
 @pytest.mark.slow
 def test_two_beams_read_their_own_slots():
-    layer, _ = made("strided:fixed")
+    layer, _ = made("full:window")
     full, past = array(layer(X[:, :9], use_causal_mask=True)), layer.empty_past(1, 18)
     for i in range(9):  # the two rows are the beams of one
         beams = (np.arange(18) // 2 <= i) & (np.arange(18) % 2 == np.arange(2)[:, None])
@@ -102,8 +106,8 @@ def test_an_encoders_heads_may_have_a_window(in_parts):  # noqa: F811
 
 
 def test_dropout_of_the_groups_of_heads_differs(in_parts):  # noqa: F811
-    local = {"type": "local_1d", "block_length": 4}
-    layer = layers.MultiHeadAttention(2, dropout=0.5, pattern=[local, local])
+    window = {"type": "window", "neighborhood": 4}
+    layer = layers.MultiHeadAttention(2, dropout=0.5, pattern=[window, window])
     layer.build((None, None, 8))
     kernels = [array(w) for w in layer.get_weights()]
     for kernel in kernels[:3]:
@@ -118,7 +122,7 @@ def test_dropout_of_the_groups_of_heads_differs(in_parts):  # noqa: F811
 
 @pytest.mark.long
 def test_contract(in_parts, tmp_path):  # noqa: F811
-    options = {"num_heads": 4, "pattern": patterns("strided:fixed"), "score": SCORES["relative_v2"], "dropout": 0.2}
+    options = {"num_heads": 4, "pattern": patterns("full:window"), "score": SCORES["relative_v2"], "dropout": 0.2}
     check_layer(layers.MultiHeadAttention, options, X, 6, tmp_path)
 
 
@@ -135,6 +139,7 @@ def test_bad_patterns(pattern, words):
         layers.MultiHeadAttention(4, pattern=pattern)
 
 
+@needs("strided", "fixed")
 def test_flops_are_those_of_each_head():
     (layer, full), (strided, fixed) = (
         made("strided:fixed"),
@@ -146,7 +151,11 @@ def test_flops_are_those_of_each_head():
     assert layer.pattern.seen(64) == (strided.pattern.seen(64) + fixed.pattern.seen(64)) / 2
 
 
-@pytest.mark.parametrize("kind", [{"pattern": patterns("full:local_1d")}, {"type": "local_1d", "block_length": 3}])
+@needs("local_1d")
+@pytest.mark.parametrize(
+    "kind",
+    [{"pattern": ["full", {"type": "local_1d", "block_length": 3}]}, {"type": "local_1d", "block_length": 3}],
+)
 def test_the_layer_of_a_kind(kind):
     layer = layers.make_self_attention(kind, 0, num_heads=2)
     assert layer.pattern.needs_order or layer.pattern.patterns[1].needs_order

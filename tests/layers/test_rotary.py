@@ -6,8 +6,7 @@ from keras import ops
 
 from t2t_lite import layers
 from t2t_lite.layers.cache import Past
-from t2t_lite.layers.positions import POSITIONS
-from t2t_lite.layers.rotary import rotation
+from t2t_lite.layers.positions import POSITIONS, rotation
 from t2t_lite.settings.config import HParams
 from tests.layers.equations import array
 from tests.layers.harness import X, check_layer

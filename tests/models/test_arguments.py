@@ -1,4 +1,4 @@
-"""A setting is declared once: checks, the constructor, `--describe`, resumed runs and `save_run` follow."""
+"""A setting is declared once: checks, the constructor, resumed runs and `save_run` follow."""
 
 import functools
 import pathlib
@@ -10,7 +10,6 @@ import pytest
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.extras.describe.describe import describe, shapes_only
 from t2t_lite.layers import SELF_ATTENTION, MultiHeadAttention
 from t2t_lite.models import Transformer, TransformerLM
 from t2t_lite.models.arguments import constructor_arguments, differing_settings, hparam_of, model_hparams
@@ -71,8 +70,6 @@ def test_a_setting_that_a_model_declares(tmp_path):
     assert model_hparams(model, SMALL).window == 9
     assert hparam_of("window", OwnModel) == "window"
     assert differing_settings(model, hparams.parse("window=7"))["window"] == (7, 9)
-    text = describe(shapes_only(OwnModel, hparams, 20), hparams).text()
-    assert re.search(r"^  window=9 +Positions of the window\.$", text, re.MULTILINE)
 
     config = {
         "problem": "p", "model": "own_model", "hparams_set": "transformer_tiny", "usr_dir": "", "vocab_size": 20,
@@ -184,17 +181,23 @@ def test_two_layers_of_one_kind_with_different_options():
     assert constructor_arguments(hparams, Transformer)["self_attention"] == kinds
 
 
-def test_a_model_that_hyperparameters_cannot_describe(monkeypatch):
+@pytest.fixture
+def no_kind_left():
+    yield
+    SELF_ATTENTION.remove("scaled")
+
+
+def test_a_model_that_hyperparameters_cannot_describe(no_kind_left):
     class Scaled(MultiHeadAttention):
         def __init__(self, num_heads, factor=0.5, **kwargs):
             super().__init__(num_heads, **kwargs)
 
-    monkeypatch.setitem(SELF_ATTENTION, "scaled", Scaled)
+    SELF_ATTENTION["scaled"] = Scaled
     with pytest.raises(UserError, match="hyperparameters have no setting"):
         model_hparams(Transformer(9, self_attention={"type": "scaled", "factor": 2.0}), HParams())
 
 
-def test_another_kind_of_attention_with_an_option_of_its_own(monkeypatch):
+def test_another_kind_of_attention_with_an_option_of_its_own(no_kind_left):
     @keras.saving.register_keras_serializable("tests")
     class ScaledAttention(MultiHeadAttention):
         def __init__(self, num_heads, factor, **kwargs):
@@ -204,7 +207,7 @@ def test_another_kind_of_attention_with_an_option_of_its_own(monkeypatch):
     class ScaledTransformer(Transformer):
         HPARAMS = {"my_factor": setting(0.5, 0, 1, argument="self_attention.factor")}  # noqa: RUF012
 
-    monkeypatch.setitem(SELF_ATTENTION, "scaled", ScaledAttention)
+    SELF_ATTENTION["scaled"] = ScaledAttention
     model = ScaledTransformer.from_hparams(SMALL.parse("self_attention_type=scaled/dot_product"), 20)
     assert model.config["self_attention"] == [{"type": "scaled", "factor": 0.5}, "dot_product"]
     assert model.decoder.layers[0].self_attention.layer.factor == 0.5

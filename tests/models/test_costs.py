@@ -4,8 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from t2t_lite.extras.xlnet.xlnet import XLNet
-from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM, TransformerMemory
+from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
 from t2t_lite.models.encoder_model import EncoderModel
 from tests.layers.equations import array
 from tests.layers.test_context import Priced
@@ -33,18 +32,20 @@ CASES = {
     "seq2seq": (Transformer, {}, BATCH),
     "language model": (TransformerLM, {}, {"targets": TARGETS}),
     "prompts": (TransformerLM, {}, BATCH),
-    "memory": (TransformerMemory, {"memory_length": 3}, {"targets": TARGETS}),
     "encoder": (TransformerEncoder, {"max_position": 16}, {"inputs": INPUTS, "targets": INPUTS * (INPUTS > 5)}),
-    "two streams": (XLNet, {}, {"inputs": INPUTS, "targets": INPUTS * (INPUTS > 5)}),
     "sentence": (TransformerEncoder, {"max_position": 16, "sentence_classes": 2}, {"inputs": INPUTS}),
 }  # fmt: skip
 
 
 @pytest.mark.slow
-@pytest.mark.few("seq2seq", "prompts", "memory", "two streams", "sentence")
+@pytest.mark.few("seq2seq", "prompts", "encoder", "sentence")
 @pytest.mark.parametrize("name", CASES)
 def test_costs_are_of_the_positions_of_their_features(name):
-    model_class, own, batch = CASES[name]
+    check_costs(*CASES[name])
+
+
+def check_costs(model_class, own, batch):
+    """Checks the costs of a model whose layers have some; `own`: dict, its options."""
     model = with_prices(model_class)(12, **layers_of(model_class), **own)
     outputs = model(batch)
     plain = model_class(12, **layers_of(model_class), **own)
@@ -55,9 +56,8 @@ def test_costs_are_of_the_positions_of_their_features(name):
     expected = expected if isinstance(expected, dict) else {"targets": expected}
     for feature, logits in expected.items():
         np.testing.assert_array_equal(array(found[feature]), array(logits))
-    features = {"seq2seq": ["inputs", "targets"]}.get(
-        name, ["inputs" if issubclass(model_class, EncoderModel) else "targets"]
-    )
+    features = ["inputs" if issubclass(model_class, EncoderModel) else "targets"]
+    features = ["inputs", "targets"] if model_class is Transformer else features
     assert list(outputs["costs"]) == features
     for feature, cost in outputs["costs"].items():
         assert ((array(cost) > 0) == (batch[feature] != 0)).all()
@@ -68,22 +68,6 @@ def test_costs_are_of_the_positions_of_their_features(name):
     assert spec.keys() == outputs.keys() and spec["costs"].keys() == outputs["costs"].keys()
     for feature, cost in spec["costs"].items():
         assert cost.shape == batch[feature].shape and cost.dtype == "float32"
-
-
-@pytest.mark.slow
-def test_experts_count_the_queries_of_a_second_stream():
-    experts = {"type": "local_moe", "num_experts": 3, "k": 2}
-    model = XLNet(12, **layers_of(XLNet), feed_forward=experts)
-    outputs = model(CASES["two streams"][2], training=True)
-    positions = (INPUTS != 0).sum() + len(INPUTS) + (INPUTS > 5).sum()  # each row has a last one
-    for use in outputs["shares"]["expert_use"]["inputs"]:
-        assert array(use).sum() == 2 * positions
-
-
-def test_a_memory_keeps_its_state_beside_the_costs():
-    model = with_prices(TransformerMemory)(12, **layers_of(TransformerMemory), memory_length=3)
-    outputs = model({"targets": TARGETS, "before": np.array([0, 2]), "state": model.initial_state(2)})
-    assert set(outputs) == {"targets", "state", "costs"} and outputs["costs"]["targets"].shape == TARGETS.shape
 
 
 @pytest.mark.slow

@@ -48,12 +48,14 @@ def trained(model):
             "embedding": {"embedding", "segment_embedding", "position", "embedding_norm", "projection"},
             "encoder": {"encoder_0", "encoder_1"}, "head": {"head"},
         }),
-        ("universal_transformer", (20,), ",recurrence_type=act,pos=none", {
-            "encoder": {"encoder_0", "encoder", "encoder_norm"},
-        }),
     ],
 )  # fmt: skip
 def test_each_weight_is_of_one_part(name, sizes, more, expected):
+    check_parts(name, sizes, more, expected)
+
+
+def check_parts(name, sizes, more, expected):
+    """Checks that each weight of a model is of one part, and what is in some parts."""
     model = made(name, more, sizes)
     parts = parts_of(model)
     found = [id(weight) for layers in parts.values() for weights in layers.values() for weight in weights]
@@ -213,13 +215,6 @@ def test_the_log_says_what_frozen_names():
     # 20 rows of 8; in a layer of the decoder 8 kernels of 8 x 8, two of 8 x 16 with biases, and 3 normalizations.
     count = 20 * 8 + 2 * (8 * 8 * 8 + 2 * 8 * 16 + 16 + 8 + 3 * 2 * 8)
     assert line == f"frozen=embedding/decoder_0-1: {count:,} weights of embedding, decoder_0, decoder_1"
-
-
-def test_experts_without_lora_are_named(caplog):
-    mixed = "ffn_layer=dense_relu_dense/local_moe"
-    model = made("transformer", f",{mixed},lora_rank=2")
-    assert "LoRA: experts (ffn_layer=local_moe) have no matrices of it" in caplog.text
-    assert not [path for path in trained(model) if "encoder_1/feed_forward" in path]
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 import pytest
-from baselines.lstm_lm import LSTMLanguageModel
 
 from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
@@ -106,22 +105,21 @@ def test_prompts_of_a_language_model_are_checked_where_given():
 
 @pytest.mark.slow
 @pytest.mark.few("translation")
-@pytest.mark.parametrize("kind", ["translation", "language model", "LSTMs", "LSTMs of classes"])
+@pytest.mark.parametrize("kind", ["translation", "language model"])
 def test_fit_trains_every_weight(kind):
-    classes, small = (TARGETS[:, 0] % 3 + 1).astype("int32"), {"hidden_size": 8, "dropout": 0.0}
-    model, labels = {
-        "translation": lambda: (Transformer(**SMALL), TARGETS),
-        "language model": lambda: (TransformerLM(20, num_heads=2, filter_size=8, unused_ids=[2], **small), TARGETS),
-        "LSTMs": lambda: (LSTMLanguageModel(20, **small), {"targets": TARGETS}),
-        "LSTMs of classes": lambda: (LSTMLanguageModel(20, 4, head="class", **small), classes[:, None]),
+    small = {"hidden_size": 8, "dropout": 0.0}
+    model = {
+        "translation": lambda: Transformer(**SMALL),
+        "language model": lambda: TransformerLM(20, num_heads=2, filter_size=8, unused_ids=[2], **small),
     }[kind]()
-    batch = BATCH if kind == "translation" else {"targets": TARGETS}
-    if kind == "LSTMs of classes":
-        batch = {"inputs": INPUTS, "targets": classes}
+    check_fit(model, BATCH if kind == "translation" else {"targets": TARGETS}, TARGETS, SmoothedCrossEntropy(0.0))
+
+
+def check_fit(model, batch, labels, loss):
+    """Checks that a step of `fit` changes every weight of a model."""
     model.build()
     before = [array(weight) for weight in model.trainable_weights]
-    loss = SmoothedCrossEntropy(0.0)
-    model.compile(keras.optimizers.SGD(1.0), {"targets": loss} if kind == "LSTMs" else loss)
+    model.compile(keras.optimizers.SGD(1.0), loss)
     model.fit(batch, labels, batch_size=5, verbose=0)
     same = [w.path for w, old in zip(model.trainable_weights, before, strict=True) if np.array_equal(array(w), old)]
     assert same == []
@@ -169,34 +167,6 @@ def fitted_on(batch):
     model.compile(keras.optimizers.SGD(0.1), SmoothedCrossEntropy(), metrics=[MaskedAccuracy()])
     found = model.fit(batch, batch["targets"], batch_size=4, epochs=3, shuffle=False, verbose=0).history
     return [*found.values(), *(array(weight) for weight in model.weights)]
-
-
-@pytest.mark.slow
-def test_costs_of_a_model_are_in_the_loss_of_keras():
-    model = LSTMLanguageModel(20, hidden_size=8, dropout=0.0)
-    model.compile("sgd", {"targets": SmoothedCrossEntropy(0.0)}, **EAGER)
-    found = model.evaluate({"targets": TARGETS}, {"targets": TARGETS}, batch_size=5, verbose=0, return_dict=True)
-    outputs, count = model({"targets": TARGETS}), (TARGETS != 0).sum()
-    forwards = array(SmoothedCrossEntropy(0.0)(TARGETS, outputs["targets"]))
-    backwards = (array(outputs["costs"]["targets"]) * (TARGETS != 0)).sum() / count
-    np.testing.assert_allclose(found["loss"], forwards + backwards, rtol=1e-5)
-
-
-@pytest.mark.skipif(BACKEND != "jax", reason="of JAX, which compiles the step of fit")
-def test_a_compiled_gradient_of_classes_is_that_of_single_operations():
-    import jax
-
-    model, labels = LSTMLanguageModel(20, 4, head="class", hidden_size=16, dropout=0.0), TARGETS[:, 0] % 3 + 1
-    model.build()
-
-    def loss(values):
-        others = [weight.value for weight in model.non_trainable_variables]
-        logits, _ = model.stateless_call(values, others, {"inputs": INPUTS, "targets": labels})
-        return SmoothedCrossEntropy(0.0)(labels, logits)
-
-    values = [weight.value for weight in model.trainable_variables]
-    for one, other in zip(jax.grad(loss)(values), jax.jit(jax.grad(loss))(values), strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-5)
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch, whose gradients are cleared before a step")
@@ -298,8 +268,6 @@ def test_predictions_of_an_encoder_need_no_targets(head):
         20, None if head == "masked_lm" else 5, sentence_classes=2, num_layers=1, num_heads=2, filter_size=8, **options
     )
     check_without_targets(model, head)
-    if head in ("class", "real", "tag"):
-        check_without_targets(LSTMLanguageModel(20, 5, **options), head)
 
 
 def check_without_targets(model, head):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from baselines.lstm_lm import LSTMLanguageModel
 
 from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
 from tests.layers.backend import BACKEND
@@ -50,23 +49,3 @@ def test_any_batch_and_length_is_run_by_the_interpreter(name, tmp_path):
             }
         (found,) = run(**{name: ids.astype("int32") for name, ids in batch.items()}).values()
         np.testing.assert_allclose(found, array(model(batch)), atol=1e-5)
-
-
-@pytest.mark.slow
-def test_what_the_interpreter_cannot_run_is_said(tmp_path):
-    model = LSTMLanguageModel(20, hidden_size=8)
-    with pytest.warns(UserWarning, match="model.tflite: needs TensorFlow's operations FlexTensorList.*Flex delegate"):
-        model.export(str(tmp_path / "model.tflite"), format="litert", verbose=False)
-
-
-@pytest.mark.long
-def test_costs_are_left_out_of_an_export(tmp_path):
-    import tensorflow as tf
-
-    model, targets = LSTMLanguageModel(20, hidden_size=8), np.array([[3, 4, 5], [6, 0, 0]], "int32")
-    model.export(tmp_path / "export", verbose=False)
-    loaded = tf.saved_model.load(tmp_path / "export")
-    served = loaded.serve({"targets": targets})
-    assert [*served] == ["targets"]
-    np.testing.assert_allclose(served["targets"], array(model({"targets": targets})["targets"]), atol=1e-5)
-    assert set(model({"targets": targets})) == {"targets", "costs"}

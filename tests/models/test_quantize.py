@@ -229,7 +229,7 @@ def test_exported_and_refused_as_a_run(tmp_path):
 
     from t2t_lite import Translator
     from t2t_lite.errors import UserError
-    from t2t_lite.export import export_ctranslate2, export_hugging_face, export_saved_model
+    from t2t_lite.export import export_hugging_face, export_saved_model
 
     model, batch = made("language_model")
     model.quantize("int8")
@@ -238,7 +238,7 @@ def test_exported_and_refused_as_a_run(tmp_path):
     loaded = tf.saved_model.load(str(tmp_path / "export"))
     np.testing.assert_allclose(array(loaded.serve(batch)), output, atol=1e-4)
     translator = Translator(model, {"targets": None}, None)
-    for export in (export_saved_model, export_ctranslate2, export_hugging_face):
+    for export in (export_saved_model, export_hugging_face):
         with pytest.raises(UserError, match=r"quantized.*before"):
             export(translator, str(tmp_path / "other"))
     assert not (tmp_path / "other").exists()

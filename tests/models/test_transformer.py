@@ -7,8 +7,8 @@ from keras import ops
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.extras.describe.describe import shapes_only
 from t2t_lite.models import Transformer
+from t2t_lite.models.shapes_only import shapes_only
 from t2t_lite.training import SmoothedCrossEntropy
 from tests.models.every_model import ROWS
 
@@ -101,7 +101,7 @@ def test_float16_gives_float32_logits(rng):
         ("attention_key_channels=7", "attention_key_channels=7"),
         (
             "self_attention_type=local",
-            "`self_attention_type` must be one of dot_product, .*_relative_v2, restricted, .*: received .*local",
+            "`self_attention_type` must be one of dot_product, .*_relative_v2, .*restricted, .*: received .*local",
         ),
         ("self_attention_type=dot_product_relative", "max_relative_position=0"),
         ("self_attention_type=restricted", "attention_neighborhood=0"),

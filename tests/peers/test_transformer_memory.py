@@ -1,12 +1,12 @@
 """Transformer-XL against XLNetLMHeadModel, which with `attn_type="uni"` and `mems` computes the same."""
 
 import numpy as np
+import pytest
 import torch
 import transformers
 from keras import ops
 
-from t2t_lite.models import TransformerMemory
-
+TransformerMemory = pytest.importorskip("t2t_lite.extras.memory.transformer_memory").TransformerMemory
 VOCAB, HIDDEN, HEADS, FILTER, LAYERS, MEMORY, SEGMENT = 30, 16, 4, 24, 3, 10, 6
 
 

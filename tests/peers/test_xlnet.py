@@ -9,20 +9,20 @@ import transformers
 import t2t_lite
 from t2t_lite.export import export_hugging_face, import_hugging_face
 from t2t_lite.interchange.published_vocabulary import published
-from tests.extras.xlnet.xlnet_folders import CLASSES, write_xlnet
 from tests.text.published_samples import texts
 
+folders = pytest.importorskip("tests.extras.xlnet.xlnet_folders")
 INPUTS = np.array([[7, 8, 9, 1, 10, 11, 1, 0, 0], [12, 13, 1, 14, 1, 0, 0, 0, 0], [20, 21, 22, 23, 24, 25, 26, 27, 1]])
 SEGMENTS = np.array([[0, 0, 0, 0, 1, 1, 1, 2, 0, 0], [0, 0, 0, 1, 1, 2, 0, 0, 0, 0], [0] * 9 + [2]])
 ORDER = np.array([[0, 2, 3, 0, 0, 1, 0, 0, 0], [0] * 9, [1, 0, 0, 0, 4, 2, 5, 3, 0]])
 LENGTHS = (INPUTS != 0).sum(1)
 
 
-@pytest.fixture(scope="module", params=CLASSES)
+@pytest.fixture(scope="module", params=folders.CLASSES)
 def both(request, tmp_path_factory):
     """(our Predictor, their model, their tokenizer) of a folder that Hugging Face's package has written."""
     made = tmp_path_factory.mktemp(request.param)
-    ours, _ = write_xlnet(made / "ours", request.param, clamp_len=4)
+    ours, _ = folders.write_xlnet(made / "ours", request.param, clamp_len=4)
     config = transformers.AutoConfig.from_pretrained(ours)
     torch.manual_seed(3)
     model = getattr(transformers, request.param)(config).eval()

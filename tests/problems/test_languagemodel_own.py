@@ -9,7 +9,6 @@ from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
-from t2t_lite.extras.inspection import inspection
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.data.stored import read_examples
 
@@ -44,6 +43,7 @@ def test_rows_must_fit_into_a_batch(tmp_path, files):
         records.check_training(hparams)
     whole = records.check_training(hparams.parse("batch_size=64"))
     assert (whole.examples, whole.dropped) == (whole.facts["examples"], 0)
+    inspection = pytest.importorskip("t2t_lite.extras.inspection.inspection")
     assert "left out" in "\n".join(inspection.inspect_data(problem, str(tmp_path / "data"), hparams))
 
 

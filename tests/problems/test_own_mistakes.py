@@ -1,6 +1,7 @@
 """Problems on the user's own files: mistakes in flags and in files, and other requests over finished data."""
 
 import json
+import pathlib
 import re
 
 import pytest
@@ -9,15 +10,13 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords
 from tests.data import corpus, packing
-from tests.extras.parsing.test_parsing import sentences
 from tests.problems.test_classify_own import PAIRS, SINGLE
-from tests.problems.test_labelled_own import NUMBERS, QUESTIONS, TAGS, squad
+from tests.problems.test_labelled_own import NUMBERS
 from tests.problems.test_languagemodel_own import CHARACTERS
 
 # What each problem would be generated from.
 FILES = {
     "translate_own": {"train_files": ["a.en", "a.de"], "dev_files": ["dev.en", "dev.de"]},
-    "parsing_english_own": {"train_files": ["a.mrg"], "dev_files": ["a.mrg"]},
     "masked_lm_own": {"train_files": ["a.en"], "dev_files": ["a.en"]},
     "languagemodel_own": {"train_files": ["a.en"], "dev_files": ["a.en"]},
     CHARACTERS: {"train_files": ["a.en"], "dev_files": ["a.en"]},
@@ -95,13 +94,6 @@ MISTAKES = {
         ({"vocab_from": MODELS, "max_samples_for_vocab": 9}, "--max_samples_for_vocab together with"),
         ({"vocab_from": MODELS, "normalization": "nfkc"}, "--normalization together with --vocab_from="),
         ({"vocab_from": MODELS, "split_digits": False}, "--split_digits together with --vocab_from="),
-        ({"protect": ["url"]}, "--protect: 'url': Nearest: urls. Expected urls, emails, tags, placeholders."),
-        ({"protect": ["urls"], "vocab_type": "byte_level_bpe"}, "--protect=urls together with --vocab_type=byte_level"),
-        (
-            {"protect": ["urls"], "vocab_from": MODELS},
-            "spm0.model lacks its symbols, such as ⟦url1⟧. Expected",
-        ),
-        ({"protect": ["urls"], "user_defined_symbols": ["⟦url2⟧"]}, "⟦url2⟧ is one of --protect=urls. Leave it out."),
         ({"vocab_type": "words"}, "--vocab_type=words: expected one of subwords, byte_level_bpe"),
         ({"normalization": "nfc"}, "--normalization=nfc: expected one of identity, nfkc, nmt_nfkc, nfkc_cf, nmt_nfkc"),
         ({"character_coverage": 0.9}, "--character_coverage=0.9: expected a number from 0.98 to 1."),
@@ -113,14 +105,6 @@ MISTAKES = {
             {"vocab_type": "byte_level_bpe", "user_defined_symbols": ["<x>"]},
             "together with --vocab_type=byte_level_bpe",
         ),
-    ],
-    "parsing_english_own": [
-        ({"train_files": []}, "missing --train_files. Expected a file of bracketed trees"),
-        ({"dev_files": []}, "--dev_files"),
-        ({"dev_files": ["."]}, "is a folder"),
-        ({"train_files": ["a", "b"]}, "--train_files=a,b: found 2 files"),
-        ({"test_files": ["none.mrg"]}, "--test_files=none.mrg: no such file"),
-        ({"vocab_size": 100}, "--vocab_size=100: too small; bytes alone take 256"),
     ],
     "masked_lm_own": [
         ({"mask_rate": 0.0}, "--mask_rate=0.0: expected"),
@@ -161,7 +145,6 @@ def folder(tmp_path_factory):
                          "target.txt": "a.de"}.items():  # fmt: skip
         (folder / name).write_bytes((folder / source).read_bytes())
     (folder / "b.tsv").write_text("".join(f"{inputs}\t{targets}\n" for inputs, targets in pairs))
-    (folder / "a.mrg").write_text("".join(sentences(60)))
     (folder / "pairs.tsv").write_text(PAIRS)
     (folder / "c.jsonl").write_text("".join(f'{{"en": "{inputs}", "de": "{targets}"}}\n' for inputs, targets in pairs))
     packing.write_zip(folder / "c.zip", {"a.en": b"one\n"})
@@ -176,20 +159,24 @@ def folder(tmp_path_factory):
     return folder
 
 
+def check_mistakes(name, files, mistakes):
+    """Each change to a problem's files and flags, in the current folder, is refused with its message."""
+    before, wrong = sorted(pathlib.Path().rglob("*")), []
+    for change, message in mistakes:
+        with pytest.raises(UserError) as caught:
+            registry.problem(name).configure(**{**files, **change})
+        if message not in str(caught.value):
+            wrong.append(f"{change}: {caught.value}")
+    assert not wrong and sorted(pathlib.Path().rglob("*")) == before, "\n".join(wrong)
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_in_flags_are_named_before_anything_is_read(folder, monkeypatch, name):
     monkeypatch.chdir(folder)
-    before, wrong = sorted(folder.rglob("*")), []
-    for change, message in MISTAKES[name]:
-        with pytest.raises(UserError) as caught:
-            configured(name, **change)
-        if message not in str(caught.value):
-            wrong.append(f"{change}: {caught.value}")
-    assert not wrong and sorted(folder.rglob("*")) == before, "\n".join(wrong)
+    check_mistakes(name, FILES[name], MISTAKES[name])
 
 
-SOUND = {"classify_own": SINGLE, "regress_own": NUMBERS.replace("\tor", ""), "regress_pair_own": NUMBERS,
-         "tag_own": TAGS, "qa_own": squad(*QUESTIONS)}  # fmt: skip
+SOUND = {"classify_own": SINGLE, "regress_own": NUMBERS.replace("\tor", ""), "regress_pair_own": NUMBERS}  # fmt: skip
 FAR = "".join(f"{i}\ta\n" for i in range(1, 6)) + "-999999999\tb\n"
 DAMAGED = [
     ("classify_own", {"dev": "odd\tx\nnew\ty\n"}, r"dev, line 2: the label 'new' is in no training file.*even, odd"),
@@ -205,29 +192,29 @@ DAMAGED = [
         "train, line 6: -999999999 is so far from the other numbers that 6 different ones become 2: 65",
     ),
     ("regress_own", {"train": "\n \n", "dev": "\n"}, "train: all lines are blank. Expected lines of number"),
-    ("tag_own", {"dev": "a X\n"}, "dev, line 1: the tag 'X' of 'a' is in no training file"),
-    ("tag_own", {"train": "a X\nb X\n\n"}, "train: 1 tag in the last column. Expected 2 to"),
-    ("tag_own", {"dev": ""}, "dev: the file is empty"),
-    ("qa_own", {"dev": squad()[:-9]}, "dev: not JSON, or cut off"),
     (CHARACTERS, {"train": b"cut \xc3"}, "train, line 1: byte 0xc3 .* is not UTF-8"),
     (CHARACTERS, {"train": "<|endoftext|>\n", "dev": "a"}, "no example for the train set"),
     ("languagemodel_own", {"train": "x", "dev": "x"}, "vocab"),
-    ("parsing_english_own", {"dev": "".join(sentences(5)) + "(S (NN a)\n"}, "dev, line 16"),
 ]
-SOUND |= {CHARACTERS: "a", "languagemodel_own": "a", "parsing_english_own": "".join(sentences(60))}
+SOUND |= {CHARACTERS: "a", "languagemodel_own": "a"}
+
+
+def check_damaged(name, sound, contents, message, folder):
+    """Files {split: content}, others `sound`, are refused with a message, and nothing is written."""
+    problem, paths = registry.problem(name), {}
+    for split in ("train", "dev"):
+        content = contents.get(split, sound)
+        (folder / split).write_bytes(content if isinstance(content, bytes) else content.encode())
+        paths[f"{split}_files"] = [str(folder / split)]
+    problem.configure(**paths, **({} if name == CHARACTERS else {"vocab_size": 300}))
+    with pytest.raises(UserError, match=message):
+        problem.generate_data(str(folder / "data"), str(folder))
+    assert not [path.name for path in (folder / "data").glob("*") if re.search("-of-|vocab", path.name)]
 
 
 @pytest.mark.parametrize(("name", "contents", "message"), DAMAGED)
 def test_damaged_files_are_named_and_nothing_is_written(tmp_path, name, contents, message):
-    problem, paths = registry.problem(name), {}
-    for split in ("train", "dev"):
-        content = contents.get(split, SOUND[name])
-        (tmp_path / split).write_bytes(content if isinstance(content, bytes) else content.encode())
-        paths[f"{split}_files"] = [str(tmp_path / split)]
-    problem.configure(**paths, **({} if name == CHARACTERS else {"vocab_size": 300}))
-    with pytest.raises(UserError, match=message):
-        problem.generate_data(str(tmp_path / "data"), str(tmp_path))
-    assert not [path.name for path in (tmp_path / "data").glob("*") if re.search("-of-|vocab", path.name)]
+    check_damaged(name, SOUND[name], contents, message, tmp_path)
 
 
 # {problem: (what was asked, [(a change, the message)])}
@@ -271,10 +258,6 @@ FINISHED = {
             ({"mask_rate": None}, "mask_rate = 0.3, but you requested mask_rate = 0.15"),
             ({"mask_unit": "token"}, "mask_unit = word, but you requested mask_unit = token"),
         ],
-    ),
-    "parsing_english_own": (
-        {"vocab_size": 350},
-        [({"vocab_size": 340}, "vocab_size = 350, but you requested vocab_size = 340")],
     ),
 }  # fmt: skip
 

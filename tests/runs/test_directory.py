@@ -180,9 +180,8 @@ def test_the_name_of_the_set_stands_for_what_the_run_has(tmp_path):
 @pytest.mark.parametrize(
     "hparams_set, model, owner, name",
     [
-        ("universal_transformer_tiny", "transformer", "universal_transformer", "num_rec_steps"),
-        ("transformer_memory_tiny", "transformer_lm", "transformer_memory", "segment_length"),
-        ("albert_base", "xlnet", "transformer_encoder", "num_hidden_groups"),
+        ("gpt2_small", "transformer", "transformer_lm", "begin"),
+        ("albert_base", "transformer_lm", "transformer_encoder", "num_hidden_groups"),
     ],
 )
 def test_a_set_of_another_model_is_refused(hparams_set, model, owner, name):

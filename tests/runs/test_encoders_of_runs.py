@@ -11,6 +11,7 @@ from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.models import TransformerEncoder
 from t2t_lite.text.vocabulary import vocabulary_sizes
 from t2t_lite.training import SmoothedCrossEntropy
+from tests.registered import registered
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +40,7 @@ ASKED = {"qa_own": [("what?", TEXTS[0]), ("what?", TEXTS[1])]}
 GUESSED = ["dog [MASK] 3", "[MASK] number 17"]
 
 
-@pytest.fixture(scope="module", params=FILES)
+@pytest.fixture(scope="module", params=registered(FILES))
 def saved(request, tmp_path_factory):
     """Returns (problem, hparams, data_dir, the path of a run of an untrained model)."""
     folder = tmp_path_factory.mktemp(request.param)

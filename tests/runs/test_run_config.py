@@ -8,9 +8,11 @@ import types
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UnknownName, UserError
+from t2t_lite.process.registering_modules import modules_by_name
+from t2t_lite.runs.locating import find_run
 from t2t_lite.runs.opening import open_run
-from t2t_lite.runs.run_config import import_usr_dir, read_run_config, run_config, write_run_config
+from t2t_lite.runs.run_config import import_usr_dir, read_earlier_run, read_run_config, run_config, write_run_config
 from t2t_lite.settings.config import HParams
 
 CONFIG = {
@@ -21,6 +23,7 @@ CONFIG = {
     "target_vocab_size": None,
     "vocabulary_sha256": {"inputs": "00", "targets": "00"},
     "usr_dir": "",
+    "extras": {},
     "hparams": {"hidden_size": 8, "my_own": 3},
     "batches_a_step": 2,
     "records_sha256": "00",
@@ -30,7 +33,7 @@ WRONG = [None, [], {}, "text", -1, 0, 1.5, True, 10**30, [{}], {"a": None}]
 ALSO_RIGHT = {
     "problem": ["text"], "model": ["text"], "hparams_set": ["text"], "usr_dir": ["text"], "records_sha256": ["text"],
     "target_vocab_size": [None], "several_sentences": [None, 0, 0.0],
-    "vocabulary_sha256": [{}], "hparams": [{}],
+    "vocabulary_sha256": [{}], "hparams": [{}], "extras": [{}, {"a": None}],
 }  # fmt: skip
 
 
@@ -104,3 +107,40 @@ def test_settings_that_make_no_model(tmp_path, change):
     with pytest.raises(UserError) as error:
         open_run(str(tmp_path))
     assert str(tmp_path) in str(error.value)
+
+
+def test_a_run_knows_the_extras_that_it_is_of():
+    encoders = {"targets": types.SimpleNamespace(vocab_size=2, fingerprint="00")}
+    for model in registry.list_built_in_models():
+        config = run_config("translate_own_rev", model, HParams(), encoders)
+        modules = modules_by_name("models")[model]
+        extra = modules[0].split(".")[2] if modules[0].startswith("t2t_lite.extras.") else None
+        assert config.get("extras", {}).get("model") == extra and "problem" not in config.get("extras", {})
+
+
+@pytest.mark.parametrize("change", [{"model": "gone"}, {"problem": "gone_rev"}])
+def test_a_run_of_an_extra_that_is_not_there(tmp_path, change):
+    """Those that know their extra name it; of those written before it may be one."""
+    ((kind, name),) = change.items()
+    config = CONFIG | {"problem": "translate_own", "model": "transformer", "usr_dir": ""} | change
+    write_run_config(str(tmp_path), config | {"extras": {kind: "parted"}})
+    assert mistake(tmp_path) == (
+        f"{tmp_path}/hparams.json: {kind}={name} is of the extra 'parted', which is not installed here. Expected the "
+        "folder parted in t2t_lite's extras: install t2t_lite anew, or put the folder back."
+    )
+    config.pop("extras", None)
+    write_run_config(str(tmp_path), config)
+    (tmp_path / "model.ckpt-1.index").touch()
+    for opens in (lambda: find_run(str(tmp_path)), lambda: read_earlier_run(str(tmp_path))):
+        with pytest.raises(
+            UnknownName, match=rf"^{tmp_path}/hparams\.json: {kind}={name} is not registered\. "
+        ) as found:
+            opens()
+        assert "It may be of an extra that is not installed here" in str(found.value)
+
+
+def test_a_name_that_is_there_needs_no_extra(tmp_path):
+    """As where a folder of a user has what was in an extra before."""
+    names = {"problem": "translate_own", "model": "transformer", "extras": {"model": "parted"}}
+    write_run_config(str(tmp_path), CONFIG | names)
+    assert read_run_config(str(tmp_path))["model"] == "transformer"

@@ -9,16 +9,11 @@ from t2t_lite.tasks.task import unit_of
 @pytest.mark.parametrize(
     ("problem", "unit"),
     {
-        "translate_ende_phrasebook": "sentence",
-        "translate_ende_phrasebook_rev": "sentence",
+        "translate_ende_wmt32k": "sentence",
+        "translate_ende_wmt32k_rev": "sentence",
         "algorithmic_reverse_decimal40": "sequence",
         "languagemodel_own": "text",
-        "image_own": "image",
-        "image_mnist": "image",
-        "music_own": "piece",
         "classify_own": "text",
-        "tag_own": "sentence",
-        "qa_own": "question",
     }.items(),
 )
 def test_an_input_has_a_name(problem, unit):

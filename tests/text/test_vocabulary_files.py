@@ -5,7 +5,7 @@ import pathlib
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.extras.families.word_bpe import WordBPEEncoder
+from t2t_lite.registry import Registries, Registry
 from t2t_lite.text import subwords, vocabulary_files
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
@@ -24,9 +24,10 @@ KINDS = {
     SentencePieceEncoder: (".model", write_sentencepiece, ["a.model", "a.vocab"]),
     SubwordTextEncoder: (".subwords", write_subwords, ["a.subwords"]),
     ByteLevelBPEEncoder: ("-vocab.json", write_byte_level, ["a-vocab.json", "a-merges.txt"]),
-    WordBPEEncoder: ("-vocab.json", write_words, ["a-vocab.json", "a-merges.txt"]),
     WordPieceEncoder: ("-vocab.txt", write_pieces, ["a-vocab.txt"]),
 }
+if "word_bpe" in Registries.encoders:  # of an extra
+    KINDS[Registries.encoders.get("word_bpe")] = ("-vocab.json", write_words, ["a-vocab.json", "a-merges.txt"])
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -53,3 +54,10 @@ def test_nothing_is_written_of_a_damaged_one(tmp_path):
     with pytest.raises(UserError, match="no merge builds"):
         vocabulary_files.adopt(source, str(tmp_path / "a-vocab.json"))
     assert not list(tmp_path.glob("a-*"))
+
+
+def test_a_kind_that_is_not_installed_is_named_with_its_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(Registries, "encoders", Registry("encoders"))
+    path = write_words(tmp_path)
+    with pytest.raises(UserError, match=rf"^{path}: encoders: 'word_bpe' is not registered"):
+        vocabulary_files.open_encoder(path)

@@ -16,6 +16,7 @@ from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.real_encoder import RealEncoder
 from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.training.evaluator import Evaluator
+from tests.registered import registered
 
 HPARAMS = HParams(batch_size=1000, eval_decode_examples=0)
 LABELS, TAGS = ["no", "yes"], ["O", "B-PER", "I-PER"]
@@ -93,7 +94,7 @@ class Asked(Problem):
 
 @pytest.mark.slow
 @pytest.mark.few("tagging", "spans")
-@pytest.mark.parametrize("task", CASES)
+@pytest.mark.parametrize("task", registered(CASES))
 def test_a_metric_gets_all_answers_of_the_set(task, tmp_path):
     case, draw, path = CASES[task], np.random.default_rng(0), str(tmp_path / "records")
     rows = [[*draw.integers(4, 16, 2), 1, *draw.integers(4, 16, draw.integers(2, 7)), 1] for _ in range(COUNT)]
@@ -120,9 +121,9 @@ def test_a_metric_gets_all_answers_of_the_set(task, tmp_path):
 
 def test_metrics_of_answers_are_known_before_training(monkeypatch):
     assert lower_is_better("wrong_answers") and not lower_is_better("mcc")
-    problem = Asked("tagging")
-    monkeypatch.setattr(problem, "eval_metrics", lambda: ["squad_f1"])
-    with pytest.raises(UserError, match="squad_f1: a metric of spans, not of tagging"):
+    problem = Asked("classification")
+    monkeypatch.setattr(problem, "eval_metrics", lambda: ["pearson"])
+    with pytest.raises(UserError, match="pearson: a metric of regression, not of classification"):
         metric_names(problem, HPARAMS)
     problem.task = "sequence_to_sequence"
     with pytest.raises(UserError, match="a metric of answers, which its task, sequence_to_sequence, does not have"):
@@ -130,7 +131,7 @@ def test_metrics_of_answers_are_known_before_training(monkeypatch):
 
 
 def test_a_hyperparameter_adds_metrics_to_those_of_the_problem():
-    problem, hparams = Asked("tagging"), HPARAMS.override_from_dict({"eval_metrics": "entity_recall/entity_f1"})
-    assert metric_names(problem, hparams) == ("loss", "perplexity", "wrong_answers", "entity_f1", "entity_recall")
-    with pytest.raises(UserError, match=r"eval_metrics: metrics: 'entity_fl' is not registered\. Nearest: entity_f1"):
-        metric_names(problem, HPARAMS.override_from_dict({"eval_metrics": "entity_fl"}))
+    problem, hparams = Asked("classification"), HPARAMS.override_from_dict({"eval_metrics": "mcc/f1_binary"})
+    assert metric_names(problem, hparams) == ("loss", "perplexity", "wrong_answers", "f1_binary", "mcc")
+    with pytest.raises(UserError, match=r"eval_metrics: metrics: 'f1_binari' is not registered\. Nearest: f1_binary"):
+        metric_names(problem, HPARAMS.override_from_dict({"eval_metrics": "f1_binari"}))

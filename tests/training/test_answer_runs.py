@@ -12,6 +12,7 @@ from t2t_lite.runs.checkpoint_files import checkpoint_step
 from t2t_lite.training.best_checkpoint import best_checkpoint
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.settings import EarlyStopping
+from tests.registered import registered
 from tests.training.runs import log, trainer
 
 pytestmark = pytest.mark.slow
@@ -66,12 +67,14 @@ def inputs_of(problem, path):
 @pytest.mark.long
 @pytest.mark.parametrize(
     "problem, task, text, metric, more",
-    [
-        ("classify_own", "classification", classes, "f1_macro", "f1_macro/mcc"),
-        ("tag_own", "tagging", conll, "entity_f1", ""),
-        ("regress_own", "regression", numbers, "spearman", ""),
-        ("qa_own", "spans", questions, "squad_f1", ""),
-    ],
+    registered(
+        [
+            ("classify_own", "classification", classes, "f1_macro", "f1_macro/mcc"),
+            ("tag_own", "tagging", conll, "entity_f1", ""),
+            ("regress_own", "regression", numbers, "spearman", ""),
+            ("qa_own", "spans", questions, "squad_f1", ""),
+        ]
+    ),
 )
 def test_a_run_is_evaluated_by_its_answers(problem, task, text, metric, more, tmp_path):
     draw, data, suffix = random.Random(1), tmp_path / "data", {"tagging": "conll", "spans": "json"}.get(task, "tsv")

@@ -46,7 +46,7 @@ def history(metric, *values):
         ("bleu", (3.0, 1.0, 9.0, 4.0), 30),
         ("token_accuracy", (0.3, 0.1, 0.2, 0.4), 40),
         ("exact_sequence_accuracy", (0.0, 0.2, 0.2, 0.1), 20),  # the first of equals
-        ("bracketing_f1", (70.0, 60.0), 10),
+        ("bleu", (70.0, 60.0), 10),
     ],
 )
 def test_it_is_the_best_by_its_metric(run, metric, values, best):
@@ -127,7 +127,6 @@ def test_without_its_metric_nothing_is_kept(run):
     "names, expected",
     [
         (("loss", "perplexity", "bleu"), "bleu"),
-        (("loss", "bracketing_f1"), "bracketing_f1"),
         (("loss", "token_accuracy", "exact_sequence_accuracy"), "loss"),
         (("perplexity", "loss"), "loss"),
     ],

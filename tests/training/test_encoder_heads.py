@@ -16,6 +16,7 @@ from t2t_lite.text.vocabulary import vocabulary_sizes
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
 from t2t_lite.training.objectives import objective_sums
 from t2t_lite.training.training_data import open_training_data
+from tests.registered import registered
 from tests.training.runs import assert_replicas_and_parts_give_one_run, trainer
 
 pytestmark = pytest.mark.slow
@@ -49,7 +50,7 @@ def asked():
     return json.dumps({"data": [{"paragraphs": paragraphs}]})
 
 
-PROBLEMS = {"tag_own": tagged, "regress_own": numbered, "qa_own": asked}
+PROBLEMS = registered({"tag_own": tagged, "regress_own": numbered, "qa_own": asked})
 
 
 @pytest.fixture(scope="module", params=PROBLEMS)

@@ -43,8 +43,8 @@ def test_the_picture_shows_every_run(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.few("bracketing_f1")
-@pytest.mark.parametrize("score", ["bleu", "bracketing_f1", "exact_sequence_accuracy"])
+@pytest.mark.few("token_accuracy")
+@pytest.mark.parametrize("score", ["bleu", "token_accuracy", "exact_sequence_accuracy"])
 def test_the_score_of_any_problem_is_drawn(tmp_path, score):
     """A better one gives another picture."""
     pictures = []

@@ -127,7 +127,7 @@ def translate_lines(job, part, path, write=None):
         outputs, answers = lines_of.outputs(lines, part.first + start, prefixes, on_progress, inputs=chunk)
         if write:
             outputs = [text_files.output_line(found, as_ids) for found in answers]
-        texts = [outputs, *([getattr(found, name) or "" for found in answers] for name in job.files_beside())]
+        texts = [outputs, *([found.beside.get(name, "") for found in answers] for name in job.files_beside())]
         return texts, sum(found.tokens for found in answers)
 
     paths = [path, *(beside for _, beside in job.files_beside().values())]

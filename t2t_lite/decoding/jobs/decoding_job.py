@@ -63,7 +63,8 @@ class DecodingJob:
         n_best_format: "text" or "json".
         mbr: None, or the utility function that selects outputs among samples.
         tokenization: the tokenization for BLEU; None: see `bleu_tokenization`.
-        alignments_file, ponder_file: paths of the word alignments, and of each piece's steps; "": none are written.
+        alignments_file: path of the word alignments; "": none are written.
+        told_files: {name of a teller: path} of what it tells.
         keep_timestamp: bool, whether outputs get the checkpoint's time.
         compute_dtype: as in `Translator.load`.
         chunk: int, class attribute: lines that each device translates before they are written. It is large enough for
@@ -82,7 +83,7 @@ class DecodingJob:
     mbr: str | None = None
     tokenization: str | None = None
     alignments_file: str = ""
-    ponder_file: str = ""
+    told_files: dict = dataclasses.field(default_factory=dict)
     keep_timestamp: bool = False
     compute_dtype: str | None = None
     chunk: ClassVar = 2000
@@ -135,10 +136,10 @@ class DecodingJob:
         files.check_outputs(parts | {"the model's": of_model} | (inputs or {}), outputs)
 
     def files_beside(self):
-        """Returns {attribute of LineAnswer: (flag, path)} of the files beside the output, with a line for each line."""
-        names = {"alignment": "alignments_file", "ponder": "ponder_file"}
-        paths = {attribute: getattr(self, name) for attribute, name in names.items()}
-        return {a: (f"--{names[a]}", self.settings.shard_name(path)) for a, path in paths.items() if path}
+        """Returns {name in `LineAnswer.beside`: (flag, path)} of the files that get a line for each line."""
+        paths = {"alignment": ("--alignments_file", self.alignments_file)} if self.alignments_file else {}
+        paths |= {name: (f"--{registry.teller(name).flag}", path) for name, path in self.told_files.items()}
+        return {name: (flag, self.settings.shard_name(path)) for name, (flag, path) in paths.items()}
 
     def with_settings(self, settings):
         """Returns the same job with other settings; it keeps the loaded translator."""
@@ -167,7 +168,7 @@ class DecodingJob:
         options = {"long_input": self.long_input, "on_error": self.errors, "as_json": self.n_best_format == "json"}
         if made is LineTranslator:
             options |= {"split_sentences": self.split_sentences, "alignments": bool(self.alignments_file)}
-            options |= {"ponders": bool(self.ponder_file), "utility": self.mbr, "tokenize": self.tokenization}
+            options |= {"told": [*self.told_files], "utility": self.mbr, "tokenize": self.tokenization}
         return made(self.translator, self.settings, name, **options)
 
     def default_name(self, path):

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from typing import NamedTuple
 
+from t2t_lite import registry
 from t2t_lite.corpora.sentences import split_text
 from t2t_lite.decoding.alignment import pharaoh, word_alignment
 from t2t_lite.decoding.ids import prefix_ids
@@ -11,7 +12,6 @@ from t2t_lite.decoding.jobs.lines import LineAnswer, Lines
 from t2t_lite.decoding.parts import is_natural, splits_sentences, translate_parts, unbroken, whole_sentences
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.tokenizations import target_language
-from t2t_lite.extras.universal.pondering import ponder_text
 
 
 class _Line(NamedTuple):
@@ -40,7 +40,8 @@ class LineTranslator(Lines):
             split, else "never".
         utility: "chrf" or "bleu": samples num_samples outputs and sorts them by risk. None: no minimum Bayes risk.
         tokenize: the tokenization for the utility "bleu", see `Translator.translate_by_risk`.
-        alignments, ponders: bool, whether lines get word alignments, or the steps of each piece.
+        alignments: bool, whether lines get word alignments.
+        told: names of tellers, whose texts lines get.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class LineTranslator(Lines):
         utility=None,
         tokenize=None,
         alignments=False,
-        ponders=False,
+        told=(),
     ):
         given = settings.max_input_size != -1
         long_input = long_input or ("truncate" if given or not is_natural(translator.problem) else "split")
@@ -73,10 +74,9 @@ class LineTranslator(Lines):
         asked = {
             "return_token_scores": as_json,
             "return_attention": alignments,
-            "return_ponder_steps": ponders,
             "replace_unknown": settings.replace_unknown,
         }
-        self._asked = {name: True for name, is_asked in asked.items() if is_asked}
+        self._asked = {name: True for name, is_asked in asked.items() if is_asked} | {f"return_{n}": True for n in told}
         self._language = target_language(translator.problem)
 
     def read(self, line, prefix=""):
@@ -96,7 +96,7 @@ class LineTranslator(Lines):
         begin = []
         if prefix and read(parts[0]).ids:
             longest = self.answerer.searcher.longest_output(min(length(parts[0]), self.limit), self._options)
-            begin = prefix_ids(self.answerer.encoders["targets"], read(parts[0]).prefix(prefix), longest)
+            begin = prefix_ids(self.answerer.encoders["targets"], read(parts[0]).target(prefix), longest)
         return _Line(line, parts, list(map(read, parts)), is_long, begin)
 
     def answers(self, readings, on_progress=None):
@@ -130,9 +130,9 @@ class LineTranslator(Lines):
         return [dataclasses.replace(one, hypotheses=one.hypotheses[:best]) for one in found]
 
     def _answered(self, line, found):
-        best, alignment = found.hypotheses[0], None
+        best = found.hypotheses[0]
+        beside = {name: registry.teller(name).text(value) for name, value in best.told.items()}
         if self._alignments:
             spans = found.source_spans or [], best.spans or []
-            alignment = pharaoh(word_alignment(line.text, spans[0], best.text, spans[1], best.attention))
-        ponder = None if best.ponder_steps is None else ponder_text(best.ponder_steps)
-        return LineAnswer.of_output(found, len(line.parts), line.is_long, alignment, ponder)
+            beside["alignment"] = pharaoh(word_alignment(line.text, spans[0], best.text, spans[1], best.attention))
+        return LineAnswer.of_output(found, len(line.parts), line.is_long, beside)

@@ -24,8 +24,8 @@ class LineAnswer:
         parts: int, the number of parts that it was read in; 0: none.
         tokens: int, ids of the output; of predictions those that were read.
         is_long: bool, whether it had to be split or truncated, being longer than the limit.
-        alignment: str, "0-0 1-2", pairs of a word in the line and one in the first hypothesis, from 0, or None.
-        ponder: str, "3 2<TAB>4 4", steps of each piece of the line and of the first hypothesis, or None.
+        beside: {name: str}, what files beside the output get: of "alignment" "0-0 1-2", pairs of a word in the line
+            and one in the first hypothesis, from 0; of others what `Teller.text` makes of the first hypothesis.
     """
 
     answer: object = None
@@ -33,14 +33,13 @@ class LineAnswer:
     parts: int = 0
     tokens: int = 0
     is_long: bool = False
-    alignment: str | None = None
-    ponder: str | None = None
+    beside: dict = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of_output(cls, found, parts=1, is_long=False, alignment=None, ponder=None):
+    def of_output(cls, found, parts=1, is_long=False, beside=None):
         """Returns that of a `Translation` or a `Generation`."""
         tokens = len(found.hypotheses[0].ids) + 1 if found.text else 0
-        return cls(found, found.truncated, parts, tokens, is_long, alignment, ponder)
+        return cls(found, found.truncated, parts, tokens, is_long, beside or {})
 
     is_short = property(lambda self: getattr(self.answer, "is_short", False))
     lost = property(lambda self: next(filter(None, (getattr(one, "lost", []) for one in self.hypotheses)), []))

@@ -7,8 +7,7 @@ from t2t_lite.tasks.task import check_answered_by
 
 _OF_LINES = ("decode_from_file", "score_file", "decode_interactive")
 _OF_TRANSLATIONS = (
-    "decode_reference", "prefix_file", "alignments_file", "ponder_file", "mbr", "tune", "eval_use_test_set",
-    "split_sentences",
+    "decode_reference", "prefix_file", "alignments_file", "mbr", "tune", "eval_use_test_set", "split_sentences",
 )  # fmt: skip
 _SETTINGS = (
     "batch_size", "delimiter", "log_results", "max_input_size", "shards", "shard_id", "shards_start_offset",
@@ -35,7 +34,8 @@ def check_task(runs, flags):
         _check_model(runs, flags)
         return
     what, lines = ("an encoder", "texts") if predicts else ("a language model", "prompts")
-    lost = [f"--{name}" for name in (*_OF_TRANSLATIONS, *["score_file"] * predicts) if flags[name]]
+    told = [registry.teller(name).flag for name in registry.list_tellers()]
+    lost = [f"--{name}" for name in (*_OF_TRANSLATIONS, *told, *["score_file"] * predicts) if flags[name]]
     if lost:
         raise UserError(
             f"{', '.join(lost)}: only of translations, and {found.checkpoint} is {what}. Leave "
@@ -60,12 +60,12 @@ def _check_model(runs, flags):
     """Refuses what the model of a run does not have; its class, which needs Keras, is only asked about such flags."""
     found = runs[0]
     model = found.config["model"]
-    if flags["ponder_file"] and len(runs) > 1:
-        raise UserError(f"--ponder_file: each of the ensemble's {len(runs)} models has steps of its own. Leave it out.")
-    if flags["ponder_file"] and not hasattr(registry.model(model), "ponder_steps"):
-        raise UserError(
-            f"--ponder_file: {found.checkpoint} is a {model}, which takes the same steps for every piece. Leave it out."
-        )
+    for name, teller in ((name, registry.teller(name)) for name in registry.list_tellers()):
+        flag = teller.flag
+        if flags[flag] and len(runs) > 1:
+            raise UserError(f"--{flag}: each of the ensemble's {len(runs)} models has {teller.own}. Leave it out.")
+        if flags[flag] and not hasattr(registry.model(model), name):
+            raise UserError(f"--{flag}: {found.checkpoint} is a {model}, which {teller.without}. Leave it out.")
     if flags["alignments_file"] and not all(
         hasattr(registry.model(r.config["model"]), "attention_weights") for r in runs
     ):

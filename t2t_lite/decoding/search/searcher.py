@@ -20,7 +20,6 @@ from t2t_lite.decoding.search.own_search import check_own_search, own_search, re
 from t2t_lite.decoding.search.sampling import sample, sample_step
 from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
 from t2t_lite.decoding.search.threads import side_by_side
-from t2t_lite.extras.insights.search_tree import recorded_beam_search, tree
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # Batches of sentences with more ids than this are proportionally smaller: the cache grows with both.
@@ -133,27 +132,22 @@ class Searcher:
                 on_progress(len(batch))
         return found
 
-    def trace(self, source, options, prefix=()):
-        """Searches one source by a beam, never compiled, and records what the search looks at.
+    def search_by(self, method, source, options, prefix=()):
+        """Searches one source by another function than `beam_search`, never compiled.
 
         Args:
+            method: function with the arguments of `beam_search` that returns (SearchResult, any tensors).
             source: list of ids, as of `search`.
             options: SearchOptions, without sampling.
             prefix: as of `search`.
 
         Returns:
-            list of `search_tree.Node`; and which of them are the hypotheses that `search` returns, list of int.
-
-        Raises:
-            UserError: the model has a search of its own.
+            (list of `Hypothesis`, as of `search`; the tensors).
         """
-        if self._searches:
-            refuse(self.model, "a search tree")
-        key = dataclasses.replace(self._key([len(source)], [len(prefix)], options), method=recorded_beam_search)
+        key = dataclasses.replace(self._key([len(source)], [len(prefix)], options), method=method)
         tensors = self._tensors([(source, prefix)], 1, max(1, len(source)), len(prefix), options)
-        hypotheses, record = _traced(self._graph_function(key, tensors), tensors)(tensors)
-        (results,) = _results(hypotheses, options.n_best, self._end_id)
-        return tree(record, [one.all_ids for one in results])
+        result, more = _traced(self._graph_function(key, tensors), tensors)(tensors)
+        return _results(result, options.n_best, self._end_id)[0], more
 
     def stream(self, source, options):
         """Samples one output, or searches greedily, step by step; never compiled.

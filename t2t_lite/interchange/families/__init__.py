@@ -1,13 +1,11 @@
-"""The foreign families: one module of this folder each, with its `FAMILY`."""
+"""The foreign families of the core: one module of this folder each, which registers it."""
 
-import importlib
+from t2t_lite import registry
 
-from t2t_lite.process.lazy import module_paths
 
-FAMILIES = {  # by model_type
-    family.model_type: family
-    for family in (importlib.import_module(f"{__name__}.{name}").FAMILY for name in module_paths(__name__))
-}
+def families():
+    """Returns the registered Families, in the order of their names; imports them all."""
+    return [registry.family(model_type) for model_type in registry.list_families()]
 
 
 def family_of(model, encoders=None):
@@ -17,8 +15,7 @@ def family_of(model, encoders=None):
         model: Keras model.
         encoders: {"inputs": TextEncoder, "targets": TextEncoder}, which decide between several families, or None.
     """
-    of_class = (family for family in FAMILIES.values() if family.model is type(model))
-    families = [family for family in of_class if family.matches(model.config)]
+    found = [family for family in families() if family.model is type(model) and family.matches(model.config)]
     if encoders:
-        families.sort(key=lambda family: bool(family.strange_encoders(model, encoders)))
-    return next(iter(families), None)
+        found.sort(key=lambda family: bool(family.strange_encoders(model, encoders)))
+    return next(iter(found), None)

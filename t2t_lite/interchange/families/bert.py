@@ -1,6 +1,6 @@
 """BERT: post-norm; its dense kernels are [outputs, inputs]."""
 
-from t2t_lite.extras.families import unigram_vocabulary
+from t2t_lite import registry
 from t2t_lite.interchange.family import NEEDED, OPTIONAL, Family, Field, choice, epsilon, fact, number, off, only, rate
 from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
@@ -132,24 +132,26 @@ def own_heads(prefix):
     return heads(masked_ids, (pooler, "classifier"), (pooler, "cls.seq_relationship"))
 
 
-FAMILY = Family(
-    model_type="bert",
-    class_prefix="Bert",
-    model=TransformerEncoder,
-    matches=lambda config: class_of(config) == "Bert",
-    heads=own_heads("bert"),
-    fields=fields(),
-    options={},
-    limits=limits,
-    weights=body("bert"),
-    vocabularies=((WordPieceEncoder, unigram_vocabulary.ALBERT), "WordPiece or ALBERT"),
-    prefix="bert.",
-    unused=(
-        # Computed when a model is loaded, also stored under another name, or part of a head that the class lacks.
-        "position_ids", "token_type_ids", "decoder.weight", "decoder.bias", "pooler.dense.weight", "pooler.dense.bias",
-        "pooler.weight", "pooler.bias", "seq_relationship.weight", "seq_relationship.bias",
-        "sop_classifier.classifier.weight", "sop_classifier.classifier.bias",
-    ),
-    hparams_set="bert_base",
-    sentence_problem="next_sentence_own",
-)  # fmt: skip
+@registry.register_family("bert")
+def bert():
+    """Returns the Family."""
+    return Family(
+        class_prefix="Bert",
+        model=TransformerEncoder,
+        matches=lambda config: class_of(config) == "Bert",
+        heads=own_heads("bert"),
+        fields=fields(),
+        options={},
+        limits=limits,
+        weights=body("bert"),
+        vocabularies=((WordPieceEncoder, "albert"), "WordPiece or ALBERT"),
+        prefix="bert.",
+        unused=(
+            # Computed when a model is loaded, also stored under another name, or part of a head that the class lacks.
+            "position_ids", "token_type_ids", "decoder.weight", "decoder.bias", "pooler.dense.weight",
+            "pooler.dense.bias", "pooler.weight", "pooler.bias", "seq_relationship.weight", "seq_relationship.bias",
+            "sop_classifier.classifier.weight", "sop_classifier.classifier.bias",
+        ),
+        hparams_set="bert_base",
+        sentence_problem="next_sentence_own",
+    )  # fmt: skip

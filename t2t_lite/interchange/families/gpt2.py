@@ -1,5 +1,6 @@
 """GPT-2: pre-norm; its dense kernels are [inputs, outputs] like ours, with queries, keys and values joined."""
 
+from t2t_lite import registry
 from t2t_lite.interchange.family import Family, Field, choice, epsilon, fact, number, off, only, rate
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.text.published.bpe_files import BPEEncoder
@@ -44,35 +45,37 @@ def layers(name):
     }
 
 
-FAMILY = Family(
-    model_type="gpt2",
-    class_prefix="GPT2",
-    model=TransformerLM,
-    matches=lambda config: config["norm"] == "pre",
-    heads={"LMHeadModel": (None, {})},
-    fields=fields(
-        choice(
-            "activation_function",
-            "activation",
-            {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", **ACTIVATIONS},
-        )
-    ),
-    options={
-        "norm": "pre",
-        "attention_bias": True,
-        "position": "learned",
-        "scale_embeddings": False,
-        "begin": "end",
-    },
-    limits=lambda config: dict.fromkeys(("position_layout", "unused_ids", "scale_residuals")),
-    weights={
-        "target_embedding": "transformer.wte",
-        "decoder_position": "transformer.wpe",
-        **layers("transformer.h.*"),
-        "decoder_norm": "transformer.ln_f",
-    },
-    vocabularies=((BPEEncoder,), "byte-level or GPT's BPE"),
-    is_transposed=False,
-    prefix="transformer.",
-    unused=(".attn.bias", ".attn.masked_bias", "lm_head.weight"),
-)
+@registry.register_family("gpt2")
+def gpt2():
+    """Returns the Family."""
+    return Family(
+        class_prefix="GPT2",
+        model=TransformerLM,
+        matches=lambda config: config["norm"] == "pre",
+        heads={"LMHeadModel": (None, {})},
+        fields=fields(
+            choice(
+                "activation_function",
+                "activation",
+                {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", **ACTIVATIONS},
+            )
+        ),
+        options={
+            "norm": "pre",
+            "attention_bias": True,
+            "position": "learned",
+            "scale_embeddings": False,
+            "begin": "end",
+        },
+        limits=lambda config: dict.fromkeys(("position_layout", "unused_ids", "scale_residuals")),
+        weights={
+            "target_embedding": "transformer.wte",
+            "decoder_position": "transformer.wpe",
+            **layers("transformer.h.*"),
+            "decoder_norm": "transformer.ln_f",
+        },
+        vocabularies=((BPEEncoder,), "byte-level or GPT's BPE"),
+        is_transposed=False,
+        prefix="transformer.",
+        unused=(".attn.bias", ".attn.masked_bias", "lm_head.weight"),
+    )

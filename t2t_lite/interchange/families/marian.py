@@ -1,5 +1,6 @@
 """Marian: a post-norm Transformer. Its sinusoids are sines, then cosines; its dense kernels are [outputs, inputs]."""
 
+from t2t_lite import registry
 from t2t_lite.interchange.family import NEEDED, Family, Field, check, choice, fact, number, off, only, rate, same
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
@@ -7,6 +8,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
 # Rows of the table of positions, which is computed at load time: enough for the longest input (1024) and 50 more.
 _POSITIONS = 2048
+SINUSOIDS = 1024  # rows of a table that is stored, as relatives have it: the maximum input length in pieces
 
 
 def fields(*more):
@@ -69,32 +71,34 @@ def _layers(side, attentions):
     }
 
 
-FAMILY = Family(
-    model_type="marian",
-    class_prefix="Marian",
-    model=Transformer,
-    matches=lambda config: config["norm"] == "post",
-    heads={"MTModel": (None, {})},
-    fields=fields(
-        only("static_position_embeddings", True, None),
-        number("max_position_embeddings", "max_position", usual=1024, value=lambda config: _POSITIONS),
-        number("decoder_vocab_size", "vocab_size", usual=lambda config: config["vocab_size"]),
-        Field("share_encoder_decoder_embeddings", kind=bool, usual=True, value=shares_embeddings),
-        *off("normalize_before", "normalize_embedding", "add_final_layer_norm"),
-    ),
-    options={
-        "norm": "post",
-        "norm_epsilon": 1e-5,
-        "position": "sinusoidal",
-        "position_layout": "marian",
-        "attention_bias": True,
-        "softmax_bias": True,
-    },
-    limits=lambda config: {"position_layout": ("interleaved", "marian")},
-    weights=_layers("encoder", {"self_attention": "self_attn"})
-    | _layers("decoder", {"self_attention": "self_attn", "cross_attention": "encoder_attn"}),
-    vocabularies=((SentencePieceEncoder,), "SentencePiece"),
-    complete=complete,
-    # Stored under several names, or computed when the model is loaded.
-    unused=("embed_tokens.weight", "lm_head.weight", "model.shared.weight", "embed_positions.weight"),
-)
+@registry.register_family("marian")
+def marian():
+    """Returns the Family."""
+    return Family(
+        class_prefix="Marian",
+        model=Transformer,
+        matches=lambda config: config["norm"] == "post",
+        heads={"MTModel": (None, {})},
+        fields=fields(
+            only("static_position_embeddings", True, None),
+            number("max_position_embeddings", "max_position", usual=1024, value=lambda config: _POSITIONS),
+            number("decoder_vocab_size", "vocab_size", usual=lambda config: config["vocab_size"]),
+            Field("share_encoder_decoder_embeddings", kind=bool, usual=True, value=shares_embeddings),
+            *off("normalize_before", "normalize_embedding", "add_final_layer_norm"),
+        ),
+        options={
+            "norm": "post",
+            "norm_epsilon": 1e-5,
+            "position": "sinusoidal",
+            "position_layout": "marian",
+            "attention_bias": True,
+            "softmax_bias": True,
+        },
+        limits=lambda config: {"position_layout": ("interleaved", "marian")},
+        weights=_layers("encoder", {"self_attention": "self_attn"})
+        | _layers("decoder", {"self_attention": "self_attn", "cross_attention": "encoder_attn"}),
+        vocabularies=((SentencePieceEncoder,), "SentencePiece"),
+        complete=complete,
+        # Stored under several names, or computed when the model is loaded.
+        unused=("embed_tokens.weight", "lm_head.weight", "model.shared.weight", "embed_positions.weight"),
+    )

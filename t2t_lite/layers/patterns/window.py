@@ -16,6 +16,8 @@ _FEW_BLOCKS = 4  # up to here all scores cost no more than those of three blocks
 class WindowPattern(Pattern):
     """Each position sees the r nearest ones: see `RestrictedAttention`, which is attention with this pattern."""
 
+    other_name = "restricted"
+
     def __init__(self, neighborhood: int):
         check_required_sizes(neighborhood=neighborhood)
         self.neighborhood = neighborhood

@@ -13,6 +13,8 @@ from t2t_lite.registry import register_score
 class LeftRelativeScore(RelativeScore):
     """score(i, j) = q_i · (k_j + e_(i - j)): see `LeftRelativeAttention`, which is attention with this score."""
 
+    other_name = "dot_product_relative_v2"
+
     def __init__(
         self,
         max_relative_position: int,

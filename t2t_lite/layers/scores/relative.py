@@ -13,6 +13,8 @@ from t2t_lite.registry import register_score
 class RelativeScore(AttentionScore):
     """score(i, j) = q_i · (k_j + a_clip(j - i)): see `RelativeAttention`, which is attention with this score."""
 
+    other_name = "dot_product_relative"
+
     def __init__(self, max_relative_position: int, add_relative_to_values: bool = False):
         check_required_sizes(max_relative_position=max_relative_position)
         self.max_relative_position = max_relative_position

@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import re
+import types
 
 from t2t_lite.errors import UserError
 from t2t_lite.text.published.added_tokens import AddedTokens
@@ -29,10 +30,12 @@ class PublishedEncoder(TextEncoder):
         published_ids: list of int by id: the publisher's id, or -1 for an added token.
         special_ids: {name: id} of the publisher's special tokens.
         added: AddedTokens, or None if there are none.
+        tokenizer: {name: value}, what a `tokenizer_config.json` has of this kind; {}: what it has usually.
     """
 
     num_reserved_ids = 3
     unknown_id = UNK_ID
+    tokenizer = types.MappingProxyType({})
 
     def __init__(self, path, contents, published, reserved, special, added=(), lower=False):
         self.path = path

@@ -66,6 +66,11 @@ class WordPieceEncoder(PublishedEncoder):
         self._longest = max(map(len, self.spellings))
         self._words = WordCache(self._encode_word)
 
+    @property
+    def tokenizer(self):
+        """See `PublishedEncoder`."""
+        return {"tokenizer_class": "BertTokenizer", "do_lower_case": self.lower}
+
     def tf_encode_part(self, strings):
         """See `PublishedEncoder.tf_encode_part`."""
         from t2t_lite.text.published import wordpiece_graph

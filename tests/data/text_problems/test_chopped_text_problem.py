@@ -11,7 +11,6 @@ from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, VocabType
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
-from t2t_lite.extras.inspection import inspection
 from t2t_lite.settings.config import HParams
 from t2t_lite.text import vocabulary_files
 from t2t_lite.text.published import byte_level_learning
@@ -136,6 +135,7 @@ def test_fixed_shapes_are_full_too(data_dir, rows_of):
 
 @pytest.mark.slow
 def test_inspection_shows_rows(data_dir, rows_of):
+    inspection = pytest.importorskip("t2t_lite.extras.inspection.inspection")
     hparams = registry.hparams("transformer_tiny").parse(f"batch_size={4 * LENGTH}")
     text = "\n".join(inspection.inspect_data(Plays(), str(data_dir), hparams))
     assert f"max_length={LENGTH} " in text and "vocabulary of targets: ByteTextEncoder" in text and "\u21b5" in text

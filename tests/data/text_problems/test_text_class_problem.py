@@ -8,7 +8,6 @@ from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem, VocabType
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
-from t2t_lite.extras.inspection import inspection
 from t2t_lite.settings.config import HParams
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.vocabulary import ByteTextEncoder
@@ -63,6 +62,7 @@ def test_a_batch_holds_one_label_for_each_row(data_dir):
 
 @pytest.mark.slow
 def test_inspection_shows_labels(data_dir):
+    inspection = pytest.importorskip("t2t_lite.extras.inspection.inspection")
     text = "\n".join(inspection.inspect_data(Opinion(), data_dir, HPARAMS))
     assert "good\n" in text and "positive\n" in text
     assert "vocabulary of targets: ClassLabelEncoder, 3 entries" in text

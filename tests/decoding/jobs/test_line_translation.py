@@ -212,16 +212,16 @@ def test_a_line_has_ended_when_all_of_its_parts_have_and_is_cut_off_when_any_is(
 def test_words_are_counted_through_the_parts_of_a_line():
     lines_of = LineTranslator(Noting(), DecodeHParams(), "in", alignments=True)
     (found, blank) = lines_of.answer(["Ab cd ef. Gh ij.", ""])
-    assert (found.alignment, blank.alignment) == ("0-0 1-1 2-2 3-3 4-4", "")
-    assert LineTranslator(Noting(), DecodeHParams(), "in").answer(["Ab"])[0].alignment is None
+    assert (found.beside["alignment"], blank.beside["alignment"]) == ("0-0 1-1 2-2 3-3 4-4", "")
+    assert LineTranslator(Noting(), DecodeHParams(), "in").answer(["Ab"])[0].beside == {}
 
 
 def test_alignments_count_the_words_of_the_line_and_of_the_output():
     """A word that is split in two is one, and so are words that are joined without a space."""
     (found,) = LineTranslator(Noting(), DecodeHParams(), "in", alignments=True).answer(["x" * 20 + " y"])
-    assert (found.parts, found.text, found.alignment) == (3, "x" * 10 + " " + "x" * 10 + " y", "0-0 0-1 1-2")
+    assert (found.parts, found.text, found.beside["alignment"]) == (3, "x" * 10 + " " + "x" * 10 + " y", "0-0 0-1 1-2")
     (found,) = LineTranslator(Noting(Chinese()), DecodeHParams(), "in", alignments=True).answer(["Ab cd ef. Gh ij."])
-    assert (found.text, found.alignment) == ("Ab cd ef.Gh ij.", "0-0 1-1 2-2 4-3")
+    assert (found.text, found.beside["alignment"]) == ("Ab cd ef.Gh ij.", "0-0 1-1 2-2 4-3")
 
 
 def test_several_sentences_are_translated_one_by_one():

@@ -80,16 +80,6 @@ def test_how_a_cache_grows_is_known_where_widths_are_not(model):
         assert growth(tf.constant(inputs)) == traced
 
 
-@pytest.mark.slow
-def test_an_ensemble_of_a_model_and_itself_is_that_model(eager):
-    """Whatever else the model returns: the cost of experts here."""
-    row = ROWS["transformer_moe"]
-    model, batch = row.make(), row.batch()
-    assert_same_results(searched(Ensemble([model, model])), searched(model))
-    log_probs = tf.nn.log_softmax(Ensemble([model])(batch))
-    np.testing.assert_allclose(Ensemble([model, model])(batch), log_probs, atol=1e-5)
-
-
 @pytest.mark.long
 def test_an_ensemble_of_two_models_has_the_mean_of_their_probabilities(row, model, eager):
     other = row.make()

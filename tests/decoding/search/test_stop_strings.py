@@ -96,8 +96,6 @@ def test_a_string_ends_a_hypothesis_as_eos_does(beam, compile):
     for stops in (["abab"], ["c", "dd"]):
         options = SearchOptions(beam_size=beam, n_best=beam, compile=compile, stop=stops)
         for source, results in zip(sources, searcher.search(sources, options), strict=True):
-            nodes, found = searcher.trace(source, options)
-            assert [nodes[at].score for at in found] == pytest.approx([result.score for result in results], abs=1e-5)
             contains = lambda ids: any(stop in encoder.decode(ids) for stop in stops)  # noqa: B023, E731
             expected = numpy_search(model, source, 9, beam, 0.6, n_best=beam, stops=contains)
             for result, (score, ids, end) in zip(results, expected, strict=False):

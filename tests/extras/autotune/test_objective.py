@@ -6,7 +6,7 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.extras.autotune.objective import Objective, choose_objective
 
-TRANSLATE, REVERSE = "translate_ende_phrasebook", "algorithmic_reverse_decimal40"
+TRANSLATE, REVERSE = "translate_ende_wmt32k", "algorithmic_reverse_decimal40"
 
 
 def chosen(problem, *arguments):

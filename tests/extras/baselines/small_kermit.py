@@ -2,9 +2,9 @@
 
 import keras
 import numpy as np
-from baselines.kermit import Kermit
 
 from t2t_lite import registry
+from t2t_lite.extras.baselines.kermit import Kermit
 from tests.layers.equations import array
 
 VOCAB = 20

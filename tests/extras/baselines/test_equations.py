@@ -3,9 +3,9 @@
 import keras
 import numpy as np
 import pytest
-from baselines.conv_seq2seq import GatedConvolution
 from keras import ops
 
+from t2t_lite.extras.baselines.conv_seq2seq import GatedConvolution
 from t2t_lite.layers import dropout_seed
 from tests.extras.baselines.models import example, logits_of, make
 from tests.layers.backend import gradients

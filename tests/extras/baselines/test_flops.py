@@ -1,14 +1,14 @@
 """What --describe says of a model without stacks, beside the products of a pass that TensorFlow ran."""
 
-import baselines  # noqa: F401  (registers its models)
 import keras
 import numpy as np
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.extras.describe.cost import forward_flops
 from t2t_lite.runs.run_config import build_model
 from tests.models.products import products_run
+
+cost = pytest.importorskip("t2t_lite.extras.describe.cost")
 
 ROWS, LENGTHS, VOCAB = 2, {"inputs": 6, "targets": 4}, 11
 MODELS = {
@@ -42,6 +42,6 @@ def test_flops_are_those_of_the_products_that_run(name, eager):
     for layer in model._flatten_layers():
         if isinstance(layer, keras.layers.RNN):
             layer.unroll = True  # else Keras runs the first step twice, once for its shapes
-    counted = forward_flops(model, LENGTHS, ROWS).per_token
+    counted = cost.forward_flops(model, LENGTHS, ROWS).per_token
     expected = sum(ROWS * LENGTHS[feature] * flops for feature, flops in counted.items())
     assert expected == pytest.approx(products_run(lambda: model(features, training=False)), rel=1e-9)

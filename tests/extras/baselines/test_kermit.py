@@ -7,7 +7,6 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from baselines.kermit import Kermit
 
 from t2t_lite import registry
 from t2t_lite.data.corruption import corrupted
@@ -19,10 +18,10 @@ from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.extras.baselines import insertion
+from t2t_lite.extras.baselines.kermit import Kermit
 from t2t_lite.interchange import formats
 from t2t_lite.models.arguments import model_hparams
 from t2t_lite.settings.config import HParams
-from t2t_lite.settings.ranges import FORMATS
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.training import SmoothedCrossEntropy
 from t2t_lite.training.objectives import objective_sums
@@ -239,11 +238,10 @@ def test_what_the_search_cannot_do_is_refused_in_one_line(model, options, name):
     assert "\n" not in str(refused.value)
 
 
-def test_prefixes_trees_streams_ensembles_and_scores_are_refused(model):
+def test_prefixes_streams_ensembles_and_scores_are_refused(model):
     searcher, options = Searcher(model), SearchOptions()
     for what, call in {
         "prefixes": lambda: searcher.search([[5, 1]], options, prefixes=[[4]]),
-        "a search tree": lambda: searcher.trace([5, 1], options),
         "output step by step": lambda: next(searcher.stream([5, 1], options)),
         "an ensemble": lambda: Ensemble([model, model]),
         "the score of given targets": lambda: token_log_probs(model),
@@ -252,14 +250,21 @@ def test_prefixes_trees_streams_ensembles_and_scores_are_refused(model):
             call()
 
 
+def test_a_search_tree_is_refused(model):
+    insights = pytest.importorskip("t2t_lite.extras.insights.search_tree")
+    with pytest.raises(UserError, match=r"^Kermit: a search tree"):
+        insights.trace(Searcher(model), [5, 1], SearchOptions())
+
+
 @pytest.mark.parametrize(
     "flag, name",
     [({"mbr": "chrf"}, "mbr"), ({"tune": "grid"}, "tune"), ({"n_best_format": "json"}, "n_best_format=json")],
 )
 def test_flags_about_beams_are_refused_by_their_names(flag, name):
-    problem = registry.problem("translate_ende_phrasebook")
+    problem = registry.problem("translate_ende_wmt32k")
     run = types.SimpleNamespace(checkpoint="run/model.ckpt-1", config={"model": "kermit"}, problem=problem)
-    flags = dict.fromkeys(("features_file", "ponder_file", "alignments_file", "mbr", "tune", "n_best_format"), "")
+    told = [registry.teller(name).flag for name in registry.list_tellers()]
+    flags = dict.fromkeys(("features_file", "alignments_file", "mbr", "tune", "n_best_format", *told), "")
     check_task([run], flags)
     with pytest.raises(UserError, match=f"^--{name}: only of models .* run/model.ckpt-1 is a kermit, whose own search"):
         check_task([run], flags | flag)
@@ -268,13 +273,13 @@ def test_flags_about_beams_are_refused_by_their_names(flag, name):
 
 
 def test_a_beam_of_evaluations_is_refused_before_the_training(model):
-    problem, encoders = registry.problem("translate_ende_phrasebook"), dict.fromkeys(("inputs", "targets"), None)
+    problem, encoders = registry.problem("translate_ende_wmt32k"), dict.fromkeys(("inputs", "targets"), None)
     translator = Translator(model, encoders, HParams(eval_beam_size=8), problem)
     with pytest.raises(UserError, match=r"^eval_beam_size: Kermit: beam_size is for models"):
         OutputScorer(translator, [], None, [])
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", formats.names())
 def test_no_format_of_exports_holds_it(model, name):
     with pytest.raises(UserError, match="cannot hold this model: it ") as refused:
         formats.check_model(name, model)

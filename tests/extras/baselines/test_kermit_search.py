@@ -7,11 +7,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from baselines.kermit import Kermit, inserted
 from keras import ops
 
 from t2t_lite import registry
 from t2t_lite.decoding.search.searcher import Searcher
+from t2t_lite.extras.baselines.kermit import Kermit, inserted
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.training.objectives import objective_sums
 from tests.extras.baselines.small_kermit import SIZES, VOCAB, logits_of, make

@@ -5,10 +5,10 @@ import warnings
 import keras
 import numpy as np
 import pytest
-from baselines.lstm_lm import LayerMix, LSTMLanguageModel
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
+from t2t_lite.extras.baselines.lstm_lm import LayerMix, LSTMLanguageModel
 from t2t_lite.layers import dropout_seed
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
 from tests.layers.equations import array

@@ -1,25 +1,22 @@
 """ELMo's recipe: LSTMs in both directions learn a language, and a classifier reads the mix of their layers."""
 
 import functools
-import pathlib
 import random
 
-import baselines
 import numpy as np
 import pytest
 import tensorflow as tf
-from baselines.lstm_lm import LSTMLanguageModel
 
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.export.saved_model import export_saved_model
+from t2t_lite.extras.baselines.lstm_lm import LSTMLanguageModel
 from t2t_lite.training.optimization.optimizers import layer_depths
 from tests.training.runs import assert_replicas_and_parts_give_one_run, log, state, trainer
 
 pytestmark = pytest.mark.slow
 
 SIZES = "hidden_size=16,num_hidden_layers=2,batch_size=128,layer_prepostprocess_dropout=0.1"
-USR_DIR = str(pathlib.Path(baselines.__file__).parent)
 WORDS = {"warm": ["sun", "fire", "summer", "coffee"], "cold": ["snow", "ice", "winter", "frost"]}
 
 
@@ -40,7 +37,7 @@ def data(tmp_path_factory):
 
 def learner(data, output_dir, problem="languagemodel_own", rate=0.01, hparams="", **settings):
     constant = f"learning_rate_schedule=constant,learning_rate_constant={rate}"
-    named = {"problem": problem, "hparams_set": "lstm_lm_tiny", "model": "lstm_lm", "usr_dir": USR_DIR}
+    named = {"problem": problem, "hparams_set": "lstm_lm_tiny", "model": "lstm_lm"}
     folder = "text" if problem == "languagemodel_own" else "labelled"
     return trainer(str(data / folder), output_dir, f"{SIZES},{constant}{hparams}", **named, **settings)
 

@@ -1,5 +1,6 @@
 """t2t-datagen --runner=DirectRunner against the same command without it. `make test-beam` runs these."""
 
+import functools
 import json
 import pathlib
 
@@ -9,6 +10,7 @@ from t2t_lite import files
 from t2t_lite.data import sharding
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
+from t2t_lite.extras.beam.beam_pipeline import write_shards
 from tests.data import corpus
 from tests.integration.conftest import call_command  # noqa: F401
 
@@ -29,6 +31,10 @@ def own_flags(tmp_path):
         f"--dev_files={corpus.write_corpus(tmp_path, 'dev', corpus.sentence_pairs(20, 2))}",
         "--filters=copied",
     ]
+
+
+def by_beam(options):
+    return functools.partial(write_shards, options=options)
 
 
 def contents(folder):
@@ -74,7 +80,7 @@ def generated(folder, **attributes):
 
 def test_one_stream_over_two_splits_with_a_limit(tmp_path):
     local = generated(tmp_path / "local", max_cases=150)
-    beam = generated(tmp_path / "beam", max_cases=150, beam_options={"runner": "DirectRunner"})
+    beam = generated(tmp_path / "beam", max_cases=150, write_shards=by_beam({"runner": "DirectRunner"}))
     assert local == beam
 
 
@@ -91,12 +97,12 @@ def test_chunks_that_are_there_are_not_written_again(tmp_path, monkeypatch):
 
     monkeypatch.setattr(sharding, "check_examples", full)
     with pytest.raises(OSError, match="No space"):
-        generated(folder, beam_options=options)
+        generated(folder, write_shards=by_beam(options))
     before = len(list(folder.glob("*chunk-?????.json")))
     assert before == len(checked) - 1 > 0
     checked.clear()
     monkeypatch.setattr(sharding, "check_examples", lambda *given: checked.append(given) or check(*given))
-    finished = generated(folder, beam_options=options)
+    finished = generated(folder, write_shards=by_beam(options))
     assert len(checked) == 7 - before  # 400 samples in chunks of 64
     assert finished == generated(tmp_path / "local")
 
@@ -107,7 +113,7 @@ def test_a_mistake_on_a_worker_is_one_line(tmp_path, own_flags, call_command):  
             yield {"inputs": [5, 1], "targets": [-7, 1]}
 
     problem = Bad()
-    problem.beam_options = {"runner": "DirectRunner"}
+    problem.write_shards = by_beam({"runner": "DirectRunner"})
     with pytest.raises(files.UserError, match=r"has the id -7 in targets\. Expected ids from 0 to \d+ .*generates\.$"):
         problem.generate_data(str(tmp_path / "bad"), str(tmp_path))
     assert not list((tmp_path / "bad").glob("*-of-*"))

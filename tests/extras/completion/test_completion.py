@@ -32,7 +32,7 @@ CASES = {
     "a switch": ("t2t-trainer --registry_h^", ["--registry_help"]),
     "a switch off": ("t2t-trainer --noregistry_h^", ["--noregistry_help"]),
     "a word of several": ("t2t-decoder --on_error=sk^", ["--on_error=skip"]),
-    "a problem": ("t2t-trainer --problem=translate_ende_phr^", ["--problem=translate_ende_phrasebook"]),
+    "a problem": ("t2t-trainer --problem=translate_ow^", ["--problem=translate_own"]),
     "a model": ("t2t-trainer --model=transformer_e^", ["--model=transformer_encoder"]),
     "a set": ("t2t-trainer --hparams_set=transformer_quick^", ["--hparams_set=transformer_quickstart"]),
     "after a space": ("t2t-trainer --hparams_set transformer_quick^", ["--hparams_set", "transformer_quickstart"]),

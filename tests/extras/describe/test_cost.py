@@ -17,6 +17,7 @@ from t2t_lite.extras.describe.cost import (
 from t2t_lite.extras.describe.describe import describe, shapes_only
 from t2t_lite.layers import TokenEmbedding
 from t2t_lite.models.sequence_model import SequenceModel
+from tests.layers.kinds import registered
 from tests.training.test_train_step import VOCAB, make_step, settings
 
 SENTENCES = {"inputs": 25, "targets": 25}
@@ -115,12 +116,15 @@ def test_a_batch_size_is_one_that_hparams_take():
 
 @pytest.mark.parametrize(
     "kind, seen",
-    [
-        ("strided,attention_stride=40", 2 * 40 + 1024 // 40),
-        ("fixed,attention_stride=32,attention_summary=2", 32 + 2 * 1024 // 32),
-        ("local_1d,block_length=48", 96),
-        ("local_2d,block_height=4,block_width=4,image_width=32", 5 * 16),
-    ],
+    registered(
+        [
+            ("restricted,attention_neighborhood=40", 40),
+            ("strided,attention_stride=40", 2 * 40 + 1024 // 40),
+            ("fixed,attention_stride=32,attention_summary=2", 32 + 2 * 1024 // 32),
+            ("local_1d,block_length=48", 96),
+            ("local_2d,block_height=4,block_width=4,image_width=32", 5 * 16),
+        ]
+    ),
 )
 def test_patterns_count_the_scores_that_are_made(kind, seen):
     model_class = registry.model("transformer_lm")
@@ -134,6 +138,7 @@ def test_patterns_count_the_scores_that_are_made(kind, seen):
 
 @pytest.mark.slow
 def test_of_experts_those_count_that_compute_a_position():
+    pytest.importorskip("t2t_lite.extras.experts")
     model_class = registry.model("transformer")
     changes = "ffn_layer=local_moe,moe_num_experts={},moe_k={}"
     one, two, more = (

@@ -1,21 +1,20 @@
 """--describe's library: shapes without values, operations and memory against what a traced step really has."""
 
 import math
+import re
 
-import keras
-import numpy as np
 import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.errors import UserError
 from t2t_lite.extras.describe.cost import PAPER, forward_flops, training_memory
 from t2t_lite.extras.describe.describe import describe, shapes_only
 from t2t_lite.models import Transformer
 from t2t_lite.settings.config import HParams
 from t2t_lite.training.losses import cross_entropy
-from tests.models.own_model import OwnLanguageModel
+from tests.models.own_model import OwnLanguageModel, OwnModel
 from tests.models.products import matrix_product_flops
+from tests.models.test_shapes_only import Called, WithValues
 
 VOCAB, ROWS, LENGTH = 50, 7, 11  # a batch has 77 tokens: no weight has a multiple of it elements
 SENTENCES = {"inputs": 25, "targets": 25}
@@ -171,42 +170,7 @@ def test_memory_of_weights_gradients_and_optimizer():
     assert accumulated["gradients"] == base["gradients"] + 4 * weights
 
 
-@pytest.mark.few("own_head_sizes", "untied", "swiglu", "relative_values", "bfloat16")
-@pytest.mark.parametrize("changes", OPTIONS.values(), ids=OPTIONS)
-def test_shapes_only_are_the_real_shapes_without_values(changes):
-    hparams = SMALL.parse(changes)
-    shapes, real = shapes_only(Transformer, hparams, VOCAB, 30), Transformer.from_hparams(hparams, VOCAB, 30)
-    assert [tuple(w.shape) for w in shapes.weights] == [tuple(w.shape) for w in real.weights]
-    with keras.StatelessScope():
-        pass  # when one ends, Keras gives values to all variables that it noted down: not to these
-    assert all(w._value is None for w in shapes.weights)
-
-
-class _Called(keras.Model):
-    """Has weights only once it is called."""
-
-    def __init__(self, hparams, vocab_size):
-        super().__init__()
-        self.embedding = keras.layers.Embedding(vocab_size, hparams.hidden_size)
-        self.dense = keras.layers.Dense(vocab_size)
-
-    @classmethod
-    def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):
-        return cls(hparams, vocab_size)
-
-    def call(self, inputs, training=None):
-        return self.dense(self.embedding(inputs["targets"]))
-
-
-class _WithValues(_Called):
-    """Has a weight that can't be made without its value."""
-
-    def __init__(self, hparams, vocab_size):
-        super().__init__(hparams, vocab_size)
-        self.scale = keras.Variable(np.ones(3, "float32"))
-
-
-@pytest.mark.parametrize(("model_class", "more"), [(_Called, 0), (_WithValues, 3)])
+@pytest.mark.parametrize(("model_class", "more"), [(Called, 0), (WithValues, 3)])
 def test_a_users_own_model_is_described_too(model_class, more):
     model = shapes_only(model_class, SMALL, VOCAB)
     described = describe(model, SMALL)
@@ -214,11 +178,6 @@ def test_a_users_own_model_is_described_too(model_class, more):
     assert sum(part.parameters for part in described.parts) == described.parameters
     assert (described.flops, described.memory) == (None, None)
     assert "FLOPs and memory: counted for a SequenceModel" in described.text()
-
-
-def test_a_mistake_in_the_hyperparameters_is_the_models_own():
-    with pytest.raises(UserError, match="num_heads=3"):
-        shapes_only(Transformer, SMALL.parse("num_heads=3"), VOCAB)
 
 
 @pytest.mark.parametrize("changes", ["", OPTIONS["depths"], OPTIONS["untied"], OPTIONS["tensor2tensor"]])
@@ -278,3 +237,9 @@ def test_the_schedule_counts_steps_replicas_and_accumulation():
     assert described.tokens_a_step == 600
     assert described.schedule_flops == 10 * 3 * 600 * sum(described.flops.per_token.values())
     assert "600 source + 600 target tokens (2 replicas, accumulation 3)" in described.text()
+
+
+def test_a_users_setting_stands_with_its_meaning():
+    hparams = SMALL.of_model(OwnModel).parse("window=9")
+    text = describe(shapes_only(OwnModel, hparams, 20), hparams).text()
+    assert re.search(r"^  window=9 +Positions of the window\.$", text, re.MULTILINE)

@@ -129,9 +129,9 @@ def test_the_load_is_the_probability_that_an_expert_is_chosen():
 def test_use_is_counted_in_training():
     layer = layers.MixtureOfExperts(16, 4, 2)
     layer.build(X.shape)
-    assert results_of(layer, X).each("expert_use") == []
+    assert results_of(layer, X).each("shares/expert_use") == []
     nonpadding = np.array([[True] * 5, [True, True, False, False, False]])
-    (use,) = results_of(layer, X, nonpadding, training=True).each("expert_use")
+    (use,) = results_of(layer, X, nonpadding, training=True).each("shares/expert_use")
     assert array(use).sum() == 2 * 7 and array(use).max() <= 7
 
 

@@ -6,8 +6,8 @@ import pytest
 import sentencepiece
 
 from t2t_lite.errors import UserError
+from t2t_lite.extras.families.unigram_json import clean_up
 from t2t_lite.extras.families.unigram_vocabulary import adopted
-from t2t_lite.interchange.tokenizer_json import settings_of
 from t2t_lite.text.sentencepiece_model import ModelProto
 
 ALBERT = {"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1, "control_symbols": ["[CLS]", "[SEP]", "[MASK]"]}
@@ -73,6 +73,6 @@ def test_a_tokenizer_json_says_what_is_cleaned_up(types, expected):
     quotes = [{"type": "Replace", "pattern": {"String": mark}, "content": '"'} for mark in ("``", "''")]
     rules = [*quotes, *({"type": each} for each in types), {"type": "Precompiled"}]
     tokenizer = {"model": {"type": "Unigram"}, "normalizer": {"type": "Sequence", "normalizers": rules}}
-    assert settings_of(tokenizer, "tokenizer.json") == expected
+    assert clean_up(tokenizer, "tokenizer.json") == expected
     tokenizer["normalizer"] = {"type": "Precompiled"}
-    assert settings_of(tokenizer, "tokenizer.json") == {}
+    assert clean_up(tokenizer, "tokenizer.json") == {}

@@ -6,8 +6,12 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError
+from t2t_lite.evaluation.metrics import metric_names, shown_metrics
 from t2t_lite.extras.images.png_files import png_bytes
+from t2t_lite.settings.config import HParams
+from t2t_lite.tasks.task import unit_of
 from tests.extras.images.pngs import deep
+from tests.problems.test_labelled_own import check_what_is_not_found_yet
 
 
 def write(folder, *names, content=None):
@@ -110,3 +114,13 @@ def test_images_of_12_bits_keep_256_levels_in_training_and_later(tmp_path):
     assert [image.reshape(-1).tolist() for image, _ in images] == [[0, 128], [0, 255]]
     images = later.generate_images(str(tmp_path / "data"), str(tmp_path), DatasetSplit.EVAL)
     assert [image.reshape(-1).tolist() for image, _ in images] == [[0, 1]]
+
+
+def test_what_an_input_is_called_and_what_an_evaluation_shows():
+    problem, hparams = registry.problem("image_own"), HParams()
+    assert unit_of(problem) == "image"
+    assert shown_metrics(problem, hparams, metric_names(problem, hparams)) == ["loss", "bits_per_dim"]
+
+
+def test_a_size_that_generation_has_not_found_yet_is_named(tmp_path):
+    check_what_is_not_found_yet("image_own", "image_size", tmp_path)

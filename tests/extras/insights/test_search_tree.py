@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from t2t_lite.decoding.search.searcher import Searcher
+from t2t_lite.extras.insights.search_tree import trace
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import EOS_ID
 from tests.decoding.scripted import ScriptedModel
+from tests.decoding.search.test_stop_strings import Letters
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.few("only the top may end", "a prefix", "no repetition"),
-]
+pytestmark = pytest.mark.slow
+some = pytest.mark.few("only the top may end", "a prefix", "no repetition")
 
 SOURCE = [3, 7, 4, 1]
 CASES = {
@@ -33,7 +33,7 @@ def case(request):
     model, options = ScriptedModel(**bias), SearchOptions(compile=False, **given)
     searcher = Searcher(model)
     (results,) = searcher.search([SOURCE], options, [prefix])
-    return model, options, prefix, *searcher.trace(SOURCE, options, prefix), results
+    return model, options, prefix, *trace(searcher, SOURCE, options, prefix), results
 
 
 def path(nodes, at):
@@ -41,6 +41,7 @@ def path(nodes, at):
     return [*path(nodes, nodes[at].parent), nodes[at].id] if at else []
 
 
+@some
 def test_its_hypotheses_are_the_search_s(case):
     _, _, _, nodes, hypotheses, results = case
     assert len(hypotheses) == len(results)
@@ -50,6 +51,7 @@ def test_its_hypotheses_are_the_search_s(case):
         assert nodes[at].kept and nodes[at].finished == result.ended
 
 
+@some
 def test_log_probabilities_are_the_model_s(case):
     model, _, _, nodes, *_ = case
     for at, node in enumerate(nodes[1:], 1):
@@ -60,6 +62,7 @@ def test_log_probabilities_are_the_model_s(case):
         assert node.step == len(before) + 1
 
 
+@some
 def test_it_holds_the_best_continuations_of_what_was_kept(case):
     model, options, prefix, nodes, *_ = case
     for step in range(1, nodes[-1].step + 1):
@@ -77,3 +80,13 @@ def test_it_holds_the_best_continuations_of_what_was_kept(case):
         assert kept == [node for node in now if node.id != EOS_ID][: options.beam_size]
         ends = 2 * options.beam_size if options.ends == "any" and options.beam_size > 1 else options.beam_size
         assert [node.finished for node in now] == [node.id == EOS_ID and rank < ends for rank, node in enumerate(now)]
+
+
+def test_a_stop_string_ends_a_path_as_eos_does():
+    model, encoder = ScriptedModel(spread=1.0, end_bias=-2.0), Letters()
+    searcher = Searcher(model, lambda length, options: 9, encoder=encoder)
+    options = SearchOptions(beam_size=3, n_best=3, compile=False, stop=["c", "dd"])
+    (results,) = searcher.search([[4, 7, 3]], options)
+    nodes, found = trace(searcher, [4, 7, 3], options)
+    assert any(result.stopped for result in results), "not a test otherwise"
+    assert [nodes[at].score for at in found] == pytest.approx([result.score for result in results], abs=1e-5)

@@ -15,7 +15,6 @@ from t2t_lite.extras.inspection import batch_shapes, inspection, length_histogra
 from t2t_lite.text.vocabulary import TextEncoder
 from tests.data.stored import read_examples
 from tests.problems.test_classify_own import files_of, generated
-from tests.problems.test_labelled_own import TAGS
 
 
 class Pairs(Text2TextProblem):
@@ -125,7 +124,8 @@ def test_a_vocabulary_a_side(data_dir):
 
 @pytest.mark.slow
 def test_the_first_tag_is_shown_and_counted(tmp_path):
-    problem = generated("tag_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=TAGS, dev=TAGS))
+    tags = pytest.importorskip("tests.extras.tagging.test_tag_own").TAGS
+    problem = generated("tag_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=tags, dev=tags))
     text = inspected(problem, str(tmp_path), "min_length=99")
     assert problem.tags(str(tmp_path)) == ["B-X", "O"] and text.count("\n      O B-X O\n") == 10
     assert row(text, "tokens per word")[1] == "1.00"

@@ -7,8 +7,8 @@ import t2t_lite
 from t2t_lite import registry
 from t2t_lite.models import TransformerMemory
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
+from tests.extras.memory.test_carried_state import PROBLEM, data, memory, remembering  # noqa: F401
 from tests.training.runs import assert_same, killed_after, log, state
-from tests.training.test_carried_state import PROBLEM, data, memory, remembering  # noqa: F401
 
 pytestmark = pytest.mark.slow  # of whole runs
 

@@ -6,10 +6,10 @@ from keras import ops
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.extras.describe.cost import forward_flops, training_memory
-from t2t_lite.extras.describe.describe import describe, shapes_only
 from t2t_lite.models import TransformerMemory
+from t2t_lite.models.shapes_only import shapes_only
 from tests.layers.equations import array
+from tests.models.test_costs import TARGETS, check_costs, layers_of, with_prices
 
 VOCAB, LENGTH = 20, 24
 SIZES = {"hidden_size": 16, "filter_size": 24, "num_heads": 2, "num_layers": 2, "dropout": 0.0}
@@ -127,6 +127,10 @@ def test_absolute_positions_and_no_memory_are_refused():
 
 def test_a_memory_is_counted_by_hand():
     """Keys and values of memory and segment, the matrix of distances once for all rows of a batch."""
+    cost, describe = (
+        pytest.importorskip("t2t_lite.extras.describe.cost"),
+        pytest.importorskip("t2t_lite.extras.describe.describe"),
+    )
     hparams = registry.hparams("transformer_memory_tiny").of_model(TransformerMemory)
     hparams = hparams.parse("segment_length=32,memory_length=96,batch_size=320")
     model, other = (shapes_only(TransformerMemory, hparams.parse(f"memory_length={m}"), VOCAB) for m in (96, 1))
@@ -136,9 +140,20 @@ def test_a_memory_is_counted_by_hand():
     distances = 2 * d * d * (2 * 32 + 96) / 320
     products = 2 * 2 * d * (32 + 96) + 2 * 2 * d * (32 + 96)  # of keys and values, of W_r R of twice as many distances
     flops = n * (matrices + projected + distances + products) + 2 * d * VOCAB
-    assert forward_flops(model, {"targets": 32}, 10).per_token["targets"] == flops
-    assert describe(model, hparams).flops.per_token["targets"] == flops
-    more = [training_memory(m, hparams, {"targets": 32})["activations"] for m in (model, other)]
+    assert cost.forward_flops(model, {"targets": 32}, 10).per_token["targets"] == flops
+    assert describe.describe(model, hparams).flops.per_token["targets"] == flops
+    more = [cost.training_memory(m, hparams, {"targets": 32})["activations"] for m in (model, other)]
     of_states = (4 + 2 * 4) * d + 2 * d * 4  # and their keys and values
     of_scores = hparams.num_heads * (4 + 2 * 4)  # and of the products with W_r R
     assert more[0] - more[1] == 320 * n * (of_states * 95 / 32 + of_scores * 95)
+
+
+@pytest.mark.slow
+def test_costs_are_of_the_positions_of_their_features():
+    check_costs(TransformerMemory, {"memory_length": 3}, {"targets": TARGETS})
+
+
+def test_a_memory_keeps_its_state_beside_the_costs():
+    model = with_prices(TransformerMemory)(12, **layers_of(TransformerMemory), memory_length=3)
+    outputs = model({"targets": TARGETS, "before": np.array([0, 2]), "state": model.initial_state(2)})
+    assert set(outputs) == {"targets", "state", "costs"} and outputs["costs"]["targets"].shape == TARGETS.shape

@@ -8,7 +8,10 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
+from t2t_lite.evaluation.metrics import metric_names, shown_metrics
 from t2t_lite.extras.music.chorale_encoder import ChoraleEncoder
+from t2t_lite.settings.config import HParams
+from t2t_lite.tasks.task import unit_of
 from tests.data.stored import read_examples
 
 ENCODER = ChoraleEncoder()
@@ -53,3 +56,9 @@ def test_a_file_that_is_cut_off_is_named(tmp_path):
     with pytest.raises(UserError, match=r"Jsb16thSeparated\.json: "):
         (tmp_path / f"{NAME}.gz").unlink()
         generate(tmp_path, [PIECE], lambda data: data[:-9], NAME)
+
+
+def test_what_an_input_is_called_and_what_an_evaluation_shows():
+    problem, hparams = registry.problem("music_own"), HParams()
+    assert unit_of(problem) == "piece"
+    assert shown_metrics(problem, hparams, metric_names(problem, hparams)) == ["loss", "nats_per_note"]

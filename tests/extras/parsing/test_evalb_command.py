@@ -84,8 +84,8 @@ def test_flags_of_own_files_go_where_they_mean_something(call_command, assert_us
     command = ["t2t-datagen", "--data_dir=d"]
     own = call_command(*command, "--problem=parsing_english_own", "--languages=en,de")
     assert_user_error(own, "--languages", "parsing_english_own", "--train_files")
-    phrasebook = call_command(*command, "--problem=translate_ende_phrasebook", "--vocab_size=400")
-    assert_user_error(phrasebook, "--vocab_size", "translate_ende_phrasebook")
+    wmt = call_command(*command, "--problem=translate_ende_wmt32k", "--vocab_size=400")
+    assert_user_error(wmt, "--vocab_size", "translate_ende_wmt32k")
     assert_user_error(call_command(*command, "--problem=parsing_english_own"), "t2t-datagen", "--train_files")
 
 

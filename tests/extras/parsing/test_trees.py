@@ -168,7 +168,7 @@ def test_without_nltk_it_says_what_to_install(tmp_path):
     )
     call = [sys.executable, "-c", program, tmp_path / "a.trees"]
     done = subprocess.run(call, capture_output=True, text=True, timeout=120)
-    expected = "nltk, which reads trees, is not installed. Run: pip install t2t_lite[parsing]"  # of no file
+    expected = "reading trees needs nltk, which is not installed. Run: pip install 't2t_lite[parsing]'"  # of no file
     assert done.stdout.splitlines() == [expected] * 4, done.stderr
 
 

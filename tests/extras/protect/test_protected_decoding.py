@@ -13,7 +13,7 @@ from t2t_lite.decoding.jobs.line_translation import LineTranslator
 from t2t_lite.decoding.jobs.text_files import json_line
 from t2t_lite.decoding.parts import whole_sentences
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.export.signatures import TextSignatures
+from t2t_lite.extras.protect.protected_signatures import ProtectedSignatures
 from t2t_lite.extras.protect.protected_texts import KINDS, ProtectedTexts
 from t2t_lite.interchange import formats
 from t2t_lite.settings.config import HParams
@@ -175,7 +175,7 @@ def test_an_export_gives_what_a_translator_gives(wrong):
     draw = random.Random(4)
     parts = ["see ", "the ", "old ", "{a}", "{b} ", "http://x.y ", "<b>", "</b>", " ", "⟦url1⟧", "⟦", "me@x.yz", "é"]
     texts = [*TEXTS, *("".join(draw.choices(parts, k=draw.randrange(1, 16))) for _ in range(60))]
-    signatures = TextSignatures(wrong, 24, beam_size=2, extra_length=2)
+    signatures = ProtectedSignatures(wrong, 24, beam_size=2, extra_length=2)
     options = {"beam_size": 2, "extra_length": 2, "n_best": 2, "split_sentences": "never", "max_input_length": 24}
     expected = wrong.translate(texts, **options)
     assert 5 < sum(one.truncated for one in expected) < 50

@@ -13,6 +13,7 @@ from t2t_lite.extras.protect.protected_texts import ProtectedTexts
 from t2t_lite.text import subwords
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.data import corpus
+from tests.problems.test_own_mistakes import check_mistakes
 from tests.problems.test_translate_own import decoded, generated
 
 PAIRS = [
@@ -37,8 +38,8 @@ def test_records_have_symbols_for_what_both_sides_have(tmp_path, train, caplog):
         assert caplog.text.count(told) == 1
     fresh = registry.problem("translate_own")
     encoder = fresh.get_feature_encoders(str(tmp_path / "d"))["inputs"]
-    assert fresh.protection.kinds == ("urls", "placeholders")
-    assert encoder.pieces(range(3, 24)) == ["<2de>", *fresh.protection.symbols]
+    assert fresh.substitution.kinds == ("urls", "placeholders")
+    assert encoder.pieces(range(3, 24)) == ["<2de>", *fresh.substitution.symbols]
     dev = decoded(fresh, tmp_path / "d", DatasetSplit.EVAL)
     assert {
         ("see ⟦placeholder1⟧ at ⟦url1⟧ , friend 0", "bei ⟦url1⟧ steht ⟦placeholder1⟧ , Freund 0"),
@@ -59,7 +60,7 @@ def test_records_have_symbols_for_what_both_sides_have(tmp_path, train, caplog):
 
 def test_without_it_nothing_is_different(tmp_path, train):
     problem = generated(tmp_path / "d", train_files=train, vocab_size=330)
-    assert problem.protection is None and problem.additional_reserved_tokens == ()
+    assert problem.substitution is None and problem.additional_reserved_tokens == ()
     assert "protect" not in json.loads((tmp_path / "d" / "translate_own-manifest.json").read_text())["request"]
     assert not any(
         "⟦url" in piece for piece in problem.feature_encoders(str(tmp_path / "d"))["inputs"].pieces(range(9))
@@ -75,7 +76,7 @@ def test_a_vocabulary_that_is_there_needs_the_symbols(tmp_path, train):
     problem = generated(tmp_path / "d", train_files=train, vocab_from=[model], protect=["urls"])
     assert "⟦url1⟧" in problem.feature_encoders(str(tmp_path / "d"))["inputs"].pieces([3])
     again = generated(tmp_path / "e", train_files=train, vocab_from=[str(tmp_path / "d")], protect=["urls"])
-    assert again.protection.kinds == ("urls",) and SentencePieceEncoder(model).vocab_size == again.approx_vocab_size
+    assert again.substitution.kinds == ("urls",) and SentencePieceEncoder(model).vocab_size == again.approx_vocab_size
     for sources, kinds, lacking in (
         (["without.model"], ["urls"], "without.model lacks its symbols, such as ⟦url1⟧"),
         (["with.model"], ["urls", "tags"], "with.model lacks its symbols"),
@@ -85,3 +86,18 @@ def test_a_vocabulary_that_is_there_needs_the_symbols(tmp_path, train):
             registry.problem("translate_own").configure(
                 train, vocab_from=[str(tmp_path / name) for name in sources], protect=kinds
             )
+
+
+def test_mistakes_in_the_flag_are_named(tmp_path, train, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    subwords.train_sentencepiece([text for pair in PAIRS for text in pair], "spm", 330)
+    mistakes = [
+        ({"protect": ["url"]}, "--protect: 'url': Nearest: urls. Expected urls, emails, tags, placeholders."),
+        ({"protect": ["urls"], "vocab_type": "byte_level_bpe"}, "--protect=urls together with --vocab_type=byte_level"),
+        (
+            {"protect": ["urls"], "vocab_from": ["spm.model"]},
+            "spm.model lacks its symbols, such as ⟦url1⟧. Expected",
+        ),
+        ({"protect": ["urls"], "user_defined_symbols": ["⟦url2⟧"]}, "⟦url2⟧ is one of --protect=urls. Leave it out."),
+    ]
+    check_mistakes("translate_own", {"train_files": train, "dev_files": train}, mistakes)

@@ -190,7 +190,7 @@ def test_another_command_translates(call_command, expected, tmp_path):
         (["--reference=empty.en"], ["empty.en: the file is empty"]),
         (["--reference=one.de"], ["one.de: 1 line, src.en has 7"]),
         (["--reference=ref.de", "--metrics=blue"], ["--metrics=blue", "Nearest: bleu"]),
-        (["--problem=translate_ende_phrasebook"], ["--problem=translate_ende_phrasebook", "translate_own"]),
+        (["--problem=translate_ende_wmt32k"], ["--problem=translate_ende_wmt32k", "translate_own"]),
         (["--translations_dir=one.de"], ["one.de"]),
         (["--plot=run"], ["--plot=run", "is a folder"]),
         (["--beam_size=0"], ["--beam_size"]),

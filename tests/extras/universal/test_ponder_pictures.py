@@ -8,7 +8,7 @@ from t2t_lite.extras.universal.ponder_pictures import draw_ponder_steps
 
 
 def test_bars_are_as_long_as_the_steps():
-    output = Hypothesis(text="x y", tokens=["▁x", "▁y"], ids=[5, 6], ponder_steps=([3, 1, 4], [2, 4]))
+    output = Hypothesis(text="x y", tokens=["▁x", "▁y"], ids=[5, 6], told={"ponder_steps": ([3, 1, 4], [2, 4])})
     drawing = draw_ponder_steps(Translation((output,), source_tokens=["▁a", "▁b", "▁c"]))
     bars = [(note, width) for _, _, width, _, _, _, note in drawing.rectangles if note]
     assert [note for note, _ in bars] == [

@@ -9,6 +9,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.decoding.jobs.task_checks import check_task
 from t2t_lite.decoding.search.adapters import Ensemble
+from t2t_lite.decoding.teller import Tellers
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.models.outputs import named_outputs
@@ -117,7 +118,6 @@ def test_a_model_of_equal_steps_has_none(run_dir):
 def test_steps_that_a_model_has_not_are_refused_before_a_search(translator, monkeypatch):
     monkeypatch.setattr(translator.searcher, "model", None)  # a search would fail by another error
     ensemble = copy.copy(translator)
-    ensemble.model = Ensemble([translator.model] * 2)
-    ensemble.__dict__.pop("_ponder_steps", None)
+    ensemble._tellers = Tellers(Ensemble([translator.model] * 2))
     with pytest.raises(UserError, match="return_ponder_steps: Ensemble has none"):
         ensemble.translate(TEXTS, return_ponder_steps=True)

@@ -5,7 +5,7 @@ import pytest
 from keras import ops
 
 from t2t_lite import layers
-from tests.layers.act_in_numpy import act_in_numpy
+from tests.extras.universal.act_in_numpy import act_in_numpy
 from tests.layers.equations import array
 from tests.layers.harness import MEMORY, X, check_layer
 
@@ -163,3 +163,8 @@ def test_recomputed_activations_change_nothing(act_type):
 def test_it_reads_no_prompts():
     with pytest.raises(ValueError, match="reads no prompts"):
         decoder().prefill(X)
+
+
+def test_signals_are_a_layer():
+    with pytest.raises(ValueError, match="`signals` must be a Keras layer"):
+        layers.UniversalStack([layers.FeedForward(8)], 2, signals="learned")

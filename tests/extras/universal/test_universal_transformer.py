@@ -5,9 +5,10 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.extras.describe.describe import describe, shapes_only
 from t2t_lite.models import Transformer, UniversalTransformer
+from t2t_lite.models.shapes_only import shapes_only
 from tests.layers.equations import array
+from tests.models.test_fine_tuning import check_parts
 
 VOCAB = 20
 SMALL = {
@@ -119,8 +120,9 @@ def test_every_set_of_universal_transformers_is_compared():
 
 
 def test_a_description_says_what_each_weight_belongs_to():
+    describe = pytest.importorskip("t2t_lite.extras.describe.describe")
     hparams = registry.hparams("adaptive_universal_transformer_tiny")
-    text = describe(shapes_only(UniversalTransformer, hparams, 100), hparams).text()
+    text = describe.describe(shapes_only(UniversalTransformer, hparams, 100), hparams).text()
     for line in ("encoder_signals", "encoder_halting", "encoder_0, run 4 times"):
         assert line in text, text
 
@@ -155,3 +157,8 @@ def test_settings_without_meaning_are_refused():
         UniversalTransformer.check_has(["hidden_size", name], hparams)
     with pytest.raises(UserError, match="must be none or rotary where add_position"):
         UniversalTransformer.from_hparams(registry.hparams("transformer_tiny"), VOCAB)
+
+
+def test_each_weight_is_of_one_part():
+    expected = {"encoder": {"encoder_0", "encoder", "encoder_norm"}}
+    check_parts("universal_transformer", (20,), ",recurrence_type=act,pos=none", expected)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from t2t_lite import layers
-from t2t_lite.layers import Context, SegmentAttention
+from t2t_lite.extras.xlnet.segment_attention import SegmentAttention, SegmentContext
 from tests.layers.equations import array
 
 HEADS, SIZE, LENGTH = 2, 4, 5
@@ -59,10 +59,9 @@ def equation(layer, queries, places, mask):
 def test_two_streams_are_the_equation(layer):
     mask = MASK | np.pad(np.eye(LENGTH, dtype=bool), ((0, 3), (0, 0)))
     mask[:, LENGTH:, 0] = True
-    found, weights = layer(
-        np.concatenate([STATES, QUERIES], 1), context=Context(segments=SEGMENTS, places=PLACES), attention_mask=mask,
-        return_attention_scores=True,
-    )  # fmt: skip
+    context = SegmentContext(segments=SEGMENTS, places=PLACES)
+    both = np.concatenate([STATES, QUERIES], 1)
+    found, weights = layer(both, context=context, attention_mask=mask, return_attention_scores=True)
     assert weights.shape == (2, HEADS, LENGTH + 3, LENGTH)
     places = np.tile(np.arange(LENGTH), (2, 1))
     expected = [equation(layer, STATES, places, mask), equation(layer, QUERIES, PLACES, mask[:, LENGTH:])]
@@ -70,9 +69,9 @@ def test_two_streams_are_the_equation(layer):
 
 
 def test_one_stream_is_the_first_of_two(layer):
-    context = Context(segments=SEGMENTS, places=PLACES)
+    context = SegmentContext(segments=SEGMENTS, places=PLACES)
     both = layer(np.concatenate([STATES, QUERIES], 1), context=context, attention_mask=MASK[:, :1])
-    alone = layer(STATES, context=Context(segments=SEGMENTS), attention_mask=MASK[:, :1])
+    alone = layer(STATES, context=SegmentContext(segments=SEGMENTS), attention_mask=MASK[:, :1])
     np.testing.assert_allclose(array(both)[:, :LENGTH], array(alone), atol=1e-6)
 
 
@@ -84,13 +83,13 @@ def test_without_segments_it_is_transformer_xl(layer):
     for weight in other.weights:
         weight.assign(weights[weight.path.split("/", 1)[1]])
     one = np.zeros((2, LENGTH), "int32")
-    for found in (layer(STATES), layer(STATES, context=Context(segments=one))):
+    for found in (layer(STATES), layer(STATES, context=SegmentContext(segments=one))):
         np.testing.assert_allclose(array(found), array(other(STATES)), atol=1e-6)
 
 
 def test_a_row_that_sees_nothing_is_finite(layer):
     mask = np.zeros((2, LENGTH + 3, LENGTH), bool)
-    context = Context(segments=SEGMENTS, places=PLACES)
+    context = SegmentContext(segments=SEGMENTS, places=PLACES)
     assert np.isfinite(array(layer(np.concatenate([STATES, QUERIES], 1), context=context, attention_mask=mask))).all()
 
 
@@ -106,4 +105,9 @@ def test_what_it_does_not_do_is_refused(layer):
         SegmentAttention(2, pattern={"type": "window", "neighborhood": 3})
     for more in ({"value": STATES}, {"use_causal_mask": True}):
         with pytest.raises(ValueError, match="self-attention in both directions"):
-            layer(STATES, context=Context(segments=SEGMENTS), **more)
+            layer(STATES, context=SegmentContext(segments=SEGMENTS), **more)
+
+
+def test_a_rate_out_of_its_range_is_refused():
+    with pytest.raises(ValueError, match=r"position_dropout=1\.5"):
+        SegmentAttention(2, position_dropout=1.5)

@@ -4,7 +4,6 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from baselines.bytenet import ByteNet
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
@@ -17,6 +16,7 @@ from t2t_lite.training.distribution import choose_replicas, update_locally
 from t2t_lite.training.optimization.adafactor import Adafactor
 from t2t_lite.training.optimization.lamb import Lamb
 from t2t_lite.training.optimization.optimizers import describe_unfreezing, layer_depths, make_optimizer
+from tests.models.own_model import OwnPlainModel
 
 SHAPES = (3, 4), (5,), (2, 3, 4)
 STEPS = 4
@@ -344,9 +344,9 @@ def test_lamb_follows_its_equations(decay, is_copy):
 
 @pytest.mark.parametrize("setting", ["unfreeze_steps=5", "learning_rate_layer_decay=0.5"])
 def test_rates_by_layer_are_refused_where_layers_are_in_no_stack(setting):
-    model = ByteNet(20, hidden_size=8, num_layers=1, num_blocks=1)
-    model.build()
+    model = OwnPlainModel(20)
+    model({"targets": np.ones((1, 2), "int32")})
     name, _, _ = setting.partition("=")
-    with pytest.raises(UserError, match=f"^{name}: the layers of the model ByteNet are in no stack"):
+    with pytest.raises(UserError, match=f"^{name}: the layers of the model OwnPlainModel are in no stack"):
         make_optimizer(registry.hparams("transformer_tiny").parse(setting), 10, model)
     make_optimizer(registry.hparams("transformer_tiny").parse("weight_decay=0.1"), 10, model)

@@ -1,0 +1,78 @@
+"""--hparams_range=NAME searches for hyperparameters: it trains --autotune_max_trials runs, in --output_dir/trial-0, …,
+with values in these ranges, and the best of them again with other seeds. It needs the extra [tune].
+"""
+
+import os
+
+from t2t_lite.bin.trainer.training_modes import check_training
+from t2t_lite.cli.modes import Mode
+from t2t_lite.errors import UserError
+from t2t_lite.files import is_remote
+from t2t_lite.settings.ranges import Range
+
+_FLAGS = (
+    "autotune_objective", "autotune_maximize", "autotune_max_trials", "autotune_parallel_trials", "autotune_seeds"
+)  # fmt: skip
+
+
+def define_flags(flags):
+    """Declares the flags."""
+    flags.DEFINE_string("hparams_range", None, "Search in these registered ranges, with Optuna: docs/training.md.")
+    flags.DEFINE_string("autotune_objective", None, "Of a search: its metric; default: --best_checkpoint_metric's.")
+    flags.DEFINE_bool("autotune_maximize", None, "Whether more of it is better; default: the metric's own.")
+    flags.DEFINE_integer("autotune_max_trials", 10, "Trials of a search.", limits=Range(1, 100_000))
+    flags.DEFINE_integer("autotune_parallel_trials", 1, "Trials trained at once, by processes.", limits=Range(1, 256))
+    flags.DEFINE_integer(
+        "autotune_seeds", 3, "Seeds with which the best trial is trained again.", limits=Range(2, 1000, also=(0,))
+    )
+
+
+def check(flags):
+    """Raises `UserError` for flags that contradict a search."""
+    flag = f"--hparams_range={flags.hparams_range}"
+    check_training(flags, flag)
+    if flags.output_dir and is_remote(flags.output_dir):
+        raise UserError(
+            f"{flag}: --output_dir={flags.output_dir}: the processes of a search append to one file, which only local "
+            "file systems allow. Expected a local folder."
+        )
+
+
+def check_others(flags):
+    """Raises `UserError` where an ordinary run would be put into the folder of a search."""
+    folder = flags.output_dir
+    if folder and not is_remote(folder) and os.path.exists(os.path.join(folder, "study.journal")):
+        raise UserError(
+            f"--output_dir={folder}: is the folder of a search. Expected one of its trials, {folder}/trial-0, a new "
+            "folder, or --hparams_range=NAME to continue the search."
+        )
+
+
+def run(flags):
+    """Searches; returns the exit status."""
+    from t2t_lite import registry
+    from t2t_lite.bin.trainer.training_modes import prepare
+    from t2t_lite.extras.autotune.search_command import search_hparams
+
+    prepare(flags)
+    registry.ranged_hparams(flags.hparams_range)
+    from t2t_lite.training.distribution import set_threads
+
+    return search_hparams(flags, set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads))
+
+
+MODES = {
+    "search": Mode(
+        "--hparams_range",
+        ("random_seed", *_FLAGS),
+        run=run,
+        instead={
+            "random_seeds": "A search has --autotune_seeds=N.",
+            "export_saved_model": "Export the best trial by t2t-exporter afterwards.",
+            "allow_hparams_change": "Trials that are compared keep their hyperparameters.",
+        },
+        asked=lambda flags: flags.hparams_range,
+        check=check,
+        others=check_others,
+    )
+}

@@ -1,0 +1,71 @@
+"""With --describe it prints what the model is made of, what training it costs and where it can be exported to; only
+--hparams_set is needed for that. --plot=PICTURE draws its learning rate and positional encoding.
+"""
+
+from t2t_lite.bin._score_flags import hparams_changes
+from t2t_lite.bin.trainer.training_flags import recall
+from t2t_lite.bin.trainer.training_modes import check_schedule
+from t2t_lite.bin.trainer.training_run import earlier_run, hparams_of_flags
+from t2t_lite.cli.modes import Mode, require
+from t2t_lite.settings.ranges import GIGABYTES, VOCAB_SIZE
+from t2t_lite.visualization.pictures import check_picture
+
+_DESCRIBED = (
+    "problem", "model", "hparams_set", "output_dir", "data_dir", "vocab_size", "target_vocab_size", "train_steps",
+)  # fmt: skip
+
+
+def define_flags(flags):
+    """Declares the flags."""
+    flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs, memory and possible exports, and stop.")
+    flags.DEFINE_path("plot", None, "Of --describe: draw the learning rate and the positional encoding into this file.")
+    flags.DEFINE_integer("vocab_size", None, "Of --describe: ids; default: the data's, or 37000.", limits=VOCAB_SIZE)
+    flags.DEFINE_integer(
+        "target_vocab_size", None, "Of --describe: the targets' ids; default: shared.", limits=VOCAB_SIZE
+    )
+    flags.DEFINE_float(
+        "gpu_memory", None, "Of --describe: GB of one GPU: prints the largest batch_size for it.", limits=GIGABYTES
+    )
+
+
+def check(flags):
+    """Raises `UserError` for flags that are missing, or a picture of no known kind."""
+    remembers = check_schedule(flags)
+    if flags.plot:
+        check_picture("--plot", flags.plot)
+    require(flags, *([] if remembers else ["hparams_set"]))
+
+
+def run(flags):
+    """Prints the description, and draws."""
+    from t2t_lite.runs.directory import check_known, model_name
+
+    earlier = earlier_run(flags, flags.output_dir)
+    recall(flags, flags.output_dir, earlier)
+    check_known(earlier, flags.hparams_set, hparams_changes(flags))  # before Keras is imported to choose the model
+    problem = flags.problem or earlier.get("problem")
+    model = model_name(flags.model or earlier.get("model"), problem, flags.hparams_set)
+    hparams = hparams_of_flags(flags, earlier, model, flags.random_seed)
+    from t2t_lite.extras.describe.description import describe_run
+    from t2t_lite.training.distribution import hide_gpus, planned_replicas
+
+    hide_gpus()  # another run may fill them
+    replicas = planned_replicas(flags.worker_gpu, flags.logical_cpus)
+    settings = {name: flags[name].value for name in _DESCRIBED} | {"model": model}
+    print(describe_run(hparams, earlier, replicas=replicas, gpu_memory=flags.gpu_memory, **settings))
+    if flags.plot:
+        from t2t_lite.extras.describe.hparams_picture import draw_hparams
+
+        draw_hparams(hparams, flags.train_steps, flags.plot, flags.hparams_set or earlier.get("hparams_set") or "")
+        print(f"plot: {flags.plot}")
+
+
+MODES = {
+    "describe": Mode(
+        "--describe",
+        ("plot", "vocab_size", "target_vocab_size", "gpu_memory"),
+        run=run,
+        asked=lambda flags: flags.describe,
+        check=check,
+    )
+}

@@ -1,0 +1,35 @@
+"""translate_own's `--protect`: the setting, and what it makes of a problem."""
+
+from t2t_lite.extras.protect.protected_texts import KINDS
+from t2t_lite.problems.own_settings import OwnSetting, are_strings, declare_settings
+
+
+class ProtectSetting(OwnSetting):
+    """The kinds of protected texts."""
+
+    def checked(self, values):
+        """See `protection.check_kinds`."""
+        from t2t_lite.extras.protect.protection import check_kinds
+
+        return check_kinds(values)
+
+    def substitution(self, value):
+        """Returns the `Protection` of a list of kinds, or None."""
+        from t2t_lite.extras.protect.protection import protection_of
+
+        return protection_of(tuple(value or ()))
+
+
+declare_settings(
+    ProtectSetting(
+        "protect",
+        list,
+        None,
+        fixed=True,
+        is_newer=True,
+        fits=lambda kinds: are_strings(kinds) and {*kinds} <= {*KINDS},
+        problems=("translate_own",),
+        meaning=f"translate_own: what comes through a translation unchanged, {','.join(KINDS)}: symbols of the "
+        "vocabulary stand for them. Default: nothing.",
+    )
+)

@@ -1,0 +1,16 @@
+"""The settings of `qa_own`, and what those of all problems on the user's own files are for it."""
+
+from t2t_lite.problems.own_settings import OwnSetting, declare_settings, explain_settings
+from t2t_lite.settings import ranges
+
+explain_settings(train_files="qa_own: SQuAD's JSON.", sequence_length="qa_own: 383.")
+declare_settings(
+    OwnSetting(
+        "doc_stride",
+        int,
+        None,
+        ranges.SEQUENCE_LENGTH,
+        is_required=True,
+        meaning="qa_own: ids of a long context from the start of a row to that of the next one, 128.",
+    )
+)

@@ -1,0 +1,45 @@
+"""A Transformer that tensor2tensor has trained:
+
+t2t-importer --from=tensor2tensor --path=old/model.ckpt-250000 --vocab=old/vocab.ende.32768.subwords \\
+  --languages=en,de --output_dir=train
+"""
+
+from t2t_lite.cli.modes import Mode
+from t2t_lite.errors import UserError, counted
+
+
+def define_flags(flags):
+    """Declares the flags."""
+    flags.DEFINE_paths(
+        "vocab", [], "Of tensor2tensor: its .subwords file; two, inputs' and targets', where they differ."
+    )
+    flags.DEFINE_string(
+        "hparams_set",
+        "",
+        "Of tensor2tensor: the set that the model was trained with, if hparams.json is not beside it.",
+    )
+    flags.DEFINE_string("hparams", "", "Of tensor2tensor: changes to these: name=value,name=value.")
+
+
+def check(flags):
+    """Raises `UserError` for too many vocabularies."""
+    if len(flags.vocab) > 2:
+        raise UserError(f"--vocab: found {counted(len(flags.vocab), 'file')}. Expected one, or inputs' and targets'.")
+
+
+def run(flags):
+    """Imports; returns the path of the checkpoint."""
+    from t2t_lite.extras.tensor2tensor.sources import check_tensor2tensor
+
+    check_tensor2tensor(flags.path, flags.vocab, flags.output_dir, flags.hparams_set)
+    from t2t_lite.extras.tensor2tensor.tensor2tensor_run import import_tensor2tensor
+
+    options = {name: flags[name].value for name in ("languages", "hparams_set", "hparams")}
+    return import_tensor2tensor(flags.path, flags.vocab, flags.output_dir, **options)
+
+
+MODES = {
+    "tensor2tensor": Mode(
+        "--from=tensor2tensor", ("vocab", "hparams_set", "hparams"), ("vocab", "languages"), run, check=check
+    )
+}

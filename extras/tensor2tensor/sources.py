@@ -1,0 +1,16 @@
+"""Checks what is to be imported, as far as neither TensorFlow nor Keras is needed for it."""
+
+from t2t_lite import files, registry
+from t2t_lite.files import folders
+from t2t_lite.runs.locating import find_checkpoint
+from t2t_lite.text.subword_text_encoder import read_pieces
+
+
+def check_tensor2tensor(path, vocabularies, output_dir, hparams_set=""):
+    """Raises `UserError` if a file of tensor2tensor is missing, a set is unknown, or `output_dir` is not new."""
+    folders.check_new(output_dir)
+    find_checkpoint(path)
+    if hparams_set:
+        registry.hparams(hparams_set)
+    for file in vocabularies:
+        read_pieces(files.read_bytes(file), file)

@@ -1,0 +1,139 @@
+"""Named collections that decorators fill, and whose built-in entries are imported at the first look-up."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import inspect
+import logging
+import re
+from collections.abc import Callable
+from typing import TypeVar, overload
+
+from t2t_lite.cli.usr_dirs import import_of_extra
+from t2t_lite.errors import UnknownName, UserError, nearest, shown
+from t2t_lite.process.extras import extra_of
+from t2t_lite.process.registering_modules import modules_by_name, modules_of
+
+_Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which decorators return as it is
+
+
+def default_name(obj):
+    """Returns the snake-cased name: `TranslateEndeWmt32k` -> `translate_ende_wmt32k`."""
+    name = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", obj.__name__)
+    return re.sub("([a-z0-9])([A-Z])", r"\1_\2", name).lower()
+
+
+class Registry:
+    """A named collection filled by decorators; dict-like for reading.
+
+    Args:
+        kind: one that `modules_of` knows, whose modules are imported, or another word for messages.
+        check: function of (name, object) that raises `UserError` when the object cannot be registered.
+        one_per_module: bool, whether each of these modules has the name of what it registers, or has it in its source
+            (see `modules_by_name`). Names are then known before any of them is imported, and only those that are used
+            are.
+    """
+
+    def __init__(self, kind, check=None, one_per_module=False):
+        self.kind = kind
+        self._check = check
+        self._entries = {}
+        self._one_per_module = self._loaded = one_per_module
+        self._broken = {}  # {module of an extra that cannot be imported: why}
+
+    @functools.cached_property
+    def _modules(self):
+        """{name: modules, of which there should be one} of what `get` is to import."""
+        return modules_by_name(self.kind) if self._one_per_module else {}
+
+    @overload
+    def register(self, name_or_obj: _Registered) -> _Registered: ...
+    @overload
+    def register(self, name_or_obj: str | None = None) -> Callable[[_Registered], _Registered]: ...
+    def register(self, name_or_obj=None):
+        """Decorator, usable bare (`@register_model`), empty (`@register_model()`) or with a name."""
+        if callable(name_or_obj):
+            return self._add(default_name(name_or_obj), name_or_obj)
+        return lambda obj: self._add(name_or_obj or default_name(obj), obj)
+
+    def _add(self, name, obj):
+        if not callable(obj):
+            raise UserError(f"{self.kind}: {name!r} must be a class or a function, got {type(obj).__name__}.")
+        if obj.__module__ not in self._modules.get(name, [obj.__module__]):
+            self.get(name)  # and refuse another one of this name
+        if name in self._entries and self._entries[name] != obj:
+            where = inspect.getsourcefile(inspect.unwrap(self._entries[name]))
+            raise UnknownName(f"{self.kind}: {name!r} is already registered in {where}. Choose another name.")
+        if self._check:
+            self._check(name, obj)
+        self._entries[name] = obj
+        return obj
+
+    def _load(self):
+        if not self._loaded:
+            self._loaded = True  # before the imports: they register here
+            for module in modules_of(self.kind):
+                self._import(module)
+
+    def _import(self, module):
+        """Imports a module that registers something. One of an extra that is broken is left out, with a warning."""
+        if why := import_of_extra(module)[1]:
+            self._broken[module] = why
+            logging.getLogger("t2t_lite").warning(f"{self.kind}: {why}")
+
+    def get(self, name):
+        """Returns the registered object.
+
+        Raises:
+            UnknownName: there is none; the message has the nearest names.
+            UserError: the module of an extra that registers it cannot be imported.
+        """
+        self.check(name)
+        if name in self._modules:
+            module, *others = self._modules[name]
+            if others:
+                places = " and in ".join(importlib.util.find_spec(place).origin for place in (module, *others))
+                raise UserError(f"{self.kind}: {name!r} is in {places}. Rename one of them.")
+            self._import(module)
+            if module in self._broken:
+                raise UserError(f"{self.kind}: {name}: {self._broken[module]}")
+            self._modules.pop(name, None)  # now that it is registered
+        return self._entries[name]
+
+    def check(self, name):
+        """Raises `UnknownName` with the nearest names unless the name is registered."""
+        if name not in self:
+            names = self.names()
+            near = " ".join([f"{why[0].upper()}{why[1:]}" for why in self._broken.values()]) or nearest(name, names)
+            raise UnknownName(
+                f"{self.kind}: {shown(name)} is not registered. {f'{near} ' if near else ''}"
+                f"All {len(names)} are listed by: t2t-trainer --registry_help. Those of "
+                "tensor2tensor, and what stands for them, by: docs/coming_from_tensor2tensor.md"
+            )
+
+    def names(self, prefix: str = "") -> list[str]:
+        """Returns the sorted names that start with `prefix`."""
+        self._load()
+        return sorted(name for name in {*self._entries, *self._modules} if name.startswith(prefix))
+
+    def extra_of(self, name):
+        """Returns the name of the extra that registers a name; "" if the core, a user or nobody does."""
+        modules = self._modules.get(name) or [getattr(self._entries.get(name), "__module__", "")]
+        return extra_of(modules[0])
+
+    __getitem__ = get
+
+    def __setitem__(self, name, obj):
+        """Registers an object, in the place of the one that has its name."""
+        self._load()
+        self._entries[name] = obj
+
+    def remove(self, name):
+        """Takes a name out again; for tests and notebooks."""
+        self._entries.pop(name, None)
+        self._modules.pop(name, None)
+
+    def __contains__(self, name):
+        self._load()
+        return name in self._entries or name in self._modules

@@ -1,0 +1,236 @@
+"""The declarations of all hyperparameters that models share, each with its type, default, range and meaning."""
+
+import dataclasses
+
+from t2t_lite.settings.ranges import ALPHA, BEAM_SIZE, COUNT, LOSS_SCALE, SEED, setting
+from t2t_lite.settings.search_options import SearchOptions
+
+
+@dataclasses.dataclass(eq=False)
+class DeclaredHParams:
+    """The hyperparameters. The defaults are the paper's base model."""
+
+    # Sizes (paper, table 3).
+    hidden_size: int = setting(
+        512, 1, 2**16, argument="hidden_size", fixed=True, meaning="d_model, size of the layers' inputs and outputs."
+    )
+    filter_size: int = setting(
+        2048, 1, 2**18, argument="filter_size", fixed=True, meaning="d_ff, the inner size of the feed-forward networks."
+    )
+    num_heads: int = setting(8, 1, 2**12, argument="num_heads", fixed=True, meaning="h, the heads of each attention.")
+    num_hidden_layers: int = setting(
+        6, 0, 2**9, argument="num_layers", fixed=True, meaning="N, the layers of a stack, or of encoder and decoder."
+    )
+    num_encoder_layers: int = setting(
+        0, 0, 2**9, argument="num_encoder_layers", zero="num_hidden_layers", fixed=True,
+        meaning="Layers of the encoder; 0: num_hidden_layers.",
+    )  # fmt: skip
+    num_decoder_layers: int = setting(
+        0, 0, 2**9, argument="num_decoder_layers", zero="num_hidden_layers", fixed=True,
+        meaning="Layers of the decoder; 0: num_hidden_layers.",
+    )  # fmt: skip
+    attention_key_channels: int = setting(
+        0, 0, 2**18, argument="key_dim", zero="none", per="num_heads", fixed=True,
+        meaning="d_k, the total over all heads; 0: hidden_size.",
+    )  # fmt: skip
+    attention_value_channels: int = setting(
+        0, 0, 2**18, argument="value_dim", zero="none", per="num_heads", fixed=True,
+        meaning="d_v, the total over all heads; 0: hidden_size.",
+    )  # fmt: skip
+
+    # Structure. "none" + "dan": post-norm, the paper's; "n" + "da": pre-norm.
+    layer_preprocess_sequence: str = setting(
+        "none", choices={"none": "post", "n": "pre"}, argument="norm", fixed=True,
+        meaning="What precedes each sub-layer: nothing (the paper) or a normalization (n).",
+    )  # fmt: skip
+    layer_postprocess_sequence: str = setting(
+        "dan", choices={"dan": "post", "da": "pre"}, argument="norm", fixed=True,
+        meaning="What follows each sub-layer: dropout (d), addition (a) and, in the paper, normalization (n).",
+    )  # fmt: skip
+    norm_epsilon: float = setting(
+        1e-5, 1e-20, 1, argument="norm_epsilon", fixed=True, meaning="Added to the variance in normalizations."
+    )
+    attention_bias: bool = setting(
+        False, argument="attention_bias", fixed=True, meaning="Whether attention's projections have biases."
+    )
+    ffn_activation: str = setting(
+        "relu", argument="activation", fixed=True,
+        meaning="Activation of the feed-forward networks: relu, gelu, gelu_tanh, swish, swiglu, or one of Keras.",
+    )  # fmt: skip
+    shared_embedding_and_softmax_weights: bool = setting(
+        True, argument="tie_embeddings", fixed=True, meaning="Whether embeddings and softmax share one matrix."
+    )
+    embedding_size: int = setting(
+        0, 0, 2**16, argument="embedding_size", zero="none", fixed=True,
+        meaning="Size of the embeddings before they are projected to hidden_size; 0: hidden_size, without projection.",
+    )  # fmt: skip
+    multiply_embedding_mode: str = setting(
+        "sqrt_depth", choices={"sqrt_depth": True, "none": False}, argument="scale_embeddings", fixed=True,
+        meaning="Whether embeddings are multiplied by the root of hidden_size.",
+    )  # fmt: skip
+    softmax_bias: bool = setting(False, argument="softmax_bias", fixed=True, meaning="Whether logits have a bias.")
+    use_target_space_embedding: bool = setting(
+        False, argument="target_space_embedding", fixed=True,
+        meaning="Whether one learned vector is added to all encoder inputs, as in tensor2tensor's models.",
+    )  # fmt: skip
+    pos: str = setting(
+        "timing", choices={"timing": "sinusoidal", "emb": "learned", "rotary": "rotary", "none": "none"},
+        argument="position", fixed=True, meaning="Positions: sinusoids, a learned table, rotary ones or none.",
+    )  # fmt: skip
+    position_layout: str = setting(
+        "interleaved", choices=("interleaved", "marian", "tensor2tensor"), argument="position_layout", fixed=True,
+        meaning="Order and frequencies of the sinusoids; interleaved is the paper's.",
+    )  # fmt: skip
+    max_position: int = setting(
+        1024, 1, 2**20, argument="max_position", fixed=True, meaning="Rows of a learned table of positions."
+    )
+    self_attention_type: str = setting(
+        "dot_product", argument="self_attention", fixed=True,
+        meaning="Kind of self-attention: dot_product (the paper), dot_product_relative (Shaw et al. 2018), "
+        "dot_product_relative_v2 (Music Transformer), dot_product_relative_memory (Transformer-XL), restricted (the "
+        "paper, section 4), local_1d, local_2d, strided or fixed; a+b is a score with a pattern; patterns a:b are "
+        "those of the first and the second half of the heads; several kinds, a/b, take turns over the layers.",
+    )  # fmt: skip
+    max_relative_position: int = setting(
+        0, 0, 2**16, argument="self_attention.max_relative_position", fixed=True,
+        meaning="Of dot_product_relative: the distance at which distances are clipped; of v2: how many have a vector.",
+    )  # fmt: skip
+    add_relative_to_values: bool = setting(
+        False, argument="self_attention.add_relative_to_values", fixed=True,
+        meaning="Of dot_product_relative: whether values have vectors for distances, too.",
+    )  # fmt: skip
+    heads_share_relative_embedding: bool = setting(
+        False, argument="self_attention.heads_share_relative_embedding", fixed=True,
+        meaning="Of dot_product_relative_v2: whether all heads have the same vectors.",
+    )  # fmt: skip
+    attention_neighborhood: int = setting(
+        0, 0, 2**20, argument="self_attention.neighborhood", fixed=True,
+        meaning="Of restricted: r, how many positions each one sees.",
+    )  # fmt: skip
+    ffn_layer: str = setting(
+        "dense_relu_dense", argument="feed_forward", fixed=True,
+        meaning="Kind of feed-forward network: dense_relu_dense (the paper) or local_moe (a mixture of experts); "
+        "several, a/b, take turns over the layers.",
+    )  # fmt: skip
+    initializer: str = setting(
+        "uniform_unit_scaling", argument="initializer",
+        meaning="Initial values of the layers' matrices, see Initialization below.",
+    )  # fmt: skip
+    initializer_gain: float = setting(1.0, above=0, most=100, argument="initializer_gain", meaning="Its gain.")
+
+    # Regularisation.
+    layer_prepostprocess_dropout: float = setting(
+        0.1, 0, below=1, argument="dropout", meaning="Dropout of sub-layers' outputs and of embeddings."
+    )
+    attention_dropout: float = setting(
+        0.0, 0, below=1, argument="attention_dropout", meaning="Dropout of attention weights."
+    )
+    relu_dropout: float = setting(
+        0.0, 0, below=1, argument="relu_dropout", meaning="Dropout inside the feed-forward networks."
+    )
+    label_smoothing: float = setting(0.1, 0, below=1, meaning="Probability spread over the wrong ids.")
+
+    # Batches.
+    batch_size: int = setting(
+        4096, 1, 2**24, meaning="Tokens per replica: rows x the longest of either side, padding counted."
+    )
+    max_length: int = setting(256, 0, 2**24, meaning="Longer training examples are dropped and counted; 0: batch_size.")
+    min_length: int = setting(0, 0, 2**24, meaning="Shorter training examples are dropped and counted.")
+    bpe_dropout: float = setting(
+        0.0, 0, 1, meaning="Chance of leaving a merge out of a training sentence, on both sides (text/bpe_dropout.py)."
+    )
+    gradient_accumulation_steps: int = setting(1, 1, 256, meaning="Batches per replica in one step.")
+
+    # Optimizer (paper, 5.3).
+    optimizer: str = setting(
+        "adam", choices=("adam", "true_adam", "adam_w", "lamb", "adafactor", "sgd", "multistep_adam"), fixed=True,
+        meaning="The optimizer; true_adam and adam_w are adam, multistep_adam accumulates.",
+    )  # fmt: skip
+    optimizer_adam_beta1: float = setting(0.9, 0, below=1, meaning="Of Adam: decay of the first moment.")
+    optimizer_adam_beta2: float = setting(0.98, 0, below=1, meaning="Of Adam: decay of the second moment.")
+    optimizer_adam_epsilon: float = setting(1e-9, 1e-20, 1, meaning="Of Adam: added to the second moment's root.")
+    optimizer_adafactor_beta1: float = setting(
+        0.0, 0, below=1, fixed=True, meaning="Of Adafactor: decay of the first moment; 0: none is kept."
+    )
+    optimizer_adafactor_beta2: float = setting(
+        0.999, above=0, below=1, meaning="Of Adafactor: decay of the second moment, with decay type adam."
+    )
+    optimizer_adafactor_factored: bool = setting(
+        True, fixed=True, meaning="Of Adafactor: whether a matrix's second moments are kept by row and column."
+    )
+    optimizer_adafactor_decay_type: str = setting(
+        "pow", choices=("pow", "adam"), meaning="Of Adafactor: decay of the second moment."
+    )
+    optimizer_adafactor_memory_exponent: float = setting(
+        0.8, above=0, most=10, meaning="Of Adafactor: the exponent of decay type pow."
+    )
+    optimizer_adafactor_clipping_threshold: float = setting(
+        1.0, 0, 10**6, meaning="Of Adafactor: root mean square at which an update is clipped; 0: never."
+    )
+    optimizer_adafactor_multiply_by_parameter_scale: bool = setting(
+        True, meaning="Of Adafactor: whether an update is relative to the size of its weights."
+    )
+    optimizer_multistep_accumulate_steps: int = setting(
+        0, 0, 256, meaning="Of multistep_adam: another name of gradient_accumulation_steps."
+    )
+    weight_decay: float = setting(
+        0.0, 0, 1, meaning="Share of the matrices that each step subtracts, times the learning rate; 0: off."
+    )
+    ema_decay: float = setting(
+        0.0, 0, below=1, fixed=True,
+        meaning="Decay of a moving average of the weights, which is evaluated, saved and used; 0: off.",
+    )  # fmt: skip
+    learning_rate_schedule: str = setting(
+        "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size",
+        meaning="Product of factors, see training/optimization/schedules.py.",
+    )
+    learning_rate_constant: float = setting(1.0, 0, 10**6, meaning="The factor constant.")
+    learning_rate_warmup_steps: int = setting(4000, limits=COUNT, meaning="Steps of the warm-up.")
+    learning_rate_decay_steps: int = setting(5000, 1, 2**31 - 1, meaning="Steps of the decay factors.")
+    learning_rate_decay_rate: float = setting(1.0, above=0, most=10, meaning="Rate of exponential decay.")
+    learning_rate_decay_staircase: bool = setting(False, meaning="Whether exponential decay goes in stairs.")
+    learning_rate_layer_decay: float = setting(
+        1.0, above=0, most=1, meaning="Factor of the rate from a layer to the one below; embeddings are lowest; 1: off."
+    )
+    unfreeze_steps: int = setting(
+        0, limits=COUNT,
+        meaning="Steps after which one more layer is trained, from the top; embeddings are lowest; 0: all at once.",
+    )  # fmt: skip
+    frozen: str = setting("", fixed=True, meaning="Parts that are not trained, such as embedding/encoder_0-3.")
+    lora_rank: int = setting(0, 0, 2**12, fixed=True, meaning="r of LoRA, beside which only heads are trained; 0: off.")
+    lora_alpha: float = setting(0.0, 0, 10**6, fixed=True, meaning="LoRA counts lora_alpha / lora_rank times; 0: once.")
+    clip_grad_norm: float = setting(0.0, 0, 10**9, meaning="Global norm at which gradients are clipped; 0: off.")
+    max_skipped_steps: int = setting(
+        10, limits=COUNT, meaning="Steps in a row with a loss or gradient that is not finite, before training stops."
+    )
+
+    # The machine.
+    dtype_policy: str = setting(
+        "float32", choices=("float32", "mixed_bfloat16", "bfloat16", "mixed_float16", "float16", "float64"),
+        argument="dtype", meaning="The types of computations and weights.",
+    )  # fmt: skip
+    mixed_precision_optimizer_init_loss_scale: float = setting(
+        2.0**15, limits=LOSS_SCALE, meaning="Of float16: the first scale of the loss."
+    )
+    loss_scale_growth_steps: int = setting(
+        2000, 1, 2**31 - 1, meaning="Of float16: good steps after which the scale of the loss doubles."
+    )
+    recompute_grad: bool = setting(
+        False, argument="recompute_grad",
+        meaning="Whether activations inside the layers are computed again for their gradients, to save memory.",
+    )  # fmt: skip
+    random_seed: int = setting(429459, limits=SEED, meaning="Seed of initial weights, order of the data and dropout.")
+
+    # Evaluation during training.
+    eval_metrics: str = setting(
+        "", meaning="Metrics beside those of the problem, with / between them, such as f1_macro/mcc or ter."
+    )
+    eval_decode_examples: int = setting(
+        200, limits=COUNT, meaning="Dev sentences that each evaluation translates; 0: none."
+    )
+    eval_beam_size: int = setting(SearchOptions.beam_size, limits=BEAM_SIZE, meaning="Their beam size.")
+    eval_alpha: float = setting(SearchOptions.alpha, limits=ALPHA, meaning="Their length penalty.")
+    eval_tokenization: str = setting(
+        "",
+        meaning="BLEU's tokenization, such as zh or char; empty: that of the target language, 13a where it has spaces.",
+    )

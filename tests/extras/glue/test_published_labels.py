@@ -1,0 +1,93 @@
+"""Labelled texts under tensor2tensor's names, on small archives with the published names."""
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.data.manifests import find_manifest
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.records import Records
+from t2t_lite.errors import UserError
+from tests.data.stored import read_examples
+from tests.problems.test_classify_own import parts_of
+from tests.problems.test_languagemodel import generated, write_archive
+
+FILES = {
+    "aclImdb_v1.tar.gz": {
+        f"aclImdb/{split}/{folder}/{n}_7.txt": f"A {word} film.<br />See it\n"
+        for split in ("train", "test")
+        for folder, word in (("pos", "fine"), ("neg", "dull"), ("unsup", "long"))
+        for n in range(3)
+    },
+    "SST-2.zip": {f"SST-2/{split}.tsv": 'sentence\tlabel\nfine " film \t1\ndull\t0\n' for split in ("train", "dev")},
+    "CoLA.zip": {f"CoLA/{split}.tsv": "gj04\t1\t\tHe sings.\ngj04\t0\t*\tHe sing.\n" for split in ("train", "dev")},
+    "MNLI.zip": {
+        f"MNLI/{split}.tsv": "index\t…\n"
+        + "".join(
+            "\t".join([*"01234567", text, f"{text} so", "first annotator", label]) + "\n"
+            for text, label in ((f"{split} a", "neutral"), ("b", "entailment"), ("c", "contradiction"))
+        )
+        for split in ("train", "dev_matched", "dev_mismatched")
+    },
+    "snli_1.0.zip": {
+        f"snli_1.0/snli_1.0_{split}.txt": "gold_label\tx\n"
+        + "".join(f"{label}\tb\tb\tp\tp\tone {label}\ttwo\tid\n" for label in ("neutral", "-", "entailment"))
+        for split in ("train", "dev", "test")
+    },
+    "RTE.zip": {
+        f"RTE/{split}.tsv": "index\tsentence1\tsentence2\tlabel\n0\ta b\tc\tnot_entailment\n1\td\te\tentailment\n"
+        for split in ("train", "dev")
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def downloads(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("downloads")
+    for name, members in FILES.items():
+        write_archive(folder / name, members)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "name, splits, expected",
+    [
+        ("sentiment_imdb", 2, {("A fine film.<br />See it", "pos"), ("A dull film.<br />See it", "neg")}),
+        ("sentiment_sst_binary", 2, {('fine " film', "pos"), ("dull", "neg")}),
+        ("cola", 2, {("He sings.", "acceptable"), ("He sing.", "unacceptable")}),
+        ("multi_nli", 3, {("dev_matched a", "dev_matched a so", "neutral"), ("b", "b so", "entailment"),
+                          ("c", "c so", "contradiction")}),
+        ("stanford_nli", 3, {("one neutral", "two", "neutral"), ("one entailment", "two", "entailment")}),
+        ("rte", 2, {("a b", "c", "not_entailment"), ("d", "e", "entailment")}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_texts_and_their_classes(name, splits, expected, tmp_path, downloads):
+    problem = generated(f"{name}_characters", tmp_path, downloads)
+    assert registry.problem(name).class_labels(None) == problem.class_labels(None)
+    assert len(find_manifest(problem, str(tmp_path))["splits"]) == splits
+    encoders = problem.get_feature_encoders(str(tmp_path))
+    found = set()
+    for row in read_examples(Records(problem, str(tmp_path), DatasetSplit.EVAL).paths):
+        texts = [encoders["inputs"].decode(part) for part in parts_of(row["inputs"])]
+        found.add((*texts, encoders["targets"].decode(row["targets"])))
+    assert found == expected
+
+
+def test_pairs_on_which_annotators_do_not_agree_are_counted(tmp_path, downloads):
+    problem = generated("stanford_nli_characters", tmp_path, downloads)
+    assert find_manifest(problem, str(tmp_path))["splits"]["train"]["removed"] == {"no label": 1}
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("a b\tc\tentailment\n", r"RTE\.zip, member RTE/train\.tsv, line 2: found 3 columns"),
+        ("0\ta\tb\tperhaps\n", "line 2: the label 'perhaps'. Expected not_entailment, entailment"),
+    ],
+    ids=["columns", "label"],
+)
+def test_other_files_are_refused(line, message, tmp_path):
+    name = "RTE/{}.tsv"
+    write_archive(tmp_path / "RTE.zip", {name.format(s): f"index\t\n{line}" for s in ("train", "dev")})
+    with pytest.raises(UserError, match=message):
+        generated("rte_characters", tmp_path / "data", tmp_path)

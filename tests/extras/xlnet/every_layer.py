@@ -1,0 +1,8 @@
+"""Rows of the table of layers: XLNet's attention."""
+
+from t2t_lite import layers
+from tests.layers.layer_rows import Row
+
+ROWS = {
+    "SegmentAttention": Row(layers.SegmentAttention, {"num_heads": 2}),
+}
