@@ -3,7 +3,7 @@
 import itertools
 
 from t2t_lite import files
-from t2t_lite.corpora import json_lines
+from t2t_lite.corpora.cells import JSON_LINES
 from t2t_lite.corpora.plain_text import kind
 from t2t_lite.corpora.tables import Layout, read_table
 from t2t_lite.data.problem import DatasetSplit, Text2TextProblem, VocabType
@@ -48,7 +48,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
 
     def _check_tables(self, values, paths):
         """Raises `UserError` for settings of tables that no file has; `paths` may be of another kind than tables."""
-        is_json = [kind(path) in json_lines.ENDINGS for path in paths]
+        is_json = [kind(path) in JSON_LINES for path in paths]
         if values["fields"] and not any(is_json):
             raise UserError("--fields: for .jsonl files alone, and there is none. Leave it out.")
         for name in ("header", "separator"):

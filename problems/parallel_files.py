@@ -4,14 +4,14 @@ import logging
 import os
 import re
 
-from t2t_lite.corpora import archives, csv_lines, json_lines, wmt_files
+from t2t_lite.corpora import archives, cells, wmt_files
 from t2t_lite.corpora.plain_text import kind, without_packing
 from t2t_lite.corpora.scripts import is_language
 from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError
 
-TABLES = (".tsv", csv_lines.ENDING, *json_lines.ENDINGS)
+TABLES = (".tsv", cells.CSV, *cells.JSON_LINES)
 WITH_BOTH = (*TABLES, ".tmx", wmt_files.XML)  # kinds of files that hold both sides, as archives do
 _LOGGER = logging.getLogger("t2t_lite")
 

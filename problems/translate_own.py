@@ -14,9 +14,8 @@ import logging
 import os
 
 from t2t_lite import files, registry
-from t2t_lite.corpora import archives, packed_pairs, plain_text, sgml, tables, tmx, wmt_files
-from t2t_lite.corpora.filters import PairFilter, pair_hash, parse_filters
-from t2t_lite.corpora.held_out import find_bound, is_held_out
+from t2t_lite.corpora import archives, plain_text, sgml, source_files, tables, tmx, wmt_files
+from t2t_lite.corpora.filters import PairFilter, find_bound, is_held_out, pair_hash, parse_filters
 from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
 from t2t_lite.errors import UserError, shown
@@ -236,7 +235,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         if len(paths) == 2:
             return plain_text.read_pairs(*paths, on_bad_line)
         if archives.is_archive(paths[0]):
-            return packed_pairs.read_pairs(paths[0], self.language_pair, removed, on_bad_line)
+            return source_files.read_packed_pairs(paths[0], self.language_pair, removed, on_bad_line)
         if plain_text.kind(paths[0]) == ".tmx":
             return tmx.read_pairs(paths[0], self.language_pair, removed, on_bad_line)
         if plain_text.kind(paths[0]) == wmt_files.XML:

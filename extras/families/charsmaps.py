@@ -9,7 +9,7 @@ import tempfile
 
 import numpy as np
 
-from t2t_lite.text.sentencepiece_proto import ModelProto
+from t2t_lite.text.sentencepiece_model import ModelProto
 from t2t_lite.text.subwords import train_bpe
 
 _SIZE = 4  # bytes of a unit

@@ -18,7 +18,7 @@ from t2t_lite.extras.families.unigram_json import check_words, clean_up
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.interchange.published_vocabulary import Published
 from t2t_lite.text.published import added_tokens
-from t2t_lite.text.sentencepiece_proto import ModelProto
+from t2t_lite.text.sentencepiece_model import ModelProto
 from t2t_lite.text.subwords import parse_sentencepiece, with_usual_ids
 from t2t_lite.text.vocabulary import EOS_ID, SentencePieceEncoder
 

@@ -7,9 +7,8 @@ carries `</w>`. The ids are those of Transformers' OpenAIGPTTokenizer without ft
 import functools
 
 from t2t_lite import registry
-from t2t_lite.text.published.bert_normalization import normalization
-from t2t_lite.text.published.bpe_encoder import BPEEncoder
-from t2t_lite.text.published.bpe_files import WORD_END
+from t2t_lite.text.published.bpe_files import WORD_END, BPEEncoder
+from t2t_lite.text.published.pre_tokenization import normalization
 from t2t_lite.text.vocabulary import UNK_ID, tf_joined
 
 # Private-use code points, which no normalized text contains: of symbols with `</w>`, and of those without a token.

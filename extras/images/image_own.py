@@ -10,6 +10,7 @@ only `--data_dir=D`.
 import os
 
 from t2t_lite import files, registry
+from t2t_lite.corpora.bad_lines import report
 from t2t_lite.data.own_files import full_path
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError
@@ -119,8 +120,6 @@ class ImageOwn(OwnProblem, ImageProblem):
                     known = ", ".join(self.class_labels)
                     raise UserError(f"{path}: its folder is no class of the training images. Expected one of {known}.")
             except UserError as error:
-                if not self.on_bad_line:
-                    raise
-                self.on_bad_line(str(error))
-                continue
-            yield image, label
+                report(str(error), self.on_bad_line)
+            else:
+                yield image, label

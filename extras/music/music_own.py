@@ -9,7 +9,7 @@ so that later commands need only `--data_dir=D`.
 import functools
 
 from t2t_lite import registry
-from t2t_lite.corpora.bad_lines import FewWarnings
+from t2t_lite.corpora.bad_lines import FewWarnings, report
 from t2t_lite.errors import UserError
 from t2t_lite.extras.music.music_files import ENDINGS, encode_midi
 from t2t_lite.extras.music.music_problem import MusicProblem
@@ -49,6 +49,4 @@ class MusicOwn(OwnProblem, MusicProblem):
             try:
                 yield encode_midi(facts["path"], encoder, self._warn)
             except UserError as error:
-                if not self.on_bad_line:
-                    raise
-                self.on_bad_line(str(error))
+                report(str(error), self.on_bad_line)

@@ -14,6 +14,7 @@ import dataclasses
 import re
 
 from t2t_lite.corpora import plain_text
+from t2t_lite.corpora.bad_lines import report
 from t2t_lite.errors import UserError, first_line, needs
 from t2t_lite.extras.parsing.tag_alignment import align, cost
 
@@ -64,11 +65,9 @@ def read_trees(path, on_bad_line=None):
                 raise UserError(f"{where}: a tree with bytes that are not UTF-8.")
             tree = parse_tree(text, where)
         except UserError as error:
-            if on_bad_line is None:
-                raise
-            on_bad_line(str(error))
-            continue
-        yield tree, line
+            report(str(error), on_bad_line)
+        else:
+            yield tree, line
     if not count:
         raise UserError(f"{path}: contains no tree. Expected brackets such as (S (NP (NNP Kim)) (VP (VBZ sleeps))).")
 

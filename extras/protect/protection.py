@@ -14,7 +14,6 @@ from t2t_lite.errors import UserError, nearest, shown
 from t2t_lite.extras.protect.protected_texts import KINDS, NUMBERS, Hidden, ProtectedTexts, blocks
 from t2t_lite.text import vocabulary_files
 from t2t_lite.text.offsets import moved_spans, piece_spans, spans_in_blocks
-from t2t_lite.text.sentencepiece_rules import has_symbols
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +102,8 @@ def check_kinds(values):
         raise UserError(
             f"{flag} together with --vocab_type={values['vocab_type']}, which has no symbols. Leave out one of the two."
         )
+    from t2t_lite.text.sentencepiece_model import has_symbols
+
     for path in sorted({*(values.get("vocab_from") or {}).values()}):
         is_sentencepiece = vocabulary_files.ending_of(path) == vocabulary_files.SENTENCEPIECE
         if not (is_sentencepiece and has_symbols(files.read_bytes(path), symbols)):

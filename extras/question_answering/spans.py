@@ -18,9 +18,9 @@ from t2t_lite.extras.question_answering.windows import DOC_STRIDE, LONGEST_QUEST
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.settings.ranges import Range, typed_value
 from t2t_lite.tasks.encoder_task import EncoderTask, Reading, by_rows
-from t2t_lite.text.beginnings import encode_beginning
 from t2t_lite.text.offsets_graph import encode_with_offsets, has_offsets
 from t2t_lite.text.reading_graph import beginnings, longest_input, texts_spec, valid
+from t2t_lite.text.rows import encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
 _LOGGER = logging.getLogger("t2t_lite")

@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 from t2t_lite.corpora import plain_text
+from t2t_lite.corpora.bad_lines import report
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import strict_json
 
@@ -71,9 +72,7 @@ def read_squad(path, with_answers=True, on_bad_line=None):
                 try:
                     question = _question(entry, context, place, with_answers, errors)
                 except UserError as error:
-                    if on_bad_line is None:
-                        raise
-                    on_bad_line(str(error))
+                    report(str(error), on_bad_line)
                 else:
                     yield question
         except (TypeError, KeyError, AttributeError):

@@ -4,8 +4,8 @@ import functools
 from typing import NamedTuple
 
 from t2t_lite.errors import UserError, shown
-from t2t_lite.text.beginnings import encode_beginning
 from t2t_lite.text.offsets import encode_with_offsets
+from t2t_lite.text.rows import encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
 LONGEST_QUESTION = 64  # ids, as in BERT's run_squad.py; longer ones are truncated

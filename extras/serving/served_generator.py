@@ -14,7 +14,7 @@ from t2t_lite.extras.serving.model_versions import load_export
 from t2t_lite.runs.exported import read_facts
 from t2t_lite.runs.locating import find_run
 from t2t_lite.settings.search_options import SearchOptions
-from t2t_lite.text.beginnings import longest_text
+from t2t_lite.text.rows import longest_text
 
 MOST_TOKENS = 512  # that a request may have, or as many as the export's own, as of the signature `with_options`
 _MOST_TRACED = 64  # combinations of settings whose traced steps are kept

@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 from t2t_lite.corpora import headers, plain_text, tables
+from t2t_lite.corpora.bad_lines import report
 from t2t_lite.errors import UserError, counted
 
 CONLL_U = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
@@ -101,9 +102,7 @@ def _sentences(form, blocks, on_bad_line):
         try:
             sentence = form.sentence(block)
         except UserError as error:
-            if on_bad_line is None:
-                raise
-            on_bad_line(str(error))
+            report(str(error), on_bad_line)
             continue
         if sentence.words:
             yield sentence

@@ -14,12 +14,11 @@ from t2t_lite.extras.tagging import conll
 from t2t_lite.extras.tagging.tag_metrics import OF_TAGS
 from t2t_lite.tasks.classification import LabelTask
 from t2t_lite.tasks.encoder_task import Reading, by_rows
-from t2t_lite.text.beginnings import longest_text
-from t2t_lite.text.ragged_rows import row_ids
+from t2t_lite.text.encoder_parts import split_words
+from t2t_lite.text.offsets import space_before, word_pieces
 from t2t_lite.text.reading_graph import beginnings, valid, with_eos
+from t2t_lite.text.rows import longest_text, row_ids
 from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
-from t2t_lite.text.words import space_before, word_pieces
-from t2t_lite.text.words_graph import split_words
 
 _MOST = 2**16  # ids of a sentence that an export reads
 

@@ -5,8 +5,8 @@ import functools
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 from t2t_lite.errors import NotWritten, UserError, counted, located, shown
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
+from t2t_lite.text.offsets import word_pieces
 from t2t_lite.text.vocabulary import EOS_ID
-from t2t_lite.text.words import word_pieces
 
 
 class Text2TagProblem(Text2TextProblem):

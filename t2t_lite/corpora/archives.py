@@ -22,7 +22,6 @@ import zlib
 
 from t2t_lite import files
 from t2t_lite.corpora import encodings
-from t2t_lite.corpora.zstd import ZstdStream
 from t2t_lite.errors import Failure, UserError, counted, nearest
 
 _BLOCK = 1 << 20
@@ -72,14 +71,12 @@ class Member:
                 yield file
 
 
-class OpenMember:
+class OpenMember(Member):
     """The current member of a pass through an archive; it must be read before the next one is requested."""
 
     def __init__(self, archive, name, url, file):
-        self.archive, self.name, self.url, self._file = archive, name, url, file
-
-    def __str__(self):
-        return f"{self.archive}, member {self.name}"
+        super().__init__(archive, name, url)
+        self._file = file
 
     @contextlib.contextmanager
     def open(self):
@@ -102,11 +99,6 @@ def member_names(archive, url=""):
     """Returns the names of the files in an archive, in its order. Raises `UserError` if it is damaged."""
     with _naming_damage(archive, url):
         return [name for name, is_file, _ in _entries(archive) if is_file]
-
-
-def _plain(file, ending):
-    """Returns a context manager: the file, decompressed if `ending` is that of a compressed one."""
-    return unpacked(file, ending) if ending in files.PACKERS else contextlib.nullcontext(file)
 
 
 def unpacked_if_packed(file, name):
@@ -214,7 +206,7 @@ def _entries(archive):
 def _walk_tar(archive):
     """Yields (name, is a file, function that opens it) in the order of the tar."""
     packing = next(_TAR_ENDINGS[ending] for ending in _TAR_ENDINGS if archive.lower().endswith(ending))
-    with files.open_stream(archive) as raw, _plain(raw, packing) as file:
+    with files.open_stream(archive) as raw, unpacked(raw, packing) if packing else contextlib.nullcontext(raw) as file:
         plain = _Tail(file)
         with tarfile.open(fileobj=plain, mode="r|", bufsize=_BLOCK) as tar:
             for member in tar:
@@ -267,3 +259,42 @@ def _naming_damage(source, url):
             raise
         cause = str(error) or type(error).__name__
         raise UserError(f"{source}: damaged or truncated ({cause}). {_again(url)}") from None
+
+
+class ZstdStream(io.RawIOBase):
+    """The decompressed bytes of a binary file, which it closes; frames that follow one another are read as one.
+
+    Reading raises `OSError` if the data are truncated or damaged.
+
+    Args:
+        file: a binary file.
+        name: its name, for errors.
+
+    Raises:
+        UserError: pyarrow is not installed.
+    """
+
+    def __init__(self, file, name):
+        try:
+            import pyarrow
+        except ImportError:
+            raise UserError(f"{name}: zstd needs pyarrow: pip install pyarrow. Or unpack it: zstd -d.") from None
+        self._file = file
+        self._stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(file, "r"), "zstd")
+
+    def readable(self):
+        """See `io.RawIOBase`."""
+        return True
+
+    def readinto(self, buffer):
+        """See `io.RawIOBase`."""
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self):
+        """Closes the stream and its file."""
+        if not self.closed:
+            self._stream.close()
+            self._file.close()
+        super().close()

@@ -1,10 +1,19 @@
-"""Counts the unreadable lines that t2t-datagen's `--skip_bad_lines` skips."""
+"""Unreadable lines: refused, or, by t2t-datagen's `--skip_bad_lines`, skipped and counted."""
 
 import logging
+
+from t2t_lite.errors import UserError
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SHOWN = 5
 REASON = "bad lines"
+
+
+def report(message, on_bad_line):
+    """Calls a reader's `on_bad_line`; raises `UserError` if it is None."""
+    if on_bad_line is None:
+        raise UserError(message) from None
+    on_bad_line(message)
 
 
 class FewWarnings:

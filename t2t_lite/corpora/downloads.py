@@ -126,10 +126,8 @@ def read_prepared(folder, split, languages):
     decode = sgml.unescape if split == "test" else str
     for inputs, targets in prepared_examples(builder, folder, split, languages):
         with _naming_prepared(folder):
-            yield {
-                "inputs": plain_text.clean(decode(inputs.decode("utf-8"))),
-                "targets": plain_text.clean(decode(targets.decode("utf-8"))),
-            }
+            texts = (plain_text.clean(decode(text.decode("utf-8"))) for text in (inputs, targets))
+            yield dict(zip(("inputs", "targets"), texts, strict=True))
 
 
 def prepared_examples(builder, folder, split, names):
@@ -145,8 +143,7 @@ def prepared_examples(builder, folder, split, names):
 
 def _check(path, url, expected):
     """Raises `UserError` if a file is not the one that was recorded or published."""
-    found = status(path)
-    length = found.size
+    length, changed, _ = status(path)
     recorded = path + ".sha256"
     if files.exists(recorded):
         sha256, origin = files.read_bytes(recorded).decode("ascii", errors="replace").split(" ")[0], recorded
@@ -157,7 +154,7 @@ def _check(path, url, expected):
         return
     else:
         sha256, origin = expected[1], f"the one published at {url}"
-    if (digest := file_sha256(path, length, found.modified_ns)) != sha256:
+    if (digest := file_sha256(path, length, changed)) != sha256:
         what = "Delete both" if origin == recorded else "Delete it"
         raise UserError(
             f"{path}: its SHA-256 is {digest[:12]}…, expected {sha256[:12]}… ({origin}). {what} and run again: it is "
@@ -216,9 +213,14 @@ def _showing_growth(name, folder, expected):
     progress = Progress(f"downloading {name}", "MB", expected and round(expected[0] / _MEGABYTE))
     is_over = threading.Event()
 
+    def show():
+        with contextlib.suppress(Exception):  # files move while we look
+            sizes = (status(os.path.join(where, file)).size for where, _, names in walk(folder) for file in names)
+            progress.add(round(sum(sizes) / _MEGABYTE) - progress.count)
+
     def watch():
         while not is_over.wait(1):
-            progress.add(round(_folder_size(folder) / _MEGABYTE) - progress.count)
+            show()
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
@@ -227,13 +229,5 @@ def _showing_growth(name, folder, expected):
     finally:
         is_over.set()
         thread.join()
-    progress.add(round(_folder_size(folder) / _MEGABYTE) - progress.count)
+    show()
     progress.done()
-
-
-def _folder_size(folder):
-    total = 0
-    with contextlib.suppress(Exception):  # files move while we look
-        for where, _, names in walk(folder):
-            total += sum(status(os.path.join(where, name)).size for name in names)
-    return total

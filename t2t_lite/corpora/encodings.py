@@ -94,21 +94,13 @@ def advice(valid, following):
     bad = 1
     for raw in itertools.islice(following, _LINES_COUNTED):
         if not raw.isascii():
-            is_valid = _is_utf8(raw)
+            is_valid = raw.decode("utf-8", "ignore").encode() == raw
             valid, bad = valid + is_valid, bad + (not is_valid)
     ratio = f"Of the lines seen that are not ASCII, {valid:,} of {valid + bad:,} are UTF-8"
     leave_out = "leave such lines out (t2t-datagen --skip_bad_lines, t2t-decoder --on_error=skip)."
     if valid * _BAD_PER_VALID >= bad:
         return f"{ratio}, which a conversion would damage. Correct the line, or {leave_out}"
     return f"{ratio}. Find out the encoding and convert the text, iconv -f ENCODING -t UTF-8, or {leave_out}"
-
-
-def _is_utf8(raw):
-    try:
-        raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def wide_encoding(head):

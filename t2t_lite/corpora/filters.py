@@ -1,10 +1,12 @@
-"""Filters that remove sentence pairs which are not translations, or not in the expected languages.
+"""Filters of sentence pairs that are not translations, or not in the expected languages; pairs that are held out.
 
 Lengths are in characters, not words, because Chinese, Japanese and Thai do not separate words by spaces.
 """
 
+import heapq
 import itertools
 import math
+import re
 
 import numpy as np
 
@@ -19,6 +21,7 @@ ORDER = ("empty", "too_long", "length_ratio", "copied", "wrong_script", "mojibak
 # Correct translations of short sentences can differ in length: "Hi." is "Grüß Gott!". Of the 156,611 English-German
 # pairs of Tatoeba, 19 exceed a ratio of 3, nearly all of them correct; 17 exceed it by no more characters than this.
 _ALLOWANCE = 10
+_IGNORED, _ALL_HASHES = re.compile(r"[\W_]+"), 2**64
 _BLOCK = 2**14  # pairs whose hashes are looked up together
 
 
@@ -121,9 +124,9 @@ def _tests(thresholds, languages):
     yield "empty", lambda inputs, targets: not inputs or not targets or inputs.isspace() or targets.isspace()
     yield "too_long", longest and (lambda inputs, targets: len(inputs) > longest or len(targets) > longest)
     yield "length_ratio", ratio and (lambda inputs, targets: _is_unequal(len(inputs), len(targets), ratio))
-    yield "copied", thresholds.get("copied") and _is_copied
+    yield "copied", thresholds.get("copied") and (lambda *pair: len({text.casefold().strip() for text in pair}) == 1)
     if thresholds.get("wrong_script"):
-        of_inputs, of_targets = map(_WrongScript, languages)
+        of_inputs, of_targets = (_Votes(scripts.scripts_of(language)).are_wrong for language in languages)
         yield "wrong_script", lambda inputs, targets: of_inputs(inputs) or of_targets(targets)
     if thresholds.get("mojibake"):
         yield "mojibake", lambda inputs, targets: is_mojibake(inputs) or is_mojibake(targets)
@@ -131,23 +134,6 @@ def _tests(thresholds, languages):
 
 def _is_unequal(length, other_length, ratio):
     return length > ratio * other_length + _ALLOWANCE or other_length > ratio * length + _ALLOWANCE
-
-
-def _is_copied(inputs, targets):
-    return inputs.casefold().strip() == targets.casefold().strip()
-
-
-class _WrongScript:
-    """Tests whether fewer than half of a text's letters belong to a script of the language."""
-
-    def __init__(self, language):
-        self._votes = _Votes(scripts.scripts_of(language))
-
-    def __call__(self, text):
-        votes = self._votes
-        if votes.harmless.issuperset(text):  # usually true, and ten times as fast as the sum
-            return False
-        return sum(map(votes.__getitem__, text)) < 0
 
 
 class _Votes(dict):
@@ -164,3 +150,55 @@ class _Votes(dict):
         if vote >= 0:
             self.harmless.add(character)
         return vote
+
+    def are_wrong(self, text):
+        """Returns whether fewer than half of a text's letters belong to one of the scripts."""
+        # The first is usually true, and ten times as fast as the sum.
+        return not self.harmless.issuperset(text) and sum(map(self.__getitem__, text)) < 0
+
+
+def is_held_out(pair, bound, seed):
+    """Returns whether a pair {"inputs", "targets"} is held out from training: the hash of its inputs is below a bound.
+
+    So all translations of a sentence stay together, and neither repeated pairs nor the order of the files matter.
+    """
+    return _group(pair, seed) < bound
+
+
+def find_bound(pairs, count, seed):
+    """Returns (bound, number of distinct pairs below it), for about `count` pairs and at most a tenth of them.
+
+    The pairs of one sentence stay together, so the number is as close to `count` as whole sentences allow. At least
+    one sentence is held out. The memory needed is proportional to `count`.
+
+    Args:
+        pairs: iterable of {"inputs", "targets"}.
+        count: int, 1 or more.
+        seed: int that determines the selection.
+    """
+    groups, largest, size, bound = {}, [], 0, _ALL_HASHES  # hash of a sentence -> hashes of its pairs
+    for pair in pairs:
+        group = _group(pair, seed)
+        if group >= bound:
+            continue
+        if group not in groups:
+            groups[group] = set()
+            heapq.heappush(largest, -group)
+        size -= len(groups[group])
+        groups[group].add(pair_hash(pair))
+        size += len(groups[group])
+        while size - len(groups[-largest[0]]) >= 10 * count:  # enough to know whether `count` is a tenth
+            bound = -heapq.heappop(largest)
+            size -= len(groups.pop(bound))
+    target, size = min(count, size // 10), 0
+    for group in sorted(groups):
+        if size and size + len(groups[group]) - target > target - size:
+            return group, size
+        size += len(groups[group])
+    return bound, size
+
+
+def _group(pair, seed):
+    """Returns the hash of a pair's inputs, ignoring case, punctuation and spaces unless nothing else is left."""
+    inputs = pair["inputs"]
+    return hash64(_IGNORED.sub("", inputs.casefold()) or inputs, f"held out {seed}")

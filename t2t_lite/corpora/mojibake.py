@@ -12,12 +12,8 @@ _PAIR = re.compile(r"[^\x00-\x7f]{2}")
 _ALONE = re.compile(r"(?<![^\x00-\x7f])[^\x00-\x7f](?![^\x00-\x7f])")
 
 
-def _windows_1252():
-    """Returns {byte from 0x80: character} of Windows-1252; its five gaps are those of Latin-1, as in browsers."""
-    return {byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x80, 0x100)}
-
-
-_CHARACTERS = _windows_1252()
+# Of Windows-1252 from byte 0x80; its five gaps are those of Latin-1, as in browsers.
+_CHARACTERS = {byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x80, 0x100)}
 _BYTES = {ord(character): byte for byte, character in _CHARACTERS.items()} | {byte: byte for byte in range(0x80, 0xA0)}
 
 

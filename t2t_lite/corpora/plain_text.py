@@ -15,6 +15,7 @@ import zlib
 
 from t2t_lite import files
 from t2t_lite.corpora import archives, encodings
+from t2t_lite.corpora.bad_lines import report
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 
@@ -106,9 +107,7 @@ def _answer_bad_line(on_bad_line, message, bad, valid, file):
     if not bad:
         following = file.peek(1).split(b"\n")[:-1]  # the last one may be cut off
         message = f"{message} {encodings.advice(valid, following)}"
-    if on_bad_line is None:
-        raise UserError(message) from None
-    on_bad_line(message)
+    report(message, on_bad_line)
 
 
 def too_long(name, number):

@@ -1,5 +1,6 @@
 """Splits texts into sentences, and sentences that are too long where it does least harm; joins the translations."""
 
+import itertools
 import re
 
 from t2t_lite.corpora.scripts import WITHOUT_SPACES, scripts_without_spaces
@@ -201,9 +202,8 @@ def _within(text, length_of, limit, boundaries):
         return [part for block in blocks if block for part in _halved(block, length_of, limit)]
     boundary, *finer = boundaries
     ends = [match.end() for match in boundary.finditer(text)]
-    pieces = [
-        text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True) if text[start:end].strip()
-    ]
+    pieces = [text[start:end] for start, end in itertools.pairwise([0, *ends, len(text)])]
+    pieces = [piece for piece in pieces if piece.strip()]
     if len(pieces) == 1:
         return _within(text, length_of, limit, finer)
     parts, together, length = [], [], 0
@@ -226,10 +226,5 @@ def _fitting(text, length_of, limit, finer):
 def _halved(text, length_of, limit):
     if length_of(text) <= limit or len(text) < 2:
         return [text]
-    middle = len(text) // 2
-    return [
-        part
-        for half in (text[:middle], text[middle:])
-        if half.strip()
-        for part in _halved(half.strip(), length_of, limit)
-    ]
+    halves = (text[: len(text) // 2].strip(), text[len(text) // 2 :].strip())
+    return [part for half in halves if half for part in _halved(half, length_of, limit)]

@@ -1,4 +1,4 @@
-"""Finds and reads the files that the entries of tensor2tensor's `source_data_files` name."""
+"""Finds and reads the files of a corpus: those that tensor2tensor's `source_data_files` name, and archives of pairs."""
 
 import fnmatch
 import os
@@ -6,7 +6,8 @@ import urllib.parse
 
 from t2t_lite import files
 from t2t_lite.corpora import archives, plain_text, sgml, tables, tmx
-from t2t_lite.errors import UserError
+from t2t_lite.corpora.scripts import subtags
+from t2t_lite.errors import UserError, counted
 
 
 def read_members(folder, members, url="", languages=None, removed=None, on_bad_line=None):
@@ -98,3 +99,48 @@ def archive_name(url):
     name = os.path.basename(parts.path.rstrip("/")) or parts.netloc
     values = [os.path.basename(value) for _, value in urllib.parse.parse_qsl(parts.query)]
     return next(filter(archives.is_archive, [name, *values]), name)
+
+
+_SHOWN = 5
+
+
+def read_packed_pairs(path, languages, removed=None, on_bad_line=None):
+    """Yields the pairs of an archive of two languages, as OPUS publishes them: of `x.en` and `x.de`, or of one `.tmx`.
+
+    Args:
+        path: path of the archive.
+        languages: (of inputs, of targets), the extensions of two files whose names are the same without them. If there
+            are none, the archive has one `.tmx`.
+        removed, on_bad_line: see `tmx.read_pairs`.
+
+    Raises:
+        UserError: the archive is damaged, or has none or several of such pairs; or as `plain_text.read_pairs` and
+            `tmx.read_pairs`.
+    """
+    names = archives.member_names(path)
+    by_ending = [{_base(name, f".{language}"): name for name in names} for language in languages]
+    bases = sorted(({*by_ending[0]} & {*by_ending[1]}) - {None})
+    memories = [name for name in names if plain_text.kind(name) == ".tmx"]
+    found = bases or memories
+    if len(found) != 1:
+        ends = " and ".join(f".{language}" for language in languages)
+        raise UserError(
+            f"{path}: found {counted(len(bases), 'pair')} of files that end in {ends}, and {len(memories)} .tmx, among "
+            f"{_listed(names)}. Expected one of them. Unpack it, and name the files."
+        )
+    if bases:
+        yield from plain_text.read_pairs(*(archives.Member(path, ends[bases[0]]) for ends in by_ending), on_bad_line)
+    else:
+        yield from tmx.read_pairs(archives.Member(path, memories[0]), languages, removed, on_bad_line)
+
+
+def _base(name, ending):
+    """Returns a member's name without the extension of its language and compression, or None for other files."""
+    base, extension = os.path.splitext(plain_text.without_packing(name))
+    is_language = subtags(extension) == subtags(ending)
+    return base if is_language and not os.path.basename(name).startswith(".") else None
+
+
+def _listed(names):
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN]) or 'no file'}{more}"

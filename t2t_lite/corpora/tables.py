@@ -1,4 +1,4 @@
-"""Tables: lines of tab-separated cells, CSV (`csv_lines`) or JSON lines (`json_lines`), by the name's ending.
+"""Tables: lines of tab-separated cells, CSV or JSON lines (`cells`), by the name's ending.
 
 The columns are chosen by number, or by the names in a header (`headers`); fields of JSON lines by name.
 """
@@ -8,7 +8,9 @@ import contextlib
 import itertools
 from typing import NamedTuple
 
-from t2t_lite.corpora import csv_lines, json_lines, plain_text
+from t2t_lite.corpora import plain_text
+from t2t_lite.corpora.bad_lines import report
+from t2t_lite.corpora.cells import CSV, JSON_LINES, read_cells, read_fields
 from t2t_lite.corpora.headers import LOOKED_AT, columns_hint, header_question, looks_like_header, named_columns
 from t2t_lite.errors import UserError, counted, nearest, shown
 
@@ -96,16 +98,16 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
         allows_blank: bool, whether a cell may be blank.
 
     Raises:
-        UserError: as `plain_text.read_lines`, `csv_lines.read_cells` and `json_lines.read_fields`; the first line looks
+        UserError: as `plain_text.read_lines`, `cells.read_cells` and `cells.read_fields`; the first line looks
             like a header, or lacks a chosen name; or a line has too few columns, a blank one, or, if no columns were
             chosen, too many.
     """
-    if plain_text.kind(path) in json_lines.ENDINGS:
+    if plain_text.kind(path) in JSON_LINES:
         yield from _read_json(path, layout, on_bad_line, allows_blank)
         return
-    is_csv = layout.separator or plain_text.kind(path) == csv_lines.ENDING
+    is_csv = layout.separator or plain_text.kind(path) == CSV
     numbers, width, is_first, names = None, None, True, None
-    all_cells = csv_lines.read_cells(path, layout, on_bad_line) if is_csv else _read_cells(path, on_bad_line)
+    all_cells = read_cells(path, layout, on_bad_line) if is_csv else _read_cells(path, on_bad_line)
     for number, separator, cells in all_cells:
         where = f"{path}, line {number}"
         mark, by = ("<TAB>", "one tab") if separator == "\t" else (separator, separator)
@@ -125,10 +127,9 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
         blank = ", one of them blank" if is_right else ""
         expected = f"at least {max(numbers) + 1}" if width is None else f"{width}: {mark.join(layout.names)}"
         message = f"{where}: found {counted(len(cells), 'column')}{blank}. Expected {expected}, divided by {by}."
-        if on_bad_line is None:
-            is_odd = not layout.columns and len(cells) > width
-            raise UserError(message + (columns_hint(layout, names, [cells, *_next_rows(all_cells)]) if is_odd else ""))
-        on_bad_line(message)
+        if on_bad_line is None and not layout.columns and len(cells) > width:
+            message += columns_hint(layout, names, [cells, *_next_rows(all_cells)])
+        report(message, on_bad_line)
 
 
 def _next_rows(all_cells):
@@ -140,22 +141,19 @@ def _next_rows(all_cells):
 
 
 def _read_cells(path, on_bad_line):
-    """Yields (number, separator, list of str) of tab-separated lines; see `csv_lines.read_cells`."""
+    """Yields (number, separator, list of str) of tab-separated lines; see `cells.read_cells`."""
     for number, line in enumerate(plain_text.read_lines(path, on_bad_line), 1):
         if line is not None and line.strip():
             yield number, "\t", line.split("\t")
 
 
 def _read_json(path, layout, on_bad_line, allows_blank):
-    for texts, where in json_lines.read_fields(path, layout.json_fields, on_bad_line):
+    for texts, where in read_fields(path, layout.json_fields, on_bad_line):
         if allows_blank or all(texts):
             yield texts, where
             continue
         blank = layout.json_fields[texts.index("")]
-        message = f"{where}: the field {shown(blank)} is blank. Expected a text."
-        if on_bad_line is None:
-            raise UserError(message)
-        on_bad_line(message)
+        report(f"{where}: the field {shown(blank)} is blank. Expected a text.", on_bad_line)
 
 
 def _places(where, cells, layout, mark):

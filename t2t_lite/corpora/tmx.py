@@ -14,7 +14,6 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from t2t_lite.corpora import encodings, plain_text
-from t2t_lite.corpora.xml_errors import not_xml, refuse_entities
 from t2t_lite.errors import UserError, shown
 
 _BLOCK = 2**16
@@ -58,7 +57,7 @@ def read_pairs(source, languages=None, removed=None, on_bad_line=None):
     """
     removed = collections.Counter() if removed is None else removed
     count, languages_of_file = 0, {}  # in order
-    for _, variants in _units(source, on_bad_line):
+    for variants in _Units(source, on_bad_line).read():
         of_unit = dict.fromkeys(variant.language for variant in variants)
         languages_of_file |= of_unit if len(languages_of_file) < _LANGUAGES_SHOWN else {}
         if languages is None and len(of_unit) > 1:
@@ -117,57 +116,37 @@ def _rank(language, target):
     return 1 if language and language.partition("-")[0] == target.partition("-")[0] else 0
 
 
-def _units(source, on_bad_line):
-    """Yields (number, list of `_Variant`) of each unit."""
-    units = _Units(source, "strict" if on_bad_line is None else "replace")
-    for number, variants in units.read():
-        if on_bad_line is not None and any("\ufffd" in variant.text for variant in variants):
-            on_bad_line(f"{source}: unit number {number:,} has bytes that are not {units.encoding}.")
-        else:
-            yield number, variants
-
-
 class _Units:
     """The units of a file, in the order of the file."""
 
-    def __init__(self, source, errors):
-        self._source, self._errors, self.encoding = source, errors, ""
+    def __init__(self, source, on_bad_line):
+        self._source, self._on_bad_line = source, on_bad_line
         self._codes, self._text, self._size = 0, None, 0
         self._language, self._variants, self._finished, self._count = "", None, [], 0
-        self._parser = parser = expat.ParserCreate()
-        parser.buffer_text = True
-        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
-        parser.CharacterDataHandler, parser.SkippedEntityHandler = self._characters, self._entity
-        refuse_entities(parser, source)
+        self._parser = xml_parser(source, self._start, self._end, self._characters)
+        self._parser.SkippedEntityHandler = self._entity
 
     def read(self):
-        """Yields (number, list of `_Variant`) of each unit."""
+        """Yields a list of `_Variant` of each unit."""
         with plain_text.naming_errors(self._source), plain_text.open_binary(self._source) as file:
+            encoding = _encoding(self._source, file.peek(encodings.HEAD))
             try:
-                for part in self._decoded(file):
-                    self._parser.Parse(part, False)
-                    yield from self._finished_units()
-                self._parser.Parse("", True)
-                yield from self._finished_units()
+                for part, is_last in self._decoded(file, encoding):
+                    self._parser.Parse(part, is_last)
+                    units, self._finished = self._finished, []
+                    for number, variants in units:
+                        if self._on_bad_line and any("\ufffd" in variant.text for variant in variants):
+                            self._on_bad_line(
+                                f"{self._source}: unit number {number:,} has bytes that are not {encoding}."
+                            )
+                        else:
+                            yield variants
             except expat.ExpatError as error:
                 raise not_xml(self._source, error, "a translation memory, <tmx>") from None
 
-    def _finished_units(self):
-        units, self._finished = self._finished, []
-        return units
-
-    def _decoded(self, file):
-        """Yields the text in parts, none of which ends within a tag or a character reference."""
-        head = file.peek(encodings.HEAD)
-        self.encoding = _encoding(head)
-        try:
-            b"<".decode(self.encoding, "ignore")
-        except LookupError:
-            raise UserError(
-                f"{self._source}: declares the encoding {shown(self.encoding)}, which Python does not know. Convert "
-                "the file to UTF-8 and declare that."
-            ) from None
-        decoder = codecs.getincrementaldecoder(self.encoding)(self._errors)
+    def _decoded(self, file, encoding):
+        """Yields (part, whether it is the last) of the text; none ends within a tag or a character reference."""
+        decoder = codecs.getincrementaldecoder(encoding)("replace" if self._on_bad_line else "strict")
         rest, position = "", 0
         while True:
             data = file.read(_BLOCK)
@@ -177,21 +156,21 @@ class _Units:
                 line = self._parser.CurrentLineNumber
                 raise UserError(
                     f"{self._source}, after line {line:,}: byte 0x{error.object[error.start]:02x} is not "
-                    f"{self.encoding}, the encoding that the file declares. Declare the right one, or leave such units "
+                    f"{encoding}, the encoding that the file declares. Declare the right one, or leave such units "
                     "out: t2t-datagen --skip_bad_lines."
                 ) from None
             if not position:
                 text = text.removeprefix("\ufeff").lstrip()  # expat refuses text before the declaration
             position += len(data)
             if not data:
-                yield _NOT_XML.sub(" ", text)
+                yield _NOT_XML.sub(" ", text), True
                 return
             if len(text) > plain_text.LONGEST_LINE:
                 raise UserError(f"{self._source}: {plain_text.LONGEST_LINE:,} characters without a tag. Expected TMX.")
             end = text.rfind(">") + 1
             rest = text[end:]
             if end:
-                yield _NOT_XML.sub(" ", text[:end])
+                yield _NOT_XML.sub(" ", text[:end]), False
 
     # Called by expat.
 
@@ -244,11 +223,45 @@ def _local(name):
     return name.rpartition(":")[2].lower()
 
 
-def _encoding(head):
+def _encoding(source, head):
     """Returns the encoding of an XML file by its first bytes: a mark, UTF-16 without one, or its declaration."""
     if encoding := encodings.wide_encoding(head):
         return encoding
     match = _DECLARED.match(head.removeprefix(codecs.BOM_UTF8))
     declared = match[1].decode("ascii") if match else "UTF-8"
     # Some programs declare UTF-16 and write UTF-8, or the declaration could not have been read.
-    return "UTF-8" if declared.upper().startswith(("UTF-16", "UTF-32", "UCS-")) else declared
+    declared = "UTF-8" if declared.upper().startswith(("UTF-16", "UTF-32", "UCS-")) else declared
+    try:
+        b"<".decode(declared, "ignore")
+    except LookupError:
+        raise UserError(
+            f"{source}: declares the encoding {shown(declared)}, which Python does not know. Convert the file to UTF-8 "
+            "and declare that."
+        ) from None
+    return declared
+
+
+def not_xml(source, error, expected):
+    """Returns the `UserError` of an `ExpatError`; `expected`: str, such as "a translation memory, <tmx>"."""
+    return UserError(
+        f"{source}, line {error.lineno}, column {error.offset + 1}: not XML: {expat.ErrorString(error.code)}. "
+        f"Expected {expected}."
+    )
+
+
+def xml_parser(source, start, end, characters):
+    """Returns an expat parser that calls three functions for the tags and the text of `source`.
+
+    It raises `UserError` where a file declares an entity: a few can expand to gigabytes.
+    """
+
+    def refuse(name, *_):
+        raise UserError(
+            f"{source}, line {parser.CurrentLineNumber}: declares the entity {shown(name)}. Entities are not read, "
+            "since they may stand for any amount of text. Expected a file without <!ENTITY …>."
+        )
+
+    parser = expat.ParserCreate()
+    parser.buffer_text, parser.EntityDeclHandler = True, refuse
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, characters
+    return parser

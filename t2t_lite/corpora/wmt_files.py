@@ -10,7 +10,7 @@ from xml.parsers import expat
 
 from t2t_lite.corpora import encodings, plain_text, sgml
 from t2t_lite.corpora.scripts import subtags
-from t2t_lite.corpora.xml_errors import not_xml, refuse_entities
+from t2t_lite.corpora.tmx import not_xml, xml_parser
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.files.pipes import is_device
 
@@ -114,11 +114,7 @@ class _TestSet:
     def __init__(self, path):
         self.path, self.documents, self.languages = path, [], {}
         self._segments = self._id = self._text = None
-        parser = self._parser = expat.ParserCreate()
-        parser.buffer_text = True
-        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
-        parser.CharacterDataHandler = self._characters
-        refuse_entities(parser, path)
+        parser = self._parser = xml_parser(path, self._start, self._end, self._characters)
         with plain_text.naming_errors(path), plain_text.open_binary(path) as file:
             try:
                 while block := file.read(2**16):

@@ -15,7 +15,7 @@ from t2t_lite.data.random_numbers import uniform_numbers
 from t2t_lite.errors import UserError, shown
 from t2t_lite.settings.ranges import MASK_RATE, MASK_UNITS
 from t2t_lite.text.mask_piece import mask_in
-from t2t_lite.text.published import character_classes
+from t2t_lite.text.published import pre_tokenization
 from t2t_lite.text.vocabulary import EOS_ID
 
 # The shares of the ids to predict that the model sees as the mask, as another id, and unchanged.
@@ -79,8 +79,8 @@ def _stands_alone(character):
 
 @functools.cache
 def _alone():
-    sets = character_classes.ranges("P"), character_classes.IDEOGRAPHS, character_classes.SPACES
-    return frozenset().union(*map(character_classes.code_points, sets))
+    sets = pre_tokenization.ranges("P"), pre_tokenization.IDEOGRAPHS, pre_tokenization.SPACES
+    return frozenset().union(*map(pre_tokenization.code_points, sets))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from t2t_lite import registry
 from t2t_lite.corpora import headers, tables
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.evaluation.score_files import read_lines
-from t2t_lite.evaluation.unicode_forms import warning_of_forms
+from t2t_lite.evaluation.text_warnings import warning_of_forms
 
 _LOGGER = logging.getLogger("t2t_lite")
 

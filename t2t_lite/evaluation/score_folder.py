@@ -4,11 +4,12 @@ import json
 import logging
 import os
 import re
+import socket
 import time
 
 from t2t_lite import files
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation import events, scores
+from t2t_lite.evaluation import scores
 from t2t_lite.evaluation.score_files import read_translation, tensor2tensor_scores
 from t2t_lite.evaluation.tokenizations import DEFAULT
 from t2t_lite.files import step_files
@@ -67,7 +68,7 @@ def score_folder(
     def missing(file):
         return _missing(file, reference_path, lines)
 
-    with events.EventWriter(event_dir) as writer:
+    with EventWriter(event_dir) as writer:
         translations = step_files.follow(folder, step_files.TRANSLATIONS, min_steps, wait_minutes, missing)
         for count, file in enumerate(translations, 1):
             translation = read_translation(file.path, reference_path, lines)
@@ -148,3 +149,43 @@ def _last_step(event_dir):
 
 def _last_step_path(event_dir):
     return os.path.join(event_dir, "last_evaluated_step.txt")  # tensor2tensor's name
+
+
+class EventWriter:
+    """Adds points with a given wall time, which `tf.summary` does not support, to a folder of event files.
+
+    The first point creates the file.
+
+    Args:
+        folder: path of an existing folder.
+
+    Example:
+        >>> with EventWriter(folder) as writer:                                     # doctest: +SKIP
+        ...     writer.add({"BLEU_cased": 27.3}, step=100000, seconds=1700000000.0)
+    """
+
+    def __init__(self, folder):
+        self._folder, self._file = folder, None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self._file:
+            self._file.close()
+
+    def add(self, values, step, seconds):
+        """Adds {tag: float} at a step (x) and a time in seconds since 1970, and flushes it to disk."""
+        import tensorflow as tf
+
+        v1 = tf.compat.v1
+        points = [v1.Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
+        event = v1.Event(wall_time=seconds, step=step, summary=v1.Summary(value=points))
+        if not self._file:  # after all that can fail
+            now = time.time()
+            # TensorBoard reads a folder's files in the order of their names.
+            name = f"events.out.tfevents.{int(now):010d}.{socket.gethostname()}.{os.getpid()}.{time.monotonic_ns()}"
+            self._file = tf.io.TFRecordWriter(os.path.join(self._folder, name))
+            self._file.write(v1.Event(wall_time=now, file_version="brain.Event:2").SerializeToString())
+        self._file.write(event.SerializeToString())
+        self._file.flush()

@@ -31,7 +31,7 @@ from t2t_lite.files.file_system import (
 from t2t_lite.files.file_system import find_files as find_files
 from t2t_lite.files.file_system import remove as remove
 from t2t_lite.files.file_system import size as size
-from t2t_lite.files.links import written_path
+from t2t_lite.files.pipes import written_path
 from t2t_lite.files.safe_json import parse_json
 
 PACKERS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}  # programs, of files unpacked while reading

@@ -20,23 +20,23 @@ def is_remote(path):
     return "://" in path
 
 
+def _gfile():
+    import tensorflow as tf
+
+    return tf.io.gfile
+
+
 def exists(path):
     """Returns whether there is a file or a folder."""
     if not is_remote(path):
         return os.path.exists(path)
-    import tensorflow as tf
-
     with translated(path):
-        return tf.io.gfile.exists(path)
+        return _gfile().exists(path)
 
 
 def is_folder(path):
     """Returns whether there is a folder at a path."""
-    if not is_remote(path):
-        return os.path.isdir(path)
-    import tensorflow as tf
-
-    return tf.io.gfile.isdir(path)
+    return _gfile().isdir(path) if is_remote(path) else os.path.isdir(path)
 
 
 def status(path):
@@ -44,10 +44,8 @@ def status(path):
     if not is_remote(path):
         found = os.stat(path)
         return Status(found.st_size, found.st_mtime_ns, os.path.isdir(path))
-    import tensorflow as tf
-
     with _missing_as_in_python(path):
-        found = tf.io.gfile.stat(path)
+        found = _gfile().stat(path)
     return Status(found.length, found.mtime_nsec, found.is_directory)
 
 
@@ -61,19 +59,13 @@ def list_names(folder):
     """Returns the names of the files and folders in a folder. Raises `OSError` where there is no such folder."""
     if not is_remote(folder):
         return sorted(os.listdir(folder))
-    import tensorflow as tf
-
     with _missing_as_in_python(folder):
-        return sorted(name.rstrip("/") for name in tf.io.gfile.listdir(folder))
+        return sorted(name.rstrip("/") for name in _gfile().listdir(folder))
 
 
 def walk(folder):
     """Yields (folder, names of its folders, names of its files) of a folder and of all in it, links too."""
-    if not is_remote(folder):
-        return os.walk(folder, followlinks=True)
-    import tensorflow as tf
-
-    return tf.io.gfile.walk(folder)
+    return _gfile().walk(folder) if is_remote(folder) else os.walk(folder, followlinks=True)
 
 
 def find_files(folder, endings):
@@ -101,9 +93,7 @@ def create(path, mode="wb"):
     """Opens a binary file for writing ("wb") or appending ("ab"). Raises the errors of Python or TensorFlow."""
     if not is_remote(path):
         return open(path, mode)
-    import tensorflow as tf
-
-    file = tf.io.gfile.GFile(path, mode)
+    file = _gfile().GFile(path, mode)
     file.write(b"")  # opens it
     file.flush()
     return file
@@ -111,35 +101,26 @@ def create(path, mode="wb"):
 
 def make_folders(path):
     """Creates a folder and its parents, unless they exist. Raises the errors of Python or TensorFlow."""
-    if not is_remote(path):
-        try:
-            os.makedirs(path, exist_ok=True)
-        except RecursionError:  # one call per parent folder
-            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path) from None
-        return
-    import tensorflow as tf
-
-    tf.io.gfile.makedirs(path)
+    try:
+        _gfile().makedirs(path) if is_remote(path) else os.makedirs(path, exist_ok=True)
+    except RecursionError:  # of Python: one call per parent folder
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path) from None
 
 
 def rename(path, new_path):
     """Renames a file, replacing any file of that name. Raises the errors of Python or TensorFlow."""
-    if not is_remote(path):
+    if is_remote(path):
+        _gfile().rename(path, new_path, overwrite=True)
+    else:
         os.replace(path, new_path)
-        return
-    import tensorflow as tf
-
-    tf.io.gfile.rename(path, new_path, overwrite=True)
 
 
 def copy(path, new_path):
     """Copies a file, replacing any file of that name. Raises the errors of Python or TensorFlow."""
-    if not (is_remote(path) or is_remote(new_path)):
+    if is_remote(path) or is_remote(new_path):
+        _gfile().copy(path, new_path, overwrite=True)
+    else:
         shutil.copyfile(path, new_path)
-        return
-    import tensorflow as tf
-
-    tf.io.gfile.copy(path, new_path, overwrite=True)
 
 
 def remove_if_there(path):
@@ -157,18 +138,10 @@ def remove_if_there(path):
 def remove(path):
     """Removes a file, or a folder with its contents. Raises the errors of Python or TensorFlow."""
     if not is_remote(path):
-        if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path)
-        else:
-            os.remove(path)
+        (shutil.rmtree if os.path.isdir(path) and not os.path.islink(path) else os.remove)(path)
         return
-    import tensorflow as tf
-
     with _missing_as_in_python(path):
-        if tf.io.gfile.isdir(path):
-            tf.io.gfile.rmtree(path)
-        else:
-            tf.io.gfile.remove(path)
+        (_gfile().rmtree if _gfile().isdir(path) else _gfile().remove)(path)
 
 
 @contextlib.contextmanager

@@ -1,15 +1,15 @@
-"""Pipes, terminals and other devices used in place of files: `--decode_from_file=<(zcat a.gz)`."""
+"""Pipes, terminals and other devices used in place of files, `--decode_from_file=<(zcat a.gz)`, and links to files."""
 
 import contextlib
 import logging
 import os
+import re
 import stat
 import threading
 
 from t2t_lite.errors import UserError
-from t2t_lite.files import is_remote
 from t2t_lite.files.file_errors import translated
-from t2t_lite.files.links import descriptor
+from t2t_lite.files.file_system import is_remote
 
 _LOGGER = logging.getLogger("t2t_lite")
 # Time for the other end of a named pipe to be opened; docs/decoding.md states it.
@@ -95,3 +95,29 @@ def _end_waiting(path, mode, thread, results):
     for result in results:
         if not isinstance(result, OSError):
             result.close()
+
+
+_DESCRIPTORS = re.compile(r"/proc/([0-9]+)(?:/task/[0-9]+)?/fd")
+_MOST_LINKS = 40  # as in Linux
+
+
+def descriptor(path):
+    """Returns the open descriptor of a process that a path names: /dev/stdout, /dev/fd/3, or a link to one.
+
+    Returns:
+        (id of the process, number of the descriptor), or None for any other path.
+    """
+    for _ in range(_MOST_LINKS):
+        if not os.path.islink(path):  # a descriptor is a link as well
+            return None
+        folder, name = os.path.split(path)
+        folder = os.path.realpath(folder)
+        if match := _DESCRIPTORS.fullmatch(folder):
+            return int(match[1]), int(name)
+        path = os.path.join(folder, os.readlink(path))
+    return None
+
+
+def written_path(path):
+    """Returns the path under which a file is written: the target of a link, so that the link remains."""
+    return os.path.realpath(path) if os.path.islink(path) and not descriptor(path) else path

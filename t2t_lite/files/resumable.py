@@ -14,8 +14,7 @@ from t2t_lite import files
 from t2t_lite.errors import UserError
 from t2t_lite.files import INCOMPLETE
 from t2t_lite.files.file_errors import explain, translated
-from t2t_lite.files.links import written_path
-from t2t_lite.files.pipes import is_device, open_device
+from t2t_lite.files.pipes import is_device, open_device, written_path
 from t2t_lite.files.safe_json import check_schema
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -118,14 +117,9 @@ class ResumableFiles:
             states = record["state"] if isinstance(record["state"], list) else [record["state"] or {}]
             check_schema(states, [{str: int}], f"{self._record}: 'state'")
             sources, done, state, sizes = (record[key] for key in ("made_from", "done", "state", "sizes"))
-            is_intact = (
-                done >= 0
-                and len(sizes) == len(self._paths)
-                and all(
-                    0 <= size <= files.size(f"{path}{INCOMPLETE}")
-                    for path, size in zip(self._paths, sizes, strict=True)
-                )
-            )
+            written = [files.size(f"{path}{INCOMPLETE}") for path in self._paths]
+            fits = len(sizes) == len(written) and all(0 <= a <= b for a, b in zip(sizes, written, strict=True))
+            is_intact = done >= 0 and fits
         except UserError:
             is_intact = False
         differing = [key for key in self._made_from | sources if self._made_from.get(key) != sources.get(key)]

@@ -8,7 +8,7 @@ from t2t_lite.interchange.hugging_face_weights import read_weights
 from t2t_lite.interchange.imported_run import write_imported_run
 from t2t_lite.interchange.published_vocabulary import published, vocabulary_of
 from t2t_lite.models.transformer_lm import TransformerLM
-from t2t_lite.text.published.bpe_encoder import BPEEncoder
+from t2t_lite.text.published.bpe_files import BPEEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 from t2t_lite.text.vocabulary_files import open_encoder
 

@@ -9,9 +9,8 @@ from t2t_lite.errors import UserError, counted
 from t2t_lite.evaluation import answer_files
 from t2t_lite.settings.ranges import Range, typed_value
 from t2t_lite.tasks.task import Task
-from t2t_lite.text.beginnings import encode_beginning
-from t2t_lite.text.pairs import cut_texts
 from t2t_lite.text.reading_graph import encoding, longest_input, row_reader
+from t2t_lite.text.rows import cut_texts, encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
 _POSITIONS = 4096  # that are computed at a time of texts of many rows

@@ -40,11 +40,11 @@ class BpeDropout:
                 f"bpe_dropout={probability}: this problem's vocabulary ({type(encoder).__name__}) has no merges to "
                 "skip. Expected a SentencePiece BPE model: set bpe_dropout=0."
             )
-        from t2t_lite.text import sentencepiece_proto
+        from t2t_lite.text import sentencepiece_model
 
-        proto = sentencepiece_proto.ModelProto.FromString(files.read_bytes(encoder.path))
-        if proto.trainer_spec.model_type != sentencepiece_proto.TrainerSpec.BPE:
-            kind = sentencepiece_proto.TrainerSpec.ModelType.Name(proto.trainer_spec.model_type).lower()
+        proto = sentencepiece_model.ModelProto.FromString(files.read_bytes(encoder.path))
+        if proto.trainer_spec.model_type != sentencepiece_model.TrainerSpec.BPE:
+            kind = sentencepiece_model.TrainerSpec.ModelType.Name(proto.trainer_spec.model_type).lower()
             raise UserError(
                 f"bpe_dropout={probability}: {encoder.path} is a {kind} model, which has no merges. Expected a BPE "
                 "model: set bpe_dropout=0."

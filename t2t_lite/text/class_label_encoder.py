@@ -6,7 +6,7 @@ import json
 import numpy as np
 
 from t2t_lite.errors import UserError, shown
-from t2t_lite.text.vocabulary_lines import lines_of, read_content
+from t2t_lite.text.encoder_parts import lines_of, read_content
 
 
 class ClassLabelEncoder:

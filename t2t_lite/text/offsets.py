@@ -1,4 +1,4 @@
-"""The positions of pieces in the text that they encode, or that was decoded from them."""
+"""The pieces of words, and the positions of pieces in the text that they encode, or that was decoded from them."""
 
 import difflib
 import functools
@@ -6,12 +6,11 @@ import itertools
 import re
 
 from t2t_lite.errors import UserError
-from t2t_lite.text.beginnings import beginning_of
-from t2t_lite.text.published.bert_normalization import normalization
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.published.pre_tokenization import normalization
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
-from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder
-from t2t_lite.text.words import word_pieces
+from t2t_lite.text.rows import beginning_of
+from t2t_lite.text.vocabulary import UNK_ID, ByteTextEncoder, SentencePieceEncoder
 
 _LARGEST_COMPARISON = 4_000_000  # lengths of two texts in characters, multiplied; takes up to a second
 
@@ -189,3 +188,22 @@ def _spans(sizes, spelling, origins):
             ends[at] = ends[at + 1]
     borders = itertools.pairwise([0, *itertools.accumulate(sizes)])
     return [(origins[characters[a]], ends[characters[b - 1]]) for a, b in borders]
+
+
+def word_pieces(encoder, words):
+    """Encodes words one by one, as in a sentence with single spaces.
+
+    Args:
+        encoder: TextEncoder.
+        words: list of str.
+
+    Returns:
+        A list of int per word. A word without pieces in the vocabulary is one unknown id.
+    """
+    space = space_before(encoder)
+    return [list(encoder.encode((space if at else "") + word)) or [UNK_ID] for at, word in enumerate(words)]
+
+
+def space_before(encoder):
+    """Returns the prefix with which a word inside a sentence is encoded: " " if its pieces include the space."""
+    return " " if isinstance(encoder, ByteLevelBPEEncoder | ByteTextEncoder) else ""

@@ -7,10 +7,9 @@ import typing
 
 import tensorflow as tf
 
-from t2t_lite.text.beginnings import longest_text
-from t2t_lite.text.pairs import kept_lengths
+from t2t_lite.text.encoder_parts import SPACE
+from t2t_lite.text.rows import kept_lengths, longest_text
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
-from t2t_lite.text.words_graph import SPACE
 
 BLANK = SPACE + "*"
 _LONGEST = 512

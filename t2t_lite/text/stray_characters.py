@@ -9,10 +9,9 @@ import functools
 import io
 import tempfile
 
-from t2t_lite.text import subwords
-from t2t_lite.text.sentencepiece_rules import has_rule_of_characters
+from t2t_lite.text import sentencepiece_model, subwords
+from t2t_lite.text.encoder_parts import WordCache
 from t2t_lite.text.vocabulary import SentencePieceEncoder
-from t2t_lite.text.word_cache import WordCache
 
 # Unicode's spaces but U+0020 (category Zs), which become one.
 SPACES = [0x00A0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000]
@@ -44,7 +43,7 @@ class _PlainReader(SentencePieceEncoder):
     @classmethod
     def of(cls, encoder):
         """Returns the encoder itself if its model has a rule of its publisher."""
-        return cls(encoder) if has_rule_of_characters(encoder._model) else encoder
+        return cls(encoder) if sentencepiece_model.has_rule_of_characters(encoder._model) else encoder
 
     def __init__(self, encoder):
         import sentencepiece
@@ -62,9 +61,7 @@ def _with_rule(model):
 
     A model without any rule remains without one for control characters.
     """
-    from t2t_lite.text import sentencepiece_proto
-
-    proto = sentencepiece_proto.ModelProto.FromString(model)
+    proto = sentencepiece_model.ModelProto.FromString(model)
     known = {*"".join(piece.piece for piece in proto.pieces)}
     spaces, invisible = ([code for code in codes if chr(code) not in known] for codes in (SPACES, INVISIBLE))
     controls = subwords.BLANKS if proto.normalizer_spec.precompiled_charsmap else []
@@ -77,8 +74,6 @@ def _compiled(spaces, removed):
     """Returns SentencePiece's compiled rule that replaces some characters by spaces and removes others."""
     import sentencepiece
 
-    from t2t_lite.text import sentencepiece_proto
-
     model = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         sentencepiece.SentencePieceTrainer.train(  # only training compiles a rule; this text takes no time
@@ -89,4 +84,4 @@ def _compiled(spaces, removed):
             minloglevel=2,
             **subwords.rule_options(folder, spaces, removed),
         )
-    return sentencepiece_proto.ModelProto.FromString(model.getvalue()).normalizer_spec.precompiled_charsmap
+    return sentencepiece_model.ModelProto.FromString(model.getvalue()).normalizer_spec.precompiled_charsmap

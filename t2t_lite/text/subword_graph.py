@@ -10,7 +10,7 @@ import unicodedata
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.text.ragged_rows import row_ids
+from t2t_lite.text.rows import row_ids
 
 _DIGITS = 7  # of the largest code point
 _UNDEFINED = "\u3013"

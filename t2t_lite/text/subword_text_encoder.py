@@ -5,15 +5,13 @@ spelled by pieces: always the longest that fits, from the left. Such vocabularie
 """
 
 import functools
-import hashlib
 import re
 import unicodedata
 
 from t2t_lite import files
 from t2t_lite.errors import UserError
+from t2t_lite.text.encoder_parts import WordCache, lines_of, longest_pieces
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, TextEncoder, tf_visible
-from t2t_lite.text.vocabulary_lines import lines_of
-from t2t_lite.text.word_cache import WordCache
 
 ENDING = ".subwords"
 _ESCAPES = frozenset("\\_u;0123456789")
@@ -45,33 +43,15 @@ class SubwordTextEncoder(TextEncoder):
         self._tokens = WordCache(self._encode_token)
         super().__init__(len(self._pieces))
 
-    @functools.cached_property
-    def fingerprint(self):
-        """SHA-256 (hex) of the file."""
-        return hashlib.sha256(self._file).hexdigest()
-
     def encode(self, text):
         """Returns the ids of a string, without EOS."""
         return [i for token in tokenize(text) for i in self._tokens[token]]
 
     def _encode_token(self, token):
-        ids = self._spell(escape(token, self.alphabet))
+        ids = longest_pieces(escape(token, self.alphabet), self._ids, self._longest)
         if ids is None:  # a character that occurs only in longer pieces, on which tensor2tensor fails
-            ids = self._spell(escape(token, {piece for piece in self._ids if len(piece) == 1}))
-        return ids
-
-    def _spell(self, escaped):
-        """Returns the ids of the longest pieces from the left, or None if none fits at some point."""
-        ids, start = [], 0
-        while start < len(escaped):
-            for end in range(min(len(escaped), start + self._longest), start, -1):
-                piece_id = self._ids.get(escaped[start:end])
-                if piece_id is not None:
-                    break
-            else:
-                return None
-            ids.append(piece_id)
-            start = end
+            characters = {piece for piece in self._ids if len(piece) == 1}
+            ids = longest_pieces(escape(token, characters), self._ids, self._longest)
         return ids
 
     def pieces(self, ids):
@@ -91,10 +71,7 @@ class SubwordTextEncoder(TextEncoder):
 
     def tf_decode(self, ids):
         """In a graph: int32 [batch, length] -> string [batch]; each row ends before its first EOS, without padding."""
-        import tensorflow as tf
-
-        ids = tf_visible(ids)
-        return self._graph.decode(tf.ragged.boolean_mask(ids, (ids > EOS_ID) & (ids < self.vocab_size)))
+        return self._graph.decode(tf_visible(ids, EOS_ID + 1, self.vocab_size))
 
     @property
     def tf_resources(self):

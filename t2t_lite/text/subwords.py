@@ -12,8 +12,7 @@ from t2t_lite import files
 from t2t_lite.errors import Failure, UserError, first_line
 from t2t_lite.settings.ranges import NORMALIZATIONS
 from t2t_lite.text.vocabulary import BLANK, EOS_ID, PAD_ID, UNK_ID
-from t2t_lite.text.vocabulary_size import choose_size, sensible_size
-from t2t_lite.text.word_counts import count_words
+from t2t_lite.text.word_counts import choose_size, count_words, sensible_size
 
 RESERVED = re.compile("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>")  # pieces that every vocabulary learned here has
 LONGEST_SYMBOL = 100
@@ -81,7 +80,7 @@ def train_sentencepiece(
         lines: iterable of strings, of any length.
         model_prefix: path without extension, on any file system that `tf.io.gfile` supports.
         vocab_size: number of pieces, including the special ones and 256 bytes.
-        at_most: whether `vocab_size` is an upper limit and the text determines the size; see `vocabulary_size`.
+        at_most: whether `vocab_size` is an upper limit and the text determines the size; see `choose_size`.
         character_coverage: share of the text's characters that get pieces of their own.
         normalization: "identity" (control characters and line separators become spaces, nothing else changes), or one
             of SentencePiece's rules: "nfkc", "nmt_nfkc", or these with `_cf` (lower case). Runs of spaces become one.
@@ -202,7 +201,7 @@ def parse_sentencepiece(model, path):
     """Returns a ModelProto. Raises `UserError` if SentencePiece cannot load the model."""
     import sentencepiece
 
-    from t2t_lite.text import sentencepiece_proto
+    from t2t_lite.text import sentencepiece_model
 
     try:
         sentencepiece.SentencePieceProcessor().LoadFromSerializedProto(model)
@@ -211,7 +210,7 @@ def parse_sentencepiece(model, path):
             f"{path}: not a SentencePiece model ({len(model):,} bytes). Expected a .model file of spm_train or of "
             "t2t-datagen."
         ) from None
-    return sentencepiece_proto.ModelProto.FromString(model)
+    return sentencepiece_model.ModelProto.FromString(model)
 
 
 def _write(model, model_prefix):
@@ -260,9 +259,9 @@ def rule_options(folder, spaces, removed=()):
 
 def _without_traces(model):
     """Removes fields that only describe the input format, and the rule's temporary file (the model has the rule)."""
-    from t2t_lite.text import sentencepiece_proto
+    from t2t_lite.text import sentencepiece_model
 
-    proto = sentencepiece_proto.ModelProto.FromString(model)
+    proto = sentencepiece_model.ModelProto.FromString(model)
     proto.normalizer_spec.ClearField("normalization_rule_tsv")
     for field in ("input_format", "max_sentence_length"):
         proto.trainer_spec.ClearField(field)

@@ -12,11 +12,7 @@ import shlex
 
 from t2t_lite import files
 from t2t_lite.errors import UserError
-from t2t_lite.text import sentencepiece_rules
-from t2t_lite.text.sentencepiece_rules import BLANK
-from t2t_lite.text.vocabulary_lines import lines_of
-from t2t_lite.text.word_cache import WordCache
-from t2t_lite.text.words_graph import split_words
+from t2t_lite.text.encoder_parts import BLANK, WordCache, lines_of, split_words
 
 PAD_ID, EOS_ID, UNK_ID = 0, 1, 2
 
@@ -33,6 +29,7 @@ class TextEncoder:
 
     num_reserved_ids = 2
     unknown_id = None
+    _file = b""
 
     def __init__(self, vocab_size):
         self.vocab_size = vocab_size
@@ -40,7 +37,7 @@ class TextEncoder:
     @functools.cached_property
     def fingerprint(self):
         """SHA-256 (hex) of the vocabulary file, or of the encoder's definition if it has no file."""
-        return hashlib.sha256(f"{type(self).__name__} {self.vocab_size}".encode()).hexdigest()
+        return hashlib.sha256(self._file or f"{type(self).__name__} {self.vocab_size}".encode()).hexdigest()
 
     def encode(self, text):
         """Returns the ids of a string, without EOS. Raises `UserError` for text outside the vocabulary."""
@@ -88,8 +85,7 @@ class TextEncoder:
         """In a graph: int32 [batch, length] -> string [batch]; the first EOS and all behind it, and all 0, left out."""
         import tensorflow as tf
 
-        ids = tf_visible(ids)
-        ids = tf.ragged.boolean_mask(ids, (ids >= self.num_reserved_ids) & (ids < self.vocab_size))
+        ids = tf_visible(ids, self.num_reserved_ids, self.vocab_size)
         return tf.strings.reduce_join(tf.strings.as_string(ids - self.num_reserved_ids), axis=-1, separator=" ")
 
     @property
@@ -152,8 +148,7 @@ class ByteTextEncoder(TextEncoder):
         """In a graph: int32 [batch, length] -> string [batch]; invalid UTF-8 becomes U+FFFD."""
         import tensorflow as tf
 
-        ids = tf_visible(ids)
-        ids = tf.ragged.boolean_mask(ids, (ids >= self.num_reserved_ids) & (ids < self.vocab_size))
+        ids = tf_visible(ids, self.num_reserved_ids, self.vocab_size)
         table = tf.constant([bytes([byte]) for byte in range(256)])
         joined = tf.strings.reduce_join(tf.gather(table, ids - self.num_reserved_ids), axis=-1)
         return tf.strings.unicode_transcode(joined, "UTF-8", "UTF-8")
@@ -197,11 +192,6 @@ class TokenTextEncoder(TextEncoder):
         if replace_oov is not None and self.unknown_id is None:
             raise UserError(f"{path}: the entry {replace_oov!r} for unknown words is not in it. Add it as a line.")
         super().__init__(len(self._words))
-
-    @functools.cached_property
-    def fingerprint(self):
-        """SHA-256 (hex) of the file."""
-        return hashlib.sha256(self._file).hexdigest()
 
     def encode(self, text):
         """Returns the ids of the space-separated words. Raises `UserError` for unknown words without `replace_oov`."""
@@ -263,7 +253,7 @@ class SentencePieceEncoder(TextEncoder):
         import sentencepiece
 
         self.path = path
-        self._model = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
+        self._file = self._model = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
             self._processor.LoadFromSerializedProto(self._model)
@@ -284,11 +274,6 @@ class SentencePieceEncoder(TextEncoder):
         super().__init__(p.vocab_size())
         self._words = WordCache(self._processor.EncodeAsIds)
 
-    @functools.cached_property
-    def fingerprint(self):
-        """SHA-256 (hex) of the model file."""
-        return hashlib.sha256(self._model).hexdigest()
-
     def encode(self, text):
         """Returns the ids of a string, without EOS."""
         if not self.is_by_word or BLANK in text:
@@ -297,8 +282,10 @@ class SentencePieceEncoder(TextEncoder):
 
     @functools.cached_property
     def is_by_word(self):
-        """Whether words are encoded one by one; see `sentencepiece_rules.is_by_word`."""
-        return sentencepiece_rules.is_by_word(self._model)
+        """Whether words are encoded one by one; see `sentencepiece_model.is_by_word`."""
+        from t2t_lite.text import sentencepiece_model
+
+        return sentencepiece_model.is_by_word(self._model)
 
     def encode_with_sizes(self, text):
         """Returns (ids, number of UTF-8 bytes of each, the normalized text they spell, origins of its characters).
@@ -319,10 +306,7 @@ class SentencePieceEncoder(TextEncoder):
 
     def tf_decode(self, ids):
         """In a graph: int32 [batch, length] -> string [batch]; the first EOS and all behind it, and all 0, left out."""
-        import tensorflow as tf
-
-        ids = tf_visible(ids)
-        return self._tokenizer.detokenize(tf.ragged.boolean_mask(ids, (ids > 0) & (ids < self.vocab_size)))
+        return self._tokenizer.detokenize(tf_visible(ids, 1, self.vocab_size))
 
     @property
     def piece_bytes(self):
@@ -366,18 +350,17 @@ def vocabulary_sizes(encoders):
     return inputs.vocab_size, None if inputs.fingerprint == targets.fingerprint else targets.vocab_size
 
 
-def tf_visible(ids):
-    """In a graph: int32 [batch, length] -> ragged rows that end before their first EOS, without padding."""
+def tf_visible(ids, least=1, size=2**31 - 1):
+    """In a graph: int32 [batch, length] -> ragged rows that end before their first EOS, of `least` <= ids < `size`."""
     import tensorflow as tf
 
     is_end = tf.cast(ids == EOS_ID, tf.int32)
-    return tf.ragged.boolean_mask(ids, (tf.cumsum(is_end, axis=1) == 0) & (ids != PAD_ID))
+    return tf.ragged.boolean_mask(ids, (tf.cumsum(is_end, axis=1) == 0) & (ids >= least) & (ids < size))
 
 
 def tf_joined(ids, pieces, separator=""):
     """In a graph: int32 [batch, length] -> string [batch], the joined `pieces` (list of str by id) of visible ids."""
     import tensorflow as tf
 
-    ids = tf_visible(ids)
-    ids = tf.ragged.boolean_mask(ids, (ids > 0) & (ids < len(pieces)))
+    ids = tf_visible(ids, 1, len(pieces))
     return tf.strings.reduce_join(tf.gather(tf.constant(pieces), ids), axis=-1, separator=separator)

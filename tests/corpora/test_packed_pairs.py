@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from t2t_lite.corpora import packed_pairs
+from t2t_lite.corpora import source_files
 from t2t_lite.errors import UserError
 from tests.data import packing
 
@@ -14,7 +14,7 @@ PAIRS = [{"inputs": "one", "targets": "eins"}, {"inputs": "two", "targets": "zwe
 
 def read(folder, members, languages=("en", "de"), **options):
     packing.write_zip(folder / "c.zip", members)
-    return list(packed_pairs.read_pairs(str(folder / "c.zip"), languages, **options))
+    return list(source_files.read_packed_pairs(str(folder / "c.zip"), languages, **options))
 
 
 def test_the_files_of_the_two_languages_are_read_in_either_direction(tmp_path):
@@ -51,4 +51,4 @@ def test_archives_without_one_corpus(tmp_path, members, message):
 def test_what_is_no_archive(tmp_path):
     (tmp_path / "c.zip").write_bytes(b"PK\x03\x04 cut")
     with pytest.raises(UserError, match=r"c\.zip: damaged or truncated"):
-        list(packed_pairs.read_pairs(str(tmp_path / "c.zip"), ("en", "de")))
+        list(source_files.read_packed_pairs(str(tmp_path / "c.zip"), ("en", "de")))

@@ -8,6 +8,7 @@ import pytest
 
 from t2t_lite.errors import UserError
 from t2t_lite.files import pipes
+from t2t_lite.files.pipes import descriptor, written_path
 from tests.processes import owned
 
 
@@ -79,3 +80,26 @@ def test_what_another_process_has_open_is_added_to(tmp_path):
         with owned(command, stdout=file) as process, pipes.open_device(f"/proc/{process.pid}/fd/1", "wb") as again:
             again.write(b"second\n")
     assert (tmp_path / "file").read_bytes() == b"first\nsecond\n"
+
+
+def test_descriptors_under_all_their_names(tmp_path):
+    with open(tmp_path / "file", "wb") as file:
+        number = file.fileno()
+        (tmp_path / "link").symlink_to(f"/dev/fd/{number}")
+        (tmp_path / "again").symlink_to("link")
+        names = [f"/dev/fd/{number}", f"/proc/self/fd/{number}", f"/proc/{os.getpid()}/fd/{number}"]
+        for name in [*names, tmp_path / "link", tmp_path / "again"]:
+            assert descriptor(str(name)) == (os.getpid(), number)
+            assert written_path(str(name)) == str(name)
+    assert descriptor("/dev/stdout") == (os.getpid(), 1)
+
+
+def test_other_links_lead_to_files(tmp_path):
+    (tmp_path / "file").write_text("a")
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "to be made").symlink_to("later")
+    (tmp_path / "loop").symlink_to("loop")
+    for name, target in (("file", "file"), ("link", "file"), ("to be made", "later"), ("loop", "loop")):
+        assert descriptor(str(tmp_path / name)) is None
+        assert written_path(str(tmp_path / name)) == str(tmp_path / target)
+    assert [*map(written_path, ("absent", "gs://bucket/x", ""))] == ["absent", "gs://bucket/x", ""]

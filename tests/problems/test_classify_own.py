@@ -9,7 +9,7 @@ from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
-from t2t_lite.text.pairs import cut_texts
+from t2t_lite.text.rows import cut_texts
 from tests.data.stored import read_examples
 
 SINGLE = "".join(f"{'odd' if n % 2 else 'even'}\tthe number {n} is here\r\n\n" for n in range(60))

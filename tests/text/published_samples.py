@@ -3,7 +3,7 @@
 import json
 import random
 
-from t2t_lite.text.published.byte_level_words import BYTE_ORDER, CHARACTERS
+from t2t_lite.text.published.pre_tokenization import BYTE_ORDER, CHARACTERS
 
 MERGES = ["Ġ t", "h e", "Ġt he", "i n", "in g", "' s", "l l", "Ġ Ġ", "Ġ <", "Ġ< s", "1 2", "a a", "aa a", "å ħ", "Ċ Ċ"]
 BYTE_TOKENS = [CHARACTERS[byte] for byte in BYTE_ORDER]

@@ -9,14 +9,13 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.text import vocabulary
-from t2t_lite.text.offsets import decode_with_offsets, encode_with_offsets, moved_spans, piece_spans
+from t2t_lite.text.offsets import decode_with_offsets, encode_with_offsets, moved_spans, piece_spans, word_pieces
 from t2t_lite.text.offsets_graph import encode_with_offsets as encode_in_graph
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.real_encoder import RealEncoder
 from t2t_lite.text.stray_characters import INVISIBLE, reading_plain
 from t2t_lite.text.subwords import train_sentencepiece
-from t2t_lite.text.words import word_pieces
 from tests.text.published_samples import texts, write_byte_level, write_pieces
 
 SENTENCES = ["the cafés' owners sold 12,500 fine things", "größe of a small world, they say (twice)", "東京 is a city"]

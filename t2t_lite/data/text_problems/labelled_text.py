@@ -5,7 +5,7 @@ import types
 
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 from t2t_lite.errors import NotWritten
-from t2t_lite.text.pairs import cut_texts
+from t2t_lite.text.rows import cut_texts
 from t2t_lite.text.vocabulary import EOS_ID
 
 

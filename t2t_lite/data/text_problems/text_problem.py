@@ -36,7 +36,7 @@ class Text2TextProblem(Problem):
         vocab_size_is_approximate: whether text for which these sizes are too large or too small gets vocabularies of a
             possible size; otherwise this is an error.
         vocab_size_is_limit: whether the text determines the size of the vocabulary, up to `approx_vocab_size`; see
-            `t2t_lite.text.vocabulary_size`.
+            `t2t_lite.text.word_counts`.
         additional_reserved_tokens: strings that are always one piece; not with `VocabType.BYTE_LEVEL_BPE`.
         normalization, character_coverage, split_digits: how SentencePiece learns the vocabulary, see
             `t2t_lite.text.subwords.train_sentencepiece`. They have no effect on vocabularies of other kinds.

@@ -12,8 +12,7 @@ from t2t_lite.cli.console import Progress
 from t2t_lite.decoding.jobs.decode_files import part_of_file
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
-from t2t_lite.files.links import written_path
-from t2t_lite.files.pipes import is_device
+from t2t_lite.files.pipes import is_device, written_path
 from t2t_lite.tasks.encoder_task import Reading
 from t2t_lite.tasks.task import unit_of
 from t2t_lite.text.vocabulary import EOS_ID

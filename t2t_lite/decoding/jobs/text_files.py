@@ -13,8 +13,7 @@ from t2t_lite.cli import streams
 from t2t_lite.corpora import encodings, plain_text, wmt_files
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
-from t2t_lite.files.links import written_path
-from t2t_lite.files.pipes import is_device, open_device
+from t2t_lite.files.pipes import is_device, open_device, written_path
 
 # Characters that JSON does not escape, but some programs treat as line ends.
 _NOT_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029]")

@@ -3,7 +3,7 @@
 from t2t_lite import registry
 from t2t_lite.interchange.family import Family, Field, choice, epsilon, fact, number, off, only, rate
 from t2t_lite.models.transformer_lm import TransformerLM
-from t2t_lite.text.published.bpe_encoder import BPEEncoder
+from t2t_lite.text.published.bpe_files import BPEEncoder
 
 ACTIVATIONS = {"relu": "relu", "silu": "swish", "swish": "swish"}
 

@@ -17,6 +17,7 @@ _SIDES = ("lstrip", "rstrip", "single_word")
 _SCHEMA = {
     "content": str, **dict.fromkeys((f"{name}?" for name in ("special", "normalized", *_SIDES)), bool),
 }  # fmt: skip
+_NAMES = [name.removesuffix("?") for name in _SCHEMA]
 _LISTS = ("additional_special_tokens", "extra_special_tokens")
 # Surrounds added tokens inside a graph: code points that are not characters. In a text, it is replaced by U+FFFD.
 _MARK, _INSTEAD = "\ufdd0\ufdd1\ufdd2", "\ufffd" * 3
@@ -75,9 +76,7 @@ def of_tokenizer_json(added, path):
         i = facts.get("id") if isinstance(facts, dict) else None
         if not isinstance(i, int) or not isinstance(facts.get("content"), str):
             raise UserError(f"{path}: 'added_tokens': {shown(facts)}. Expected an object with id and content.")
-        settings[str(i)] = {
-            name.removesuffix("?"): facts[name.removesuffix("?")] for name in _SCHEMA if name.removesuffix("?") in facts
-        }
+        settings[str(i)] = {name: facts[name] for name in _NAMES if name in facts}
     return settings
 
 
@@ -118,21 +117,11 @@ def beyond(settings, published, excluded, path):
 def as_settings(added):
     """Returns AddedTokens as {"added_tokens_decoder": {id: facts}}; {} if there are none."""
     off = dict.fromkeys(_SIDES, False)
-    return (
-        {
-            KEY: {
-                str(token.id): {
-                    "content": token.content,
-                    **off,
-                    "normalized": token.normalized,
-                    "special": token.special,
-                }
-                for token in added
-            }
-        }
-        if added
-        else {}
-    )
+    settings = {
+        str(one.id): {"content": one.content, **off, "normalized": one.normalized, "special": one.special}
+        for one in added
+    }
+    return {KEY: settings} if added else {}
 
 
 class AddedTokens:
@@ -148,10 +137,7 @@ class AddedTokens:
         self._ids = {token.content: ids[token.content] for token in added}
         self._folded = {token.content.lower(): ids[token.content] for token in added if token.normalized and lower}
         longest_first = sorted(added, key=lambda token: -len(token.content))
-        parts = (
-            re.escape(t.content) if not (t.normalized and lower) else f"(?i:{re.escape(t.content)})"
-            for t in longest_first
-        )
+        parts = (f"(?{'i' * (lower and one.normalized)}:{re.escape(one.content)})" for one in longest_first)
         self._pattern = f"({'|'.join(parts)})"
 
     def split(self, text):

@@ -6,8 +6,8 @@ which merges join in the order in which they were learned.
 
 import functools
 
-from t2t_lite.text.published.bpe_encoder import BPEEncoder
-from t2t_lite.text.published.byte_level_words import CHARACTERS, spelled, split
+from t2t_lite.text.published.bpe_files import BPEEncoder
+from t2t_lite.text.published.pre_tokenization import CHARACTERS, spelled, split
 from t2t_lite.text.vocabulary import tf_joined
 
 _BYTES = {character: byte for byte, character in enumerate(CHARACTERS)}

@@ -6,9 +6,9 @@ those of tensorflow-text end a text at its first NUL, and their character classe
 
 import tensorflow as tf
 
-from t2t_lite.text.published import character_classes
-from t2t_lite.text.published.byte_level_words import CHARACTERS, CONTRACTIONS
-from t2t_lite.text.ragged_rows import row_ids
+from t2t_lite.text.published import pre_tokenization
+from t2t_lite.text.published.pre_tokenization import CHARACTERS, CONTRACTIONS
+from t2t_lite.text.rows import row_ids
 
 _END = -1  # follows each text as a code point, so that no word spans two texts
 
@@ -33,8 +33,8 @@ def encode(strings, tokenizer):
 
 def _begins(codes):
     """int32 [n] code points of texts, each followed by `_END` -> bool [n]: where words begin."""
-    spaces = character_classes.is_in(codes, character_classes.SPACES)
-    letters, numbers = (character_classes.is_in(codes, character_classes.ranges(name)) for name in "LN")
+    spaces = pre_tokenization.is_in(codes, pre_tokenization.SPACES)
+    letters, numbers = (pre_tokenization.is_in(codes, pre_tokenization.ranges(name)) for name in "LN")
     kinds = tf.where(codes == _END, 4, tf.where(spaces, 3, tf.where(numbers, 2, tf.where(letters, 1, 0))))
     is_new = kinds != _shifted(kinds, 1, 4)
     # The last of several white space characters begins a word, which continues if it is a space.

@@ -10,9 +10,8 @@ import json
 from t2t_lite import files
 from t2t_lite.text import subwords
 from t2t_lite.text.published.bpe_files import files_of
-from t2t_lite.text.published.byte_level_words import BYTE_ORDER, CHARACTERS, spelled, split
-from t2t_lite.text.vocabulary_size import choose_size, sensible_size
-from t2t_lite.text.word_counts import count_words
+from t2t_lite.text.published.pre_tokenization import BYTE_ORDER, CHARACTERS, spelled, split
+from t2t_lite.text.word_counts import choose_size, count_words, sensible_size
 
 END_TOKEN = "<|endoftext|>"
 _LONGEST_TOKEN = 64  # bytes
@@ -27,7 +26,7 @@ def learn_byte_level_bpe(lines, path, vocab_size, *, at_most=False):
         lines: iterable of strings.
         path: path of the tokens, which ends in `vocab.json`.
         vocab_size: number of ids, including padding, end and unknown; the file lacks padding and unknown.
-        at_most: whether `vocab_size` is an upper limit and the text determines the size; see `vocabulary_size`.
+        at_most: whether `vocab_size` is an upper limit and the text determines the size; see `choose_size`.
 
     Raises:
         UserError: `vocab_size` is too large or too small for the text, or there is no text.

@@ -1,5 +1,7 @@
 """The base class of encoders of published vocabularies: ids in this package's order, and special tokens."""
 
+import functools
+import hashlib
 import re
 import types
 
@@ -50,6 +52,11 @@ class PublishedEncoder(TextEncoder):
         self.added_ids = {ids[token.content] for token in added}
         self.added = AddedTokens(added, ids, lower) if added else None
         super().__init__(len(self.tokens))
+
+    @functools.cached_property
+    def fingerprint(self):
+        """SHA-256 (hex) of all files, one after the other."""
+        return hashlib.sha256(b"".join(self.contents.values())).hexdigest()
 
     def special_id(self, token):
         """Returns the id of a special token. Raises `UserError` if the vocabulary does not have it."""

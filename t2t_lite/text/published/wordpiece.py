@@ -5,19 +5,16 @@ always the longest that fits, from the left. A word that cannot be spelled is on
 Hugging Face's `BertWordPieceTokenizer`.
 """
 
-import functools
-import hashlib
 import itertools
 import json
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
+from t2t_lite.text.encoder_parts import WordCache, lines_of, longest_pieces, read_content
 from t2t_lite.text.published import added_tokens
-from t2t_lite.text.published.bert_normalization import normalization
+from t2t_lite.text.published.pre_tokenization import normalization
 from t2t_lite.text.published.published_encoder import PublishedEncoder
 from t2t_lite.text.vocabulary import tf_joined
-from t2t_lite.text.vocabulary_lines import lines_of, read_content
-from t2t_lite.text.word_cache import WordCache
 
 ENDING = "vocab.txt"
 _SCHEMA = {"do_lower_case?": bool | None, "strip_accents?": bool | None, "tokenize_chinese_chars?": bool | None}
@@ -74,11 +71,6 @@ class WordPieceEncoder(PublishedEncoder):
         """See `PublishedEncoder`."""
         return {"tokenizer_class": "BertTokenizer", "do_lower_case": self.lower}
 
-    @functools.cached_property
-    def fingerprint(self):
-        """SHA-256 (hex) of the file, and of its configuration if that matters."""
-        return hashlib.sha256(b"".join(self.contents.values())).hexdigest()
-
     def tf_encode_part(self, strings):
         """See `PublishedEncoder.tf_encode_part`."""
         from t2t_lite.text.published import wordpiece_graph
@@ -98,20 +90,8 @@ class WordPieceEncoder(PublishedEncoder):
 
     def _encode_word(self, word):
         """Returns the ids of the longest pieces from the left, or of one unknown token."""
-        if len(word) > LONGEST_WORD:
-            return [self.unknown_id]
-        ids, start = [], 0
-        while start < len(word):
-            mark = "##" if start else ""
-            for end in range(min(len(word), start + self._longest), start, -1):
-                i = self._ids.get(mark + word[start:end])
-                if i is not None:
-                    break
-            else:
-                return [self.unknown_id]
-            ids.append(i)
-            start = end
-        return ids
+        ids = longest_pieces(word, self._ids, self._longest, "##") if len(word) <= LONGEST_WORD else None
+        return [self.unknown_id] if ids is None else ids
 
     def _join(self, ids):
         return " ".join(map(self.tokens.__getitem__, ids)).replace(" ##", "")

@@ -9,7 +9,7 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.text.published.bert_normalization import normalization
+from t2t_lite.text.published.pre_tokenization import normalization
 from t2t_lite.text.vocabulary import UNK_ID
 
 

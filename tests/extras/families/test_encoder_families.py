@@ -16,7 +16,7 @@ from t2t_lite.interchange.families import family_of
 from t2t_lite.interchange.formats import obstacles
 from t2t_lite.interchange.published_vocabulary import published, vocabulary_of
 from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
-from t2t_lite.text.sentencepiece_proto import ModelProto
+from t2t_lite.text.sentencepiece_model import ModelProto
 from t2t_lite.text.vocabulary_files import open_encoder
 from tests.interchange.encoder_folders import FAIRSEQ, POSITIONS, write_encoder
 from tests.text.published_samples import write_byte_level

@@ -8,7 +8,7 @@ import sentencepiece
 from t2t_lite.errors import UserError
 from t2t_lite.extras.families.unigram_json import clean_up
 from t2t_lite.extras.families.unigram_vocabulary import adopted
-from t2t_lite.text.sentencepiece_proto import ModelProto
+from t2t_lite.text.sentencepiece_model import ModelProto
 
 ALBERT = {"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1, "control_symbols": ["[CLS]", "[SEP]", "[MASK]"]}
 XLNET = {"control_symbols": ["<cls>", "<sep>", "<pad>", "<mask>"], "unk_id": 0, "bos_id": 1, "eos_id": 2}

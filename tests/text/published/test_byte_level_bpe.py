@@ -10,7 +10,7 @@ import tensorflow as tf
 from t2t_lite.errors import UserError
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.byte_level_learning import learn_byte_level_bpe
-from t2t_lite.text.published.byte_level_words import split
+from t2t_lite.text.published.pre_tokenization import split
 from t2t_lite.text.vocabulary_files import open_encoder
 from tests.text.published_samples import BYTE_TOKENS, MERGES, SPECIAL, texts, write_byte_level
 

@@ -2,7 +2,7 @@
 
 import pickle
 
-from t2t_lite.text.word_cache import WordCache
+from t2t_lite.text.encoder_parts import WordCache
 
 
 def test_words_are_computed_once_and_their_number_is_bounded():

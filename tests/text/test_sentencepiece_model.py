@@ -3,7 +3,7 @@ import io
 import pytest
 import sentencepiece
 
-from t2t_lite.text import sentencepiece_proto
+from t2t_lite.text import sentencepiece_model
 
 
 @pytest.fixture
@@ -44,19 +44,19 @@ def test_fields_are_sentencepieces(theirs):
                 for value in field.enum_type.values:
                     assert value.number == same.enum_type.values_by_name[value.name].number
 
-    check(sentencepiece_proto.ModelProto.DESCRIPTOR, theirs.ModelProto.DESCRIPTOR)
+    check(sentencepiece_model.ModelProto.DESCRIPTOR, theirs.ModelProto.DESCRIPTOR)
 
 
 def test_nothing_is_lost(theirs, model):
-    again = sentencepiece_proto.ModelProto.FromString(model).SerializeToString()
+    again = sentencepiece_model.ModelProto.FromString(model).SerializeToString()
     assert theirs.ModelProto.FromString(again) == theirs.ModelProto.FromString(model)
 
 
 def test_what_is_read(model):
-    proto = sentencepiece_proto.ModelProto.FromString(model)
+    proto = sentencepiece_model.ModelProto.FromString(model)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     assert [piece.piece for piece in proto.pieces] == [processor.id_to_piece(i) for i in range(300)]
-    assert proto.trainer_spec.model_type == sentencepiece_proto.TrainerSpec.BPE
+    assert proto.trainer_spec.model_type == sentencepiece_model.TrainerSpec.BPE
     assert sum(piece.type == piece.BYTE for piece in proto.pieces) == 256
     assert [piece.piece for piece in proto.pieces if piece.type == piece.USER_DEFINED] == ["<2de>"]
     again = sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString())

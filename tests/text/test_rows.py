@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from t2t_lite.text.beginnings import encode_beginning
 from t2t_lite.text.offsets import decode_with_offsets, piece_spans
+from t2t_lite.text.rows import encode_beginning
 from tests.text.published_samples import texts
 from tests.text.test_offsets import KINDS, SENTENCES
 

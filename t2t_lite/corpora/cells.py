@@ -1,0 +1,170 @@
+"""Cells of CSV files (RFC 4180), and fields of JSON lines, such as {"en": "the house", "de": "das Haus"}.
+
+Commas separate the cells of CSV or, as some spreadsheets write them, semicolons or tabs: the first lines show it.
+"""
+
+import csv
+import itertools
+import re
+
+from t2t_lite.corpora import plain_text
+from t2t_lite.corpora.bad_lines import report
+from t2t_lite.errors import UserError, nearest, shown
+from t2t_lite.files.safe_json import parse_json
+from t2t_lite.settings.ranges import SEPARATORS
+
+CSV, JSON_LINES = ".csv", (".jsonl", ".ndjson")
+FIRST_LINES = 100  # that show the separator
+_FIRST_CHARACTERS = 2**20  # of these lines together
+_DECLARATION = re.compile(r'"?sep=(\t|[^\w\s"])"?', re.IGNORECASE)
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+def read_cells(path, layout, on_bad_line=None):
+    """Yields (number of the row's last line, separator, list of str) for every row of CSV that is not blank.
+
+    The layout says what separates cells, or a first line as Excel reads it, `sep=;`, or the first lines: see
+    `_find_separator`. In quotes, a cell may have separators, line ends and doubled quotes. Where tabs separate, quotes
+    are text.
+
+    Args:
+        path: see `plain_text.read_lines`.
+        layout: `tables.Layout`.
+        on_bad_line: None, or a function called with a message about each row that is skipped: one with bytes that are
+            not UTF-8, or with a misplaced quote.
+
+    Raises:
+        UserError: as `plain_text.read_lines`; or a quote is misplaced or never closed, or several separators would do.
+    """
+    lines = plain_text.read_lines(path, errors="strict" if on_bad_line is None else "replace")
+    csv.field_size_limit(plain_text.LONGEST_LINE)
+    head, is_cut = _first_lines(lines)
+    if declared := _DECLARATION.fullmatch(head[0].strip(" ")):
+        head[0] = ""
+    separator = SEPARATORS[layout.separator] if layout.separator else declared and declared[1]
+    separator = separator or _find_separator(path, head, is_cut, layout)
+    for first, last, cells in _rows(itertools.chain(head, lines), separator):
+        if isinstance(cells, csv.Error):
+            expected = f"a cell with {separator} or a quote in quotes, and its own quotes doubled"
+            report(f"{path}, line {first}: {cells}. Expected {expected}.", on_bad_line)
+        elif on_bad_line is not None and any("\ufffd" in cell for cell in cells):
+            on_bad_line(f"{path}, line {last}: bytes that are not UTF-8.")
+        elif any(map(str.strip, cells)):
+            yield last, separator, cells
+
+
+def _first_lines(lines):
+    """Returns (list of the first lines that are not blank, and of the blank ones between, whether more may follow)."""
+    head, count, size = [], 0, 0
+    for line in lines:
+        head.append(line)
+        count += bool(line.strip())
+        size += len(line)
+        if count == FIRST_LINES or size > _FIRST_CHARACTERS:
+            return head, True
+    return head, False
+
+
+def _rows(lines, separator):
+    """Yields (first line, last line, list of str) of each row; instead of cells that cannot be read, a `csv.Error`."""
+    # Strict about quotes, or with quotes as text beside tabs; CR alone ends no line.
+    options = {"quoting": csv.QUOTE_NONE} if separator == "\t" else {"strict": True}
+    rows = csv.reader((line.replace("\r", " ") + "\n" for line in lines), delimiter=separator, **options)
+    while True:
+        first = rows.line_num + 1
+        try:
+            cells = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            cells = error
+        yield first, rows.line_num, cells
+
+
+def _find_separator(path, lines, is_cut, layout):
+    """Returns the one separator by which all of a file's first lines have the expected columns.
+
+    If there is none, returns the one that gives most lines the expected columns. Failing that, returns the
+    only one that occurs in the lines, or a comma, so that messages name the line that is wrong.
+
+    Args:
+        path: the file, for errors.
+        lines: list of str, the first lines.
+        is_cut: bool, whether the file has more lines, so that the last row may be incomplete.
+        layout: `tables.Layout`.
+
+    Raises:
+        UserError: several separators would do.
+    """
+    samples = {name: _sample(lines, separator, is_cut) for name, separator in SEPARATORS.items()}
+    shares = {name: layout.share_of_fitting(rows) for name, rows in samples.items()}
+    occurring = [name for name, rows in samples.items() if any(len(cells) > 1 for cells in rows)]
+    of_all = [name for name in occurring if shares[name] == 1]
+    of_most = [name for name in occurring if shares[name] > 0.5]
+    found = of_all or of_most or occurring or ["comma"]
+    if len(found) > 1:
+        words = " and ".join(f"{name}s" for name in found)
+        flags = " or ".join(f"--separator={name}" for name in found)
+        columns = f"those of --columns={','.join(layout.columns)}" if layout.columns else ", ".join(layout.names)
+        does_what = "each divide" if of_all or of_most else "occur, but do not divide"
+        raise UserError(
+            f"{path}: {words} {does_what} the first lines into the expected columns: {columns}. Say what separates "
+            f"them: {flags}."
+        )
+    return SEPARATORS[found[0]]
+
+
+def _sample(lines, separator, is_cut):
+    """Returns the rows of the first lines, each a list of str; [] is one that cannot be read."""
+    sample = []
+    for _, last, cells in _rows(lines, separator):
+        if isinstance(cells, csv.Error):
+            if is_cut and last == len(lines):
+                break
+            cells = []
+        if not cells or any(map(str.strip, cells)):
+            sample.append(cells)
+    return sample
+
+
+def read_fields(path, fields, on_bad_line=None):
+    """Yields (list of str, place for messages) for every line of JSON that is not blank.
+
+    Args:
+        path: see `plain_text.read_lines`.
+        fields: names of fields; `translation.en` is the field `en` of the object `translation`. Their values are
+            strings or numbers.
+        on_bad_line: None, or a function called with a message about each unreadable line, which is skipped.
+
+    Raises:
+        UserError: as `plain_text.read_lines`; or a line is not an object, or lacks a field.
+    """
+    for number, line in enumerate(plain_text.read_lines(path, on_bad_line), 1):
+        if line is None or not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            row = parse_json(line, where)
+            if not isinstance(row, dict):
+                raise UserError(f'{where}: {shown(row)}. Expected an object in each line, such as {{"en": "one"}}.')
+            texts = [_text(row, field, where) for field in fields]
+        except UserError as error:
+            report(str(error), on_bad_line)
+        else:
+            yield texts, where
+
+
+def _text(row, field, where):
+    """Returns the text of a field. Raises `UserError` if there is none."""
+    value, names = row, [field] if field in row else field.split(".")
+    for name in names:
+        if not isinstance(value, dict) or name not in value:
+            known = ", ".join(map(shown, row)) or "none"
+            raise UserError(
+                f"{where}: no field {shown(field)}, but {known}. {nearest(field, [*row], end=' ')}Name the fields: "
+                "--fields=en,de, or --fields=translation.en,translation.de inside of another one."
+            )
+        value = value[name]
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or _HALVES.search(str(value)):
+        raise UserError(f"{where}: the field {shown(field)} is {shown(value)}. Expected a text.")
+    return plain_text.clean(str(value))
