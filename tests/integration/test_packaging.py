@@ -68,8 +68,8 @@ def test_wheel_holds_every_module_and_table_and_nothing_else(clone, wheel):
     expected = set()
     for folder, package in {
         "t2t_lite": "t2t_lite",
-        "baselines": "t2t_lite/baselines",
         "bin": "t2t_lite/bin",
+        "extras": "t2t_lite/extras",
         "hparams": "t2t_lite/hparams",
         "problems": "t2t_lite/problems",
     }.items():
@@ -90,8 +90,8 @@ def test_source_distribution_holds_what_the_wheel_is_made_of_and_no_tests(clone,
         top = path.name.removesuffix(".tar.gz")
         names = {pathlib.PurePath(name).relative_to(top) for name in archive.getnames()}
     folders = {name.parts[0] for name in names if len(name.parts) > 1}
-    assert folders == {"t2t_lite", "baselines", "bin", "hparams", "problems", "t2t_lite.egg-info"}
-    for name in ("README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "setup.cfg", "pyproject.toml"):
+    assert folders == {"t2t_lite", "bin", "extras", "hparams", "problems", "t2t_lite.egg-info"}
+    for name in ("README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "setup.cfg", "setup.py", "pyproject.toml"):
         assert pathlib.PurePath(name) in names
 
 
@@ -130,20 +130,6 @@ def test_every_command_module_has_its_console_script(clone, wheel):
         path.stem.replace("_", "-"): ".".join(("t2t_lite", *path.relative_to(clone).with_suffix("").parts)) + ":main"
         for path in modules
     }
-
-
-@pytest.mark.long
-def test_baselines_are_a_package_for_the_flag_of_users_folders(commands, tmp_path):
-    done = run(commands / "t2t-trainer", "--registry_help", "--t2t_usr_dir=t2t_lite.baselines", cwd=tmp_path)
-    names = {
-        "lstm_lm",
-        "lstm_lm_base",
-        "lstm_seq2seq_attention",
-        "lstm_luong_attention",
-        "conv_seq2seq",
-        "bytenet_base",
-    }
-    assert names | {"neural_gpu"} <= {*done.stdout.split()}
 
 
 def test_names_are_listed_from_any_folder_and_a_users_is_found_from_the_one_one_works_in(commands, tmp_path):
