@@ -24,8 +24,7 @@ def new_name(name):
         return None
     if last in extras() and not (parents and extras_with(parents, last)):
         return f"{PACKAGE}.{last}"
-    whole = f"{PACKAGE}.{inside}"  # a name that an extra gives to a module of the core
-    return next(iter(extras_with(parents, last)), whole if whole in sys.modules else None)
+    return next(iter(extras_with(parents, last)), None)
 
 
 def extras_with(parents, last):
