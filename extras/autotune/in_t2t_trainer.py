@@ -54,8 +54,8 @@ def run(flags):
     from t2t_lite.bin.trainer.training_modes import prepare
     from t2t_lite.extras.autotune.search_command import search_hparams
 
+    registry.ranged_hparams(flags.hparams_range)  # raises if there are none of this name
     prepare(flags)
-    registry.ranged_hparams(flags.hparams_range)
     from t2t_lite.training.distribution import set_threads
 
     return search_hparams(flags, set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads))
