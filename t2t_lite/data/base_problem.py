@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from t2t_lite import registry
 from t2t_lite.corpora.bad_lines import BadLines
 from t2t_lite.data.generation_settings import GenerationSettings
-from t2t_lite.data.record_format import generated
-from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
+from t2t_lite.data.splits import FILE_TAGS, DatasetSplit, generated
 from t2t_lite.errors import NotWritten, UserError
 from t2t_lite.files.file_errors import explain
 from t2t_lite.tasks.sequence_to_sequence import SequenceToSequenceTask

@@ -3,7 +3,6 @@
 Mirrors tensor2tensor's generator_utils.py; the names of files are tensor2tensor's.
 """
 
-import collections.abc
 import re
 
 import tensorflow as tf
@@ -160,18 +159,3 @@ def _wrong_record(path, number, fault, features):
 
 def _first_line(error):
     return re.sub(r"^assertion failed: \[(.*?)(\] \[.*|$)", r"\1", first_line(error))  # the rest are the values
-
-
-def generated(samples, what, expected):
-    """Returns `samples`. Raises `UserError` if a method returned something else, such as None for lack of a `yield`.
-
-    Args:
-        samples: the result of the method.
-        what: str, the name of the method.
-        expected: str, a description of a sample.
-    """
-    if isinstance(samples, str | bytes | collections.abc.Mapping) or not isinstance(samples, collections.abc.Iterable):
-        raise UserError(
-            f"{what} returned {shown(samples)}. Expected a generator or a list of {expected}: `yield` each sample."
-        )
-    return samples

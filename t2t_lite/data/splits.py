@@ -1,5 +1,6 @@
-"""The parts of a data set, and the kinds of vocabulary, under tensor2tensor's names."""
+"""The parts of a data set and the kinds of vocabulary, under tensor2tensor's names; what generators must return."""
 
+import collections.abc
 import enum
 
 from t2t_lite.errors import UserError, shown
@@ -38,3 +39,18 @@ def named_split(name):
     if split not in FILE_TAGS:
         raise UserError(f"split={shown(name)}: expected one of {', '.join(FILE_TAGS)}.")
     return split
+
+
+def generated(samples, what, expected):
+    """Returns `samples`. Raises `UserError` if a method returned something else, such as None for lack of a `yield`.
+
+    Args:
+        samples: the result of the method.
+        what: str, the name of the method.
+        expected: str, a description of a sample.
+    """
+    if isinstance(samples, str | bytes | collections.abc.Mapping) or not isinstance(samples, collections.abc.Iterable):
+        raise UserError(
+            f"{what} returned {shown(samples)}. Expected a generator or a list of {expected}: `yield` each sample."
+        )
+    return samples

@@ -5,8 +5,7 @@ import itertools
 import re
 
 from t2t_lite.corpora import plain_text
-from t2t_lite.data.record_format import generated
-from t2t_lite.data.splits import DatasetSplit
+from t2t_lite.data.splits import DatasetSplit, generated
 from t2t_lite.data.text_problems.text_self_problem import Text2SelfProblem
 from t2t_lite.errors import NotWritten
 from t2t_lite.settings.ranges import Choices, typed_value

@@ -13,8 +13,7 @@ from t2t_lite import files
 from t2t_lite.corpora.reservoir import Reservoir
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.next_command import datagen_command
-from t2t_lite.data.record_format import generated
-from t2t_lite.data.splits import DatasetSplit, VocabType
+from t2t_lite.data.splits import DatasetSplit, VocabType, generated
 from t2t_lite.errors import MissingFile, NotWritten, UserError, shown
 from t2t_lite.text import subwords, vocabulary, vocabulary_files
 from t2t_lite.text.published import byte_level_learning
