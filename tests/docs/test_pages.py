@@ -35,7 +35,6 @@ from tests.docs.blocks import (
 )
 from tests.docs.files import TEXTS, Files
 from tests.docs.shell import COMMANDS, Shell
-from tests.export.serving_double import ServingDouble
 
 SMALL = (
     "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,batch_size=256,max_length=64,eval_decode_examples=0"
@@ -69,6 +68,9 @@ def shell(folder):
 
 @pytest.fixture(scope="module")
 def server():
+    pytest.importorskip("t2t_lite.extras.serving")
+    from tests.extras.serving.serving_double import ServingDouble
+
     with ServingDouble({"translate": {1: shout}}, {"translate": {"stable": 1, "canary": 1}}) as double:
         yield double
 

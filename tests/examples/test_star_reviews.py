@@ -9,12 +9,9 @@ import tensorflow as tf
 
 import t2t_lite
 from t2t_lite.bin import t2t_score
-from t2t_lite.extras.insights.app import create_app
-from t2t_lite.extras.insights.models import Models
 from t2t_lite.registry import import_usr_dir
 from tests.examples import test_agent_classifier
 from tests.examples.test_agent_classifier import run
-from tests.export.serving_double import ServingDouble
 from tests.training.runs import assert_same, killed_after, log, state
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]  # it trains
@@ -91,6 +88,10 @@ def test_it_is_exported_and_served(trained, tmp_path):
     assert found["stars"].numpy().tolist() == pytest.approx(expected, abs=1e-5)
     card = pathlib.Path(exported, "README.md")
     assert not card.exists() or "`stars` float32 [batch]" in card.read_text()  # of an extra
+    pytest.importorskip("t2t_lite.extras.serving")
+    pytest.importorskip("t2t_lite.extras.query_client")
+    from tests.extras.serving.serving_double import ServingDouble
+
     with ServingDouble({"model": {1: exported}}) as double:
         queries = f"--server={double.grpc}", "--servable_name=model", f"--inputs_file={tmp_path / 'texts'}"
         (tmp_path / "texts").write_text("".join(f"{text}\n" for text in REVIEWS))
@@ -100,6 +101,10 @@ def test_it_is_exported_and_served(trained, tmp_path):
 
 
 def test_the_page_shows_its_answers(trained):
+    pytest.importorskip("t2t_lite.extras.insights")
+    from t2t_lite.extras.insights.app import create_app
+    from t2t_lite.extras.insights.models import Models
+
     client = create_app(Models.load([str(trained)])).test_client()
     found = client.post("/api/predict", json={"text": "the film was great"}).json
     assert found["answer"] == f"{found['stars']:.2f}" and found["lists"] == []

@@ -14,8 +14,6 @@ from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model
 from t2t_lite.export.encoder_signatures import EncoderSignatures
-from t2t_lite.extras.query_client.client import Servable, open_client
-from t2t_lite.extras.query_client.line_queries import LineQueries
 from t2t_lite.models import TransformerEncoder
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
@@ -25,7 +23,6 @@ from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder
 from tests.decoding.runs import SENTENCES
 from tests.export.served import HOSTILE, served, stock_operations
-from tests.export.serving_double import ServingDouble
 from tests.registered import registered
 from tests.text.published_samples import write_byte_level, write_pieces
 
@@ -266,6 +263,12 @@ def test_of_stock_operations(exported):
 
 @pytest.mark.few("spans")
 def test_through_a_server(kind, call, exported, tmp_path):
+    pytest.importorskip("t2t_lite.extras.serving")
+    pytest.importorskip("t2t_lite.extras.query_client")
+    from t2t_lite.extras.query_client.client import Servable, open_client
+    from t2t_lite.extras.query_client.line_queries import LineQueries
+    from tests.extras.serving.serving_double import ServingDouble
+
     # Without "is is is …": the same windows have equally probable answers, but for rounding in other batches.
     columns = {name: rows[:4] for name, rows in kind.columns.items()}
     texts = {name: read(rows) for name, rows in columns.items()}

@@ -10,7 +10,6 @@ import t2t_lite
 from t2t_lite.process.extras import extras
 from t2t_lite.runs.weights import open_checkpoint
 from tests.export.served import served
-from tests.extras.xlnet.xlnet_folders import write_warm_and_cold, write_xlnet
 from tests.integration.conftest import replaced
 
 SIZES = "num_hidden_layers=1,hidden_size=32,filter_size=64,num_heads=2,batch_size=512,eval_decode_examples=0"
@@ -88,6 +87,9 @@ def test_a_translation_model_learns_by_lora_and_its_exports_answer_as_it_does(ru
 
 @pytest.mark.long
 def test_published_weights_are_tuned_by_lora_and_given_back_merged(run, tmp_path):
+    pytest.importorskip("t2t_lite.extras.xlnet")
+    from tests.extras.xlnet.xlnet_folders import write_warm_and_cold, write_xlnet
+
     write_warm_and_cold(tmp_path / "a.tsv")
     write_xlnet(tmp_path / "theirs", "XLNetLMHeadModel")
     run("t2t-importer", "--from=hugging_face", "--path=theirs", "--output_dir=xlnet")

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.extras.tensor2tensor.tensor2tensor_run import import_tensor2tensor
+from t2t_lite.process.extras import extras
 from t2t_lite.runs.locating import find_checkpoint, read_config_of
 from t2t_lite.runs.opening import open_run
 from tests.decoding.runs import make_run
@@ -36,6 +36,10 @@ def folders(tmp_path_factory):
     folder = tmp_path_factory.mktemp("good")
     spm = make_run(folder / "spm")
     OldModel(hidden=16, filter=32, heads=2, layers=1).write(folder / "old")
+    if "tensor2tensor" not in extras():
+        return [{path.name: path.read_bytes() for path in spm.iterdir()}]
+    from t2t_lite.extras.tensor2tensor.tensor2tensor_run import import_tensor2tensor
+
     vocabulary = [str(folder / "old" / "vocab.subwords")]
     import_tensor2tensor(str(folder / "old"), vocabulary, str(folder / "imported"), languages=("en", "de"))
     return [{path.name: path.read_bytes() for path in made.iterdir()} for made in (spm, folder / "imported")]
@@ -215,6 +219,9 @@ def test_huge_files_are_not_read(folders, tmp_path):
 @pytest.mark.parametrize("tries", [60, pytest.param(200, marks=pytest.mark.long)])
 def test_an_import_of_changed_files(folders, tmp_path, tries):
     """The same of tensor2tensor's checkpoint, settings and subwords."""
+    pytest.importorskip("t2t_lite.extras.tensor2tensor")
+    from t2t_lite.extras.tensor2tensor.tensor2tensor_run import import_tensor2tensor
+
     rng, began = random.Random(3), time.monotonic()
     old = OldModel(hidden=8, filter=8, heads=2, layers=1, shards=2)
     old.write(tmp_path / "good")

@@ -7,7 +7,6 @@ from t2t_lite.errors import UserError
 from t2t_lite.visualization.attention_maps import SMALLEST_IN_MAP
 from t2t_lite.visualization.attention_pictures import attend, attend_to_row, draw_attention
 from t2t_lite.visualization.sentence_attention import SentenceAttention, Tokens
-from tests.extras.insights.media_models import image_generator
 
 GREY = (0.85, 0.85, 0.85)
 
@@ -45,6 +44,10 @@ def test_a_map_shows_all_tokens():
 
 @pytest.mark.long
 def test_an_image_model_s_row_is_its_class_and_what_it_makes_of_it(eager, monkeypatch):
+    pytest.importorskip("t2t_lite.extras.images")
+    pytest.importorskip("t2t_lite.extras.insights")
+    from tests.extras.insights.media_models import image_generator
+
     generator, generations = image_generator(), []
     generate = generator.generate
     monkeypatch.setattr(generator, "generate", lambda texts: generations.extend(generate(texts)) or generations)
