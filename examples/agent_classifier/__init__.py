@@ -1,16 +1,12 @@
 """Your own classifier, trained by the commands: is the agent of a sentence a person or an animal?
 
-The problem, the model with a cost of its own, and the metric below are all that is needed; the folder is a
-`--t2t_usr_dir`:
+The problem, the model with a cost of its own, its set and the metric below are all that is needed; the folder is a
+`--t2t_usr_dir`, and its code an extra as extras/agent_classifier/agent_classifier.py:
 
     t2t-datagen --t2t_usr_dir=examples/agent_classifier --problem=sentence_agent --data_dir=data
-    t2t-trainer --t2t_usr_dir=examples/agent_classifier --problem=sentence_agent --model=agent_classifier \
-      --hparams_set=transformer_tiny --data_dir=data --output_dir=train --train_steps=400 \
-      --hparams=hidden_size=32,filter_size=64,batch_size=256,learning_rate_constant=0.1,learning_rate_warmup_steps=100
+    t2t-trainer --t2t_usr_dir=examples/agent_classifier --problem=sentence_agent --hparams_set=agent_classifier_tiny \
+      --data_dir=data --output_dir=train --train_steps=400
     python -c "import t2t_lite; print(t2t_lite.load('train').predict(['the dog is seen by a girl'])[0].label)"
-
-The model reads the sentence where its attention points. Its cost is the entropy of that attention, so that it points
-at few words.
 """
 
 import itertools
@@ -22,6 +18,7 @@ from keras import ops
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem
+from t2t_lite.hparams.transformer import transformer_tiny
 from t2t_lite.layers import SinusoidalPositionEmbedding, TokenEmbedding, TransformerEncoderLayer
 
 NOUNS = {
@@ -35,9 +32,7 @@ VERBS = {"sees": "seen", "follows": "followed", "likes": "liked", "finds": "foun
 class SentenceAgent(Text2ClassProblem):
     """Active and passive sentences, with the kind of their agent."""
 
-    is_generate_per_split = False
-    approx_vocab_size = 320
-    num_classes = 2
+    is_generate_per_split, approx_vocab_size, num_classes = False, 320, 2
     dataset_splits = ({"split": DatasetSplit.TRAIN, "shards": 4}, {"split": DatasetSplit.EVAL, "shards": 1})
 
     def class_labels(self, data_dir):
@@ -50,10 +45,9 @@ class SentenceAgent(Text2ClassProblem):
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields each sentence once, in a random order, with the index of its class."""
-        kinds = (("person", "animal"), ("animal", "person"))
         combined = [
             (list(NOUNS).index(agent), who, *verb, whom)
-            for agent, other in kinds
+            for agent, other in itertools.permutations(NOUNS)
             for who, verb, whom in itertools.product(NOUNS[agent], VERBS.items(), NOUNS[other])
         ]
         for label, who, active, participle, whom in random.Random(1).sample(combined, len(combined)):
@@ -74,17 +68,24 @@ def matthews_correlation(logits, labels):
     return tf.math.confusion_matrix(labels, predicted, num_classes=3)
 
 
+@registry.register_hparams(model="agent_classifier")
+def agent_classifier_tiny():
+    """Two layers of 32, with small batches and a high rate."""
+    rate = "learning_rate_constant=0.1,learning_rate_warmup_steps=100"
+    return transformer_tiny().parse(f"hidden_size=32,filter_size=64,batch_size=256,{rate}")
+
+
 @registry.register_model
 class AgentClassifier(keras.Model):
-    """Encoder layers, and an attention that reads the whole sentence."""
+    """Encoder layers, and an attention that reads where it points: its entropy is a cost, so it points at few words."""
 
     @classmethod
     def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):
         """Builds the model of a run."""
         model = cls()
         model.embed = [TokenEmbedding(vocab_size, hparams.hidden_size, mask_zero=True), SinusoidalPositionEmbedding()]
-        size = {"num_heads": hparams.num_heads, "filter_size": hparams.filter_size}
-        model.encode = [TransformerEncoderLayer(**size, dropout=0.1) for _ in range(hparams.num_hidden_layers)]
+        sizes = hparams.num_heads, hparams.filter_size
+        model.encode = [TransformerEncoderLayer(*sizes) for _ in range(hparams.num_hidden_layers)]
         model.point, model.head = keras.layers.Dense(1), keras.layers.Dense(target_vocab_size)
         return model
 
@@ -93,7 +94,6 @@ class AgentClassifier(keras.Model):
         x = batch["inputs"]
         for layer in self.embed + self.encode:
             x = layer(x, training=training) if layer in self.encode else layer(x)
-        scores = ops.where(batch["inputs"][..., None] != 0, self.point(x), -1e9)
-        weights = ops.softmax(scores, axis=1)
+        weights = ops.softmax(ops.where(batch["inputs"][..., None] != 0, self.point(x), -1e9), axis=1)
         entropy = -ops.sum(weights * ops.log(weights + 1e-9), axis=(1, 2))
         return {"targets": self.head(ops.sum(weights * x, axis=1)), "costs": {"targets": 0.05 * entropy}}

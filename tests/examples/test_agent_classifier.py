@@ -13,7 +13,6 @@ from tests.training.runs import assert_same, killed_after, log, state
 pytestmark = pytest.mark.slow  # it trains
 
 FOLDER = pathlib.Path(__file__).parents[2] / "examples/agent_classifier"
-SIZES = "hidden_size=32,filter_size=64,batch_size=256,learning_rate_constant=0.1,learning_rate_warmup_steps=100"
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +30,7 @@ def run(command, *words):
 
 
 def train(flags, folder, steps, *more, model="agent_classifier", every=4):
-    sizes = (f"--model={model}", "--hparams_set=transformer_tiny", f"--hparams={SIZES}")
+    sizes = (f"--model={model}", "--hparams_set=agent_classifier_tiny")
     when = (f"--local_eval_frequency={every}", f"--log_step_count_steps={every}")
     assert run("t2t_trainer", *flags, *sizes, *when, f"--output_dir={folder}", f"--train_steps={steps}", *more) == 0
     return folder
