@@ -88,7 +88,8 @@ def test_the_same_seed_gives_the_same_pairs_in_every_process():
     assert (
         here == list(phrasebook.generate_sentences(1, 50, "test")) != list(phrasebook.generate_sentences(2, 50, "test"))
     )
-    code = "from t2t_lite.extras.phrasebook import translate_ende_phrasebook as p; print(list(p.generate_sentences(1, 50, 'test')))"
+    module = "t2t_lite.extras.phrasebook.translate_ende_phrasebook"
+    code = f"import {module} as p; print(list(p.generate_sentences(1, 50, 'test')))"
     there = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
