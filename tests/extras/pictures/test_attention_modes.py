@@ -29,13 +29,13 @@ def test_patterns(folder, call_command):
 @pytest.mark.parametrize(
     ("flags", "words"),
     {
-        "both": (["--output_dir=run", TEXT, "--roles=text"], ["one of --text"]),
+        "both": (["--output_dir=run", TEXT, "--roles=text"], ["--text: not with --roles"]),
         "a flag of the other": (
             ["--output_dir=run", "--roles=text", "--layer=1"],
             ["not with --roles, only with --text"],
         ),
         "a length of a text": (["--output_dir=run", TEXT, "--length=9"], ["not with --text, only with --patterns"]),
-        "both of patterns": (["--output_dir=run", TEXT, "--patterns"], ["one of --text, --roles, --patterns"]),
+        "both of patterns": (["--output_dir=run", TEXT, "--patterns"], ["--text: not with --patterns"]),
         "roles not UTF-8": (["--output_dir=run", "--roles=not_utf8"], ["not_utf8, line 1", "not UTF-8"]),
         "roles missing": (["--output_dir=run", "--roles=missing"], ["--roles=missing: no such file"]),
     }.values(),

@@ -281,5 +281,5 @@ def test_mistakes(call_command, assert_user_error, exports, tmp_path):
 @pytest.mark.parametrize("package, module", [("waitress", "http_server"), ("prometheus_client", "server_metrics")])
 def test_without_a_package(call_command, assert_user_error, exports, monkeypatch, package, module):
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.delitem(sys.modules, f"t2t_lite.serving.{module}", raising=False)
+    monkeypatch.delitem(sys.modules, f"t2t_lite.extras.serving.{module}", raising=False)
     assert_user_error(call_command(COMMAND, f"--export_dir={exports}", "--port=0"), "t2t_lite[web]")
