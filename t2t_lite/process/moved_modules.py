@@ -22,12 +22,13 @@ def new_name(name):
     *parents, last = inside.split(".")
     if root != "t2t_lite" or not last or name.startswith(PACKAGE):
         return None
-    if last in extras() and not (parents and extras_with(parents, last)):
+    modules = _modules_of_today(parents, last)
+    if last in extras() and not (parents and modules):
         return f"{PACKAGE}.{last}"
-    return next(iter(extras_with(parents, last)), None)
+    return next(iter(modules), None)
 
 
-def extras_with(parents, last):
+def _modules_of_today(parents, last):
     """Returns the names of modules in extras, or in the core's folders, that were one of these parents' before."""
     words = [f"{parents[-1]}_{last}", last] if parents else [last]
     places = packages() if parents else _FOLDERS
