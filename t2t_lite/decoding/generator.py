@@ -7,13 +7,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from t2t_lite.decoding.generation_stream import GenerationStream
-from t2t_lite.decoding.hypothesis import Hypotheses
-from t2t_lite.decoding.ids import check_ids
-from t2t_lite.decoding.prompts import Prompt
+from t2t_lite.decoding.answering import TextModel
+from t2t_lite.decoding.hypothesis import Hypotheses, Prompt
 from t2t_lite.decoding.scoring import GivenTargets, TargetScore, log_probs_of_targets, token_log_probs
-from t2t_lite.decoding.text_model import TextModel
-from t2t_lite.decoding.texts import check_list, check_text, valid_unicode
+from t2t_lite.decoding.streaming import GenerationStream
+from t2t_lite.decoding.texts import check_ids, check_list, check_text, valid_unicode
 from t2t_lite.errors import UserError, located
 from t2t_lite.settings.ranges import NEW_TOKENS, Range, typed_value
 from t2t_lite.settings.search_options import SearchOptions

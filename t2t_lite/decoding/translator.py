@@ -9,14 +9,20 @@ import numpy as np
 from t2t_lite.data.source_text import SourceText
 from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention, replace_unknown
-from t2t_lite.decoding.hypothesis import Hypothesis, Translation
-from t2t_lite.decoding.ids import check_ids, prefix_ids
-from t2t_lite.decoding.parts import splits_sentences, translate_parts, whole_sentences
+from t2t_lite.decoding.answering import TextModel
+from t2t_lite.decoding.hypothesis import Hypothesis, Tellers, Translation
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.stop_strings import before_stop
-from t2t_lite.decoding.teller import Tellers
-from t2t_lite.decoding.text_model import TextModel
-from t2t_lite.decoding.texts import check_list, check_text, check_texts, one_for_each, valid_unicode
+from t2t_lite.decoding.sentence_parts import splits_sentences, translate_parts, whole_sentences
+from t2t_lite.decoding.texts import (
+    check_ids,
+    check_list,
+    check_text,
+    check_texts,
+    one_for_each,
+    prefix_ids,
+    valid_unicode,
+)
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
 from t2t_lite.settings.ranges import Range, typed_value
@@ -73,8 +79,8 @@ class Translator(TextModel):
             split_sentences: "always": translate the sentences of a text one by one, and join their translations;
                 "never": translate each text as it is. None, or "auto": split texts of several sentences if the model
                 was trained on single ones, since it would end before all of them are translated: see
-                `t2t_lite.decoding.parts.splits_sentences`. The k-th hypothesis of a text that is split joins the
-                k-th ones of its sentences (the last one of a sentence that has fewer); its score is their sum.
+                `t2t_lite.decoding.sentence_parts.splits_sentences`. The k-th hypothesis of a text that is split joins
+                the k-th ones of its sentences (the last one of a sentence that has fewer); its score is their sum.
             max_input_length: int, longer sentences are truncated to this many ids, EOS included; None: 1024, or the
                 size of a learned position table.
             replace_unknown: bool, whether each word with an unknown piece is replaced by the word of the text that the
@@ -84,7 +90,7 @@ class Translator(TextModel):
                 lists of their ids, without EOS.
             return_attention, return_token_scores: bool, whether hypotheses get their `attention` and `spans`, or their
                 `token_scores`; each costs one more pass over the hypotheses, as does `return_<name>` of what else the
-                model tells, such as return_ponder_steps: see `t2t_lite.decoding.teller`.
+                model tells, such as return_ponder_steps: see `t2t_lite.decoding.hypothesis`.
             on_progress: None, or a function called with the number of sentences in each finished batch.
             **options: of `SearchOptions`: beam_size, alpha, extra_length, n_best and so on, or
                 sampling=True with temperature, top_k, top_p and seed; a problem may have other defaults

@@ -1,20 +1,28 @@
-"""What `Translator` and `Generator` share: the loaded model, its vocabularies and its search."""
+"""What `Translator`, `Generator` and `Predictor` share: a trained model, its vocabularies, and how they are loaded."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import inspect
+import logging
+import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
 
+import tensorflow as tf
+
 from t2t_lite import registry
-from t2t_lite.decoding.answerer import Answerer
 from t2t_lite.decoding.search.adapters import Ensemble, check_ensemble
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.search.stop_strings import before_stop
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.errors import UserError
+from t2t_lite.process.backend import check_tensorflow
+from t2t_lite.settings.ranges import COMPUTE_DTYPES
 from t2t_lite.settings.search_options import SearchOptions
+from t2t_lite.tasks.task import Task, check_answered_by
+from t2t_lite.text.stray_characters import reading_plain
 from t2t_lite.text.vocabulary import EOS_ID
 
 if TYPE_CHECKING:
@@ -23,8 +31,80 @@ if TYPE_CHECKING:
     from t2t_lite.data.base_problem import Problem
     from t2t_lite.settings.config import HParams
 
+
+_LOGGER = logging.getLogger("t2t_lite")
+_CPU_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86's two kinds of instructions, and ARM's
+_GPU_CAPABILITY = (8, 0)  # Ampere, the first with bfloat16
 _OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))
 _OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")
+
+
+class Answerer:
+    """A trained model that answers for texts. Subclasses have the `task`, or the base of the tasks, that they answer.
+
+    Args:
+        model: the model.
+        encoders: {feature: encoder of its texts or labels}; see `reading_plain` for the inputs' one.
+        problem: the Problem, or None.
+    """
+
+    task: type[Task]
+
+    def __init__(self, model: keras.Model, encoders: dict, problem: Problem | None = None):
+        check_tensorflow(type(self).__name__)
+        self.model = model
+        # The one place where texts to be answered get their ids, in Python and in exports. What is scored or continued
+        # (targets) is read as it stands.
+        self.encoders = {
+            side: reading_plain(encoder) if side == "inputs" else encoder for side, encoder in encoders.items()
+        }
+        self.problem = problem
+        self.runs = []
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike | Sequence,
+        data_dir: str | None = None,
+        compute_dtype: str | None = None,
+        check_device: bool = True,
+    ) -> Self:
+        """Loads a trained model, or several as an ensemble, which averages their probabilities.
+
+        Args:
+            path: an output_dir (for its newest checkpoint), a checkpoint `…/model.ckpt-N`, a folder of averages, or an
+                export of t2t-exporter; or a list of them, of the same problem and vocabulary. A `Predictor` has one.
+            data_dir: folder of the vocabulary, if it is not beside the checkpoint.
+            compute_dtype: "bfloat16": weights, cached keys and values, and matrix products have 8 significant bits;
+                softmax, normalization and scores are float32. Or "float32"; None: as the model was trained.
+            check_device: bool, whether "bfloat16" becomes "float32", with a warning, if this machine would be slow
+                in it; False for an export, which other machines serve.
+
+        Raises:
+            UserError: there is no model, its files do not belong together, or it has another task.
+        """
+        from t2t_lite.runs.opening import open_runs
+
+        dtype = usable_dtype(compute_dtype, check_device)
+
+        paths = path if isinstance(path, list | tuple) else [path]
+        if not paths:
+            raise UserError("No checkpoint to load: expected one, or several for an ensemble.")
+        runs = [run for path in paths for run in open_runs(path, data_dir, dtype)]
+        check_answered_by(runs[0].problem, cls.task.answered_by, runs[0].path)
+        answerer = cls.of_runs(runs)
+        answerer.runs = runs
+        return answerer
+
+    @classmethod
+    def of_runs(cls, runs: list) -> Self:
+        """Returns what answers with the models of one or more `t2t_lite.runs.opening.Run`."""
+        raise NotImplementedError
+
+    @property
+    def run(self):
+        """The loaded `t2t_lite.runs.opening.Run`, the first one of an ensemble, or None."""
+        return self.runs[0] if self.runs else None
 
 
 class TextModel(Answerer):
@@ -118,3 +198,40 @@ def continuation(encoder, before, ids):
     text, whole = encoder.decode(before), encoder.decode([*before, *ids])
     # A character may be split between both; then its first bytes alone are a U+FFFD, which is no part of the whole.
     return whole[len(text) :] if whole.startswith(text) else whole[len(text.rstrip("\ufffd")) :]
+
+
+def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
+    """Returns `dtype`, or "float32" with a warning if this machine has no instructions for bfloat16.
+
+    Without them oneDNN falls back to code that is many times slower.
+
+    Args:
+        dtype: "float32", "bfloat16", or None for the dtype that the model was trained in.
+        check_device: bool, False returns `dtype` on any machine.
+        cpuinfo: path of Linux's description of the CPU.
+
+    Raises:
+        UserError: another dtype.
+    """
+    if dtype is not None and dtype not in COMPUTE_DTYPES:
+        raise UserError(f"compute_dtype={dtype}: expected {' or '.join(COMPUTE_DTYPES)}.")
+    missing = _missing_for_bfloat16(cpuinfo) if dtype == "bfloat16" and check_device else ""
+    if not missing:
+        return dtype
+    _LOGGER.warning(f"compute_dtype=bfloat16: {missing}, so it would be slower than float32. float32 is used.")
+    return "float32"
+
+
+def _missing_for_bfloat16(cpuinfo):
+    """Returns what this machine lacks, or "" if it lacks nothing."""
+    if gpus := tf.config.list_physical_devices("GPU"):
+        found = [tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0)) for gpu in gpus]
+        return "" if min(found) >= _GPU_CAPABILITY else "a GPU's compute capability is below 8.0"
+    if os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "0":
+        return "TF_ENABLE_ONEDNN_OPTS=0 turns the CPU's kernels for it off"
+    try:
+        with open(cpuinfo) as file:
+            words = set(file.read().split())
+    except OSError:
+        words = set()  # not Linux: nothing is known
+    return "" if words & _CPU_FLAGS else "this CPU has neither AVX512-BF16 nor AMX"

@@ -9,7 +9,7 @@ from numpy.lib import format as npy
 
 from t2t_lite import files
 from t2t_lite.cli.console import Progress
-from t2t_lite.decoding.jobs.decode_files import part_of_file
+from t2t_lite.decoding.command.decode_files import part_of_file
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.pipes import is_device, written_path

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from t2t_lite.data.problem import Problem, TranslateProblem
+from t2t_lite.decoding.command import text_files
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams
+from t2t_lite.decoding.command.lines import LineTranslator
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation
-from t2t_lite.decoding.jobs import text_files
-from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
-from t2t_lite.decoding.jobs.line_translation import LineTranslator
 from t2t_lite.decoding.search.searcher import longest_translation
 from t2t_lite.decoding.translator import SourceText
 from t2t_lite.errors import UserError
