@@ -7,7 +7,7 @@ import functools
 import inspect
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Self
 
 import tensorflow as tf
@@ -16,10 +16,10 @@ from t2t_lite import registry
 from t2t_lite.decoding.search.adapters import Ensemble, check_ensemble
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.search.stop_strings import before_stop
-from t2t_lite.decoding.texts import check_options
-from t2t_lite.errors import UserError
+from t2t_lite.decoding.texts import check_list, check_options, check_text
+from t2t_lite.errors import UserError, located
 from t2t_lite.process.backend import check_tensorflow
-from t2t_lite.settings.ranges import COMPUTE_DTYPES
+from t2t_lite.settings.ranges import COMPUTE_DTYPES, LONG_INPUTS, Choices, typed_value
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.tasks.task import Task, check_answered_by
 from t2t_lite.text.stray_characters import reading_plain
@@ -40,7 +40,9 @@ _OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")
 
 
 class Answerer:
-    """A trained model that answers for texts. Subclasses have the `task`, or the base of the tasks, that they answer.
+    """A trained model that answers for texts: its `reader` reads them, and `answer` answers all that were read.
+
+    Subclasses have the `task`, or the base of the tasks, that they answer, and the name of their `method` for texts.
 
     Args:
         model: the model.
@@ -49,6 +51,7 @@ class Answerer:
     """
 
     task: type[Task]
+    method: str
 
     def __init__(self, model: keras.Model, encoders: dict, problem: Problem | None = None):
         check_tensorflow(type(self).__name__)
@@ -106,9 +109,72 @@ class Answerer:
         """The loaded `t2t_lite.runs.opening.Run`, the first one of an ensemble, or None."""
         return self.runs[0] if self.runs else None
 
+    def reader(self, max_length: int | None = None, *, long_input: str | None = None, as_flags: bool = False) -> Reader:
+        """Returns the `Reader` of texts to be answered.
+
+        Args:
+            max_length: int, the most ids of a text; None: the model's own maximum.
+            long_input: one of `LONG_INPUTS`, what is done with longer ones; None: the subclass's default.
+            as_flags: see `Reader`.
+
+        Raises:
+            UserError: the length is out of range, or such texts have no other choice.
+        """
+        raise NotImplementedError
+
+    def answer(self, readings: Sequence, **options) -> list:
+        """Returns the answer to each of the texts that the `reader` read. Options and errors are the method's."""
+        return getattr(self, self.method)(readings, **options)
+
+
+class Reader:
+    """Reads texts, each as what an Answerer takes in place of it. Subclasses have `read`.
+
+    Args:
+        answerer: the Answerer.
+        limit: int, the most ids of a text that is not too long; None: any number.
+        long_input: one of `LONG_INPUTS`, what is done with longer ones.
+        as_flags: bool, whether messages name the flags of t2t-decoder, instead of Python's arguments.
+
+    Attributes:
+        taken: tuple of types beside str that `read` takes; what was read before is among them, and stays as it is.
+
+    Raises:
+        UserError: another choice.
+    """
+
+    taken: tuple
+
+    def __init__(self, answerer: Answerer, limit: int | None, long_input: str, as_flags: bool = False):
+        self.answerer, self.limit = answerer, limit
+        self.argument = "--long_input" if as_flags else "long_input"
+        self.long_input = typed_value(self.argument, long_input, str, Choices(LONG_INPUTS))
+
+    def read(self, text):
+        """Returns the reading of a text. Raises `UserError` for one that cannot be read, or is to be refused."""
+        raise NotImplementedError
+
+    def read_all(self, texts: Iterable, what: str = "text") -> list:
+        """Returns the reading of each text of a user's list, as `read` does; errors call it `what`, and its number.
+
+        Raises:
+            TypeError: there is something that is no text; nothing is read then.
+        """
+        check_list(texts)
+        texts = [self.checked(text, at) for at, text in enumerate(texts)]
+        found = []
+        for number, text in enumerate(texts, 1):
+            with located(f"{what} {number}"):
+                found.append(self.read(text))
+        return found
+
+    def checked(self, text, at):
+        """Returns item `at` of a list in valid Unicode. Raises `TypeError` for what is none of the types taken."""
+        return text if isinstance(text, self.taken) else check_text(text, at)
+
 
 class TextModel(Answerer):
-    """A model that makes texts. Subclasses have its `task`, and their `method` for error messages.
+    """A model that makes texts.
 
     The model's weights are read at every call, so that the trainer can use one with the model in training.
 
@@ -119,8 +185,6 @@ class TextModel(Answerer):
         problem: the Problem, or None.
         **of_search: further arguments of the `Searcher`.
     """
-
-    method = None
 
     def __init__(
         self, model: keras.Model, encoders: dict, hparams: HParams | str, problem: Problem | None = None, **of_search

@@ -130,6 +130,9 @@ class Prompt:
     ids: list
     truncated: bool
 
+    def __len__(self):
+        return len(self.ids)
+
 
 class Teller:
     """What the models that have a method of its name tell about pairs of a source and an output.

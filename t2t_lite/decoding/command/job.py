@@ -162,10 +162,10 @@ class DecodingJob:
         """The LineErrors of the lines that this job reads and answers."""
         return LineErrors(self.on_error)
 
-    def lines_of(self, name):
-        """Returns the `Lines` that answer lines; `name` says where these come from."""
+    def lines_of(self, name, **options):
+        """Returns the `Lines` that answer lines; `name` says where these come from, and options are of the `Lines`."""
         made = LinePredictor if self.predicts else LineGenerator if self.generates else LineTranslator
-        options = {"long_input": self.long_input, "on_error": self.errors, "as_json": self.n_best_format == "json"}
+        options |= {"long_input": self.long_input, "on_error": self.errors, "as_json": self.n_best_format == "json"}
         if made is LineTranslator:
             options |= {"split_sentences": self.split_sentences, "alignments": bool(self.alignments_file)}
             options |= {"told": [*self.told_files], "utility": self.mbr, "tokenize": self.tokenization}
@@ -188,6 +188,7 @@ class DecodingJob:
             os.utime(path, (max(times), max(times)))
 
 
+# `answer` of the pool itself calls these, so that the parts of long texts are shared, too.
 _SHARED = ("translate", "translate_by_risk", "generate", "score", "predict", "fill_mask", "features")
 
 
@@ -227,6 +228,8 @@ class TranslatorPool:
     def __getattr__(self, name):
         if name in _SHARED:
             return functools.partial(self._deal, name)
+        if name == "answer":
+            return functools.partial(type(self._translators[0]).answer, self)
         return getattr(self._translators[0], name)
 
     def _deal(self, method, texts, **options):

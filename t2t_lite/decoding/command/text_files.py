@@ -105,6 +105,18 @@ def json_text(value):
     return _NOT_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
+def rounded(value):
+    """Returns a value with all floats in it rounded to six digits behind the point."""
+    match value:
+        case float():
+            return round(value, 6)
+        case dict():
+            return {key: rounded(one) for key, one in value.items()}
+        case list() | tuple():
+            return [rounded(one) for one in value]
+    return value
+
+
 @contextlib.contextmanager
 def output_file(path):
     """Opens a file for writing text. The file appears only when it is complete, not after an error.
