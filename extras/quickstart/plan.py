@@ -6,6 +6,7 @@ import typing
 
 from t2t_lite import files
 from t2t_lite.errors import UserError
+from t2t_lite.files.request import Request
 
 MANY_PAIRS = 20_000  # above, a CPU's time is better spent on more steps than on the logits of more pieces
 _CPU_VOCABULARY = 8_000
@@ -83,12 +84,11 @@ def read_plan(output_dir, request):
         return None
     stored = files.read_json(path, _SCHEMA)
     plan = Plan(*map(stored.get, Plan._fields))
-    for name, value in request.items():
-        if plan.request.get(name) != value:
-            raise UserError(
-                f"{path}: begun with --{name}={_text(plan.request.get(name))}, but you requested "
-                f"--{name}={_text(value)}. Choose another --output_dir, or repeat the flags."
-            )
+    if found := Request(request, plan.request, request).first:
+        raise UserError(
+            f"{path}: begun with --{found.name}={_text(found.there)}, but you requested "
+            f"--{found.name}={_text(found.asked)}. Choose another --output_dir, or repeat the flags."
+        )
     return plan
 
 
