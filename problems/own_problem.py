@@ -11,9 +11,9 @@ import types
 
 from t2t_lite import files
 from t2t_lite.cli.console import Progress
-from t2t_lite.data.next_command import datagen_command
-from t2t_lite.data.own_files import FLAGS, describe_files, with_content
+from t2t_lite.data.named_problems import datagen_command
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, Problem
+from t2t_lite.data.splits import FLAGS, describe_files, with_content
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.problems.own_settings import SETTINGS, TABLES, listed
 

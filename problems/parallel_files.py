@@ -7,8 +7,8 @@ import re
 from t2t_lite.corpora import archives, cells, wmt_files
 from t2t_lite.corpora.plain_text import kind, without_packing
 from t2t_lite.corpora.scripts import is_language
-from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.splits import FLAGS
 from t2t_lite.errors import UserError
 
 TABLES = (".tsv", cells.CSV, *cells.JSON_LINES)

@@ -16,14 +16,13 @@ import os
 from t2t_lite import files, registry
 from t2t_lite.corpora import archives, plain_text, sgml, source_files, tables, tmx, wmt_files
 from t2t_lite.corpora.filters import PairFilter, find_bound, is_held_out, pair_hash, parse_filters
-from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
+from t2t_lite.data.splits import FLAGS
 from t2t_lite.errors import UserError, shown
 from t2t_lite.problems import parallel_files
-from t2t_lite.problems.own_corpus import OwnCorpus
+from t2t_lite.problems.own_corpus import OwnCorpus, count_pieces
 from t2t_lite.problems.own_settings import SENTENCEPIECE, OwnSetting, own_settings
 from t2t_lite.problems.translation_settings import WEIGHT
-from t2t_lite.problems.vocabulary_sources import count_pieces
 from t2t_lite.settings.ranges import Range, typed_value
 
 _LOGGER = logging.getLogger("t2t_lite")

@@ -11,8 +11,8 @@ import os
 
 from t2t_lite import files, registry
 from t2t_lite.corpora.bad_lines import report
-from t2t_lite.data.own_files import full_path
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.splits import full_path
 from t2t_lite.errors import UserError
 from t2t_lite.extras.images.image_problem import ImageProblem
 from t2t_lite.extras.images.png_files import check_size, class_of, find_sample_bits, read_png, warn_of_colors

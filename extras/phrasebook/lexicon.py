@@ -16,7 +16,7 @@ The columns `objects`, `places` and `nouns` name nouns or kinds of nouns.
 
 import collections
 
-from t2t_lite.problems.tables import read_table, words
+from t2t_lite.problems.published_files import read_table, words
 
 NOUNS = {noun.en: noun for noun in read_table(__package__, "nouns", kinds=words)}
 _NAMED = collections.defaultdict(list)

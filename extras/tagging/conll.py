@@ -9,7 +9,7 @@ and empty words (`1.1`).
 import re
 from typing import NamedTuple
 
-from t2t_lite.corpora import headers, plain_text, tables
+from t2t_lite.corpora import plain_text, tables
 from t2t_lite.corpora.bad_lines import report
 from t2t_lite.errors import UserError, counted
 
@@ -190,7 +190,7 @@ def _old_form(path, words, with_tags, layout):
     is_tabbed, where = "\t" in line, f"{path}, line {number}"
     cells = _cells(line, is_tabbed)
     if layout.has_header is None and with_tags and {*map(str.casefold, cells)} <= _HEADER_WORDS:
-        raise UserError(headers.header_question(where, cells, layout))
+        raise UserError(tables.header_question(where, cells, layout))
     first_cells = [_cells(line, "\t" in line)[0] for _, line in words]
     numbers = [str(n) for n in range(1, 1 + len(words))]
     if not layout.columns and len(cells) > 2 and len(words) > 1 and first_cells == numbers:

@@ -10,8 +10,8 @@ training files. `D/tag_own.json` stores everything that was asked for, so that l
 import logging
 
 from t2t_lite import registry
-from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.splits import FLAGS
 from t2t_lite.errors import UserError, shown
 from t2t_lite.extras.tagging.conll import LAYOUT, read_conll
 from t2t_lite.extras.tagging.entities import EXPECTED, are_of_entities, odd_tags

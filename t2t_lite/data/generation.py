@@ -10,8 +10,7 @@ import tensorflow as tf
 from t2t_lite import __version__, files
 from t2t_lite.cli.console import Progress
 from t2t_lite.data import record_format, sharding
-from t2t_lite.data.encoder_files import encoder_files
-from t2t_lite.data.folder import DataFolder
+from t2t_lite.data.folder import DataFolder, encoder_files
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
