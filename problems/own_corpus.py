@@ -20,6 +20,16 @@ from t2t_lite.text.subwords import LONGEST_SYMBOL, RESERVED, is_symbol
 _MOST_LABELS = 10_000  # more are texts in the wrong column
 
 
+def _learned_with(name, meaning):
+    """Returns the property of a setting of the vocabulary's learner, by default that of all problems."""
+
+    def value(problem):
+        configured = (problem._config or {}).get(name)
+        return getattr(Text2TextProblem, name) if configured is None else configured
+
+    return property(value, doc=meaning)
+
+
 class OwnCorpus(OwnProblem, Text2TextProblem):
     """A problem on the user's own texts, to be listed before the class of its kind. Subclasses write `settings`.
 
@@ -129,24 +139,11 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         """The kind of vocabulary that is learned."""
         return VocabType((self._config or {}).get("vocab_type") or VocabType.SUBWORD.value)
 
-    @property
-    def normalization(self):
-        """SentencePiece's rule that the vocabulary is learned with."""
-        return self._learned_with("normalization")
-
-    @property
-    def character_coverage(self):
-        """The share of the text's characters that get pieces of their own."""
-        return self._learned_with("character_coverage")
-
-    @property
-    def split_digits(self):
-        """Whether no piece has more than one digit."""
-        return self._learned_with("split_digits")
-
-    def _learned_with(self, name):
-        value = (self._config or {}).get(name)
-        return getattr(Text2TextProblem, name) if value is None else value
+    normalization = _learned_with("normalization", "SentencePiece's rule that the vocabulary is learned with.")
+    character_coverage = _learned_with(
+        "character_coverage", "The share of the text's characters that get pieces of their own."
+    )
+    split_digits = _learned_with("split_digits", "Whether no piece has more than one digit.")
 
     @property
     def existing_vocabularies(self):

@@ -18,27 +18,7 @@ LAYOUT = tables.Layout(("word", "tag"))
 _NO_WORD = re.compile(r"\d+[-.]\d+")  # the ID of a multiword token or of an empty word
 _NAMED_COLUMNS = re.compile(r"# *global\.columns *= *(.+)")
 _METADATA = re.compile(r"#\s*([\w.:\[\]-]+\s*=|(newdoc|newpar|sent_id|id)\b)")  # `# text = …`, `# newdoc id …`
-_HEADER_WORDS = frozenset(
-    [
-        "word",
-        "words",
-        "token",
-        "tokens",
-        "form",
-        "text",
-        "lemma",
-        "id",
-        "tag",
-        "tags",
-        "label",
-        "labels",
-        "pos",
-        "upos",
-        "xpos",
-        "ner",
-        "chunk",
-    ]
-)
+_HEADER_WORDS = tables.header_words("word", "tag") | {"lemma", "id"}
 
 
 class TaggedSentence(NamedTuple):

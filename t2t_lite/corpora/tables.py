@@ -32,12 +32,11 @@ _WORDS = {
     "tag": "tag tags pos upos xpos ner chunk label labels",
 }
 _IDS = {"id", "ids", "index", "idx", "guid", "uid", "pairid", "qid", "split"}
-_LANGUAGES = """
-    english german french spanish italian portuguese dutch russian ukrainian polish czech slovak romanian hungarian
-    finnish swedish danish norwegian greek turkish arabic hebrew persian hindi bengali urdu chinese japanese korean
-    vietnamese thai indonesian
+_OTHER_WORDS = """
+    lemma english german french spanish italian portuguese dutch russian ukrainian polish czech slovak romanian
+    hungarian finnish swedish danish norwegian greek turkish arabic hebrew persian hindi bengali urdu chinese japanese
+    korean vietnamese thai indonesian
 """
-_HEADER_WORDS = {*_IDS, *_LANGUAGES.split(), "lemma", *(word for words in _WORDS.values() for word in words.split())}
 _LABELS = ("label", "tag")  # of which a table has few different ones
 LOOKED_AT = 1000  # rows for a guess
 
@@ -219,12 +218,17 @@ def read_pairs(path, layout, on_bad_line=None):
         yield {"inputs": inputs, "targets": targets}
 
 
+def header_words(*names):
+    """Returns the set of words that headers have for the columns of some of a layout's names."""
+    return {word for name in names for word in _WORDS.get(name, name).split()}
+
+
 def looks_like_header(cells, layout):
     """Returns whether the cells of a first line look like names of columns; `layout` is a `tables.Layout`."""
     names = [plain_text.clean(cell).casefold() for cell in cells]
     if len(names) < len(layout.names) or not all(map(_NAME.fullmatch, names)):
         return False
-    words = _HEADER_WORDS | {code.casefold() for code in layout.languages}
+    words = {*_IDS, *_OTHER_WORDS.split(), *header_words(*_WORDS), *map(str.casefold, layout.languages)}
     are_known = [_is_known(name, words) for name in names]
     # A line of a dictionary may be `text<TAB>Text`; a label or text is seldom one of these words.
     return all(are_known) if layout.languages else are_known[0] or (len(are_known) > 1 and all(are_known[1:]))
@@ -282,7 +286,7 @@ def named_columns(layout, names):
     """
     chosen = {}
     for name, language in zip(layout.names, layout.languages or layout.names, strict=False):
-        words = {*_WORDS.get(name, name).split(), language.casefold()}
+        words = {*header_words(name), language.casefold()}
         known = (at for at, one in enumerate(names) if at not in chosen.values() and _is_known(one.casefold(), words))
         if (at := next(known, None)) is not None:
             chosen[name] = at

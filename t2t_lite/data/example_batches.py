@@ -15,10 +15,9 @@ from t2t_lite.data.manifests import longest_row
 from t2t_lite.data.record_format import ExampleReader
 from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import UserError
-from t2t_lite.registry import register_batches
 
 
-@register_batches("examples")
+@registry.register_batches("examples")
 class ExampleBatches:
     """Batches whose rows are examples.
 

@@ -8,7 +8,6 @@ import re
 
 import tensorflow as tf
 
-from t2t_lite.data import record_format
 from t2t_lite.data.random_numbers import check_stateless
 from t2t_lite.errors import Failure, UserError, first_line, shown
 
@@ -173,7 +172,7 @@ class ExampleReader:
         mode: "train", "eval" or "infer", for `preprocess_example`.
         paths: list of str, the record files.
         encoders: {feature: encoder}, as `Problem.get_feature_encoders` returns them: an id outside its vocabulary
-            raises a TensorFlow error that `record_format.naming_damage` explains. None: ids are not checked.
+            raises a TensorFlow error that `naming_damage` explains. None: ids are not checked.
 
     Attributes:
         preprocesses: bool, whether the problem overrides `preprocess_example`. Otherwise the data set has no stage for
@@ -188,8 +187,8 @@ class ExampleReader:
         self._sizes = {name: encoder.vocab_size for name, encoder in (encoders or {}).items()}
 
     def naming_damage(self):
-        """Returns `record_format.naming_damage` of the files."""
-        return record_format.naming_damage(*self.paths, features=self.problem.record_features)
+        """Returns `naming_damage` of the files."""
+        return naming_damage(*self.paths, features=self.problem.record_features)
 
     def batched(self, serialized, count):
         """Returns a dataset of serialized examples, `count` at a time, for `parse`.
@@ -206,7 +205,7 @@ class ExampleReader:
         return examples.ragged_batch(count)
 
     def _preprocess(self, serialized):
-        example = record_format.parse_one(serialized, self.problem.record_features)
+        example = parse_one(serialized, self.problem.record_features)
         examples = self.problem.preprocess_example(example, *self._arguments)
         return examples if isinstance(examples, tf.data.Dataset) else _as_ids(examples)
 
@@ -214,8 +213,8 @@ class ExampleReader:
     def stored(self, batch):
         """In a graph: an element of `batched` -> {feature: int32 ragged [n, (length)]}, before `_rev` and `_copy`."""
         if not self.preprocesses:
-            return record_format.parse_batch(batch, self.problem.record_features)
-        batch = record_format.check_ids(batch, "preprocess_example returned a feature without ids, or an id below 0")
+            return parse_batch(batch, self.problem.record_features)
+        batch = check_ids(batch, "preprocess_example returned a feature without ids, or an id below 0")
         return {name: tf.cast(ids, tf.int32) for name, ids in batch.items()}
 
     @tf.autograph.experimental.do_not_convert
@@ -231,7 +230,7 @@ class ExampleReader:
         if name not in self._sizes:
             return ids
         files = f"{self.paths[0]} and its like"
-        message = f"{files}: {record_format.OUTSIDE} of {self._sizes[name]} ({name})"
+        message = f"{files}: {OUTSIDE} of {self._sizes[name]} ({name})"
         largest = tf.reduce_max(tf.concat([[0], ids.flat_values], 0))
         with tf.control_dependencies([tf.debugging.assert_less(largest, self._sizes[name], message)]):
             return ids.with_flat_values(tf.identity(ids.flat_values))
