@@ -15,7 +15,6 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.data import manifests
-from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.record_format import ExampleReader
 from t2t_lite.data.records import Records
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
@@ -115,7 +114,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
 
 def _find_splits(problem, data_dir):
     """Returns {split: Records} of all existing splits, which must include training."""
-    names = find_manifest(problem, data_dir).get("splits", {})
+    names = manifests.find_manifest(problem, data_dir).get("splits", {})
     splits = [Records(problem, data_dir, split) for split in FILE_TAGS]
     return {
         records.split: records for records in splits if records.split in (DatasetSplit.TRAIN, *names) or records.exist()

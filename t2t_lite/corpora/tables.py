@@ -139,11 +139,8 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
         mark, by = ("<TAB>", "one tab") if separator == "\t" else (separator, separator)
         if is_first:
             is_first = False
-            if layout.has_header is None and looks_like_header(cells, layout):
-                raise UserError(header_question(where, cells, layout, _next_rows(all_cells), mark))
-            numbers, width = _places(where, cells, layout, mark)
-            if layout.has_header:
-                names = [*map(plain_text.clean, cells)]
+            numbers, width, names = columns_of(where, cells, layout, _next_rows(all_cells), mark)
+            if names:
                 continue
         texts = [plain_text.clean(cells[at]) for at in numbers if at < len(cells)]
         is_right = len(texts) == len(numbers) and len(cells) == (width or len(cells))
@@ -159,11 +156,9 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
 
 
 def _next_rows(all_cells):
-    """Returns the next rows of a table, as far as they can be read."""
-    rows = []
+    """Yields the next rows of a table, as far as they can be read."""
     with contextlib.suppress(UserError):
-        rows += (cells for _, _, cells in itertools.islice(all_cells, LOOKED_AT))
-    return rows
+        yield from (cells for _, _, cells in itertools.islice(all_cells, LOOKED_AT))
 
 
 def _read_cells(path, on_bad_line):
@@ -182,19 +177,30 @@ def _read_json(path, layout, on_bad_line, allows_blank):
         report(f"{where}: the field {shown(blank)} is blank. Expected a text.", on_bad_line)
 
 
-def _places(where, cells, layout, mark):
-    """Returns (indices of the chosen columns, the number of columns that a line must have, or None for any)."""
+def columns_of(where, cells, layout, rows=(), mark="<TAB>"):
+    """Finds a layout's columns by the first line of a table; the arguments are those of `header_question`.
+
+    Returns:
+        (indices of the columns, the number of columns that a line must have, or None for any, the names of the columns
+        if the line has them, or else None).
+
+    Raises:
+        UserError: the line looks like a header, lacks a chosen column, or has the layout's in another order.
+    """
+    if layout.has_header is None and looks_like_header(cells, layout):
+        raise UserError(header_question(where, cells, layout, rows, mark))
     names, count = [*map(plain_text.clean, cells)], len(layout.names)
+    header = names if layout.has_header else None
     if layout.columns:
-        return [column_index(where, names, column) for column in layout.columns], None
-    named = named_columns(layout, names) if layout.has_header else {}
+        return [column_index(where, names, column) for column in layout.columns], None, header
+    named = named_columns(layout, names) if header else {}
     if len(named) == count == len(names) and [*named.values()] != [*range(count)]:
         columns = ",".join(names[named[name]] for name in layout.names)
         raise UserError(
             f"{where}: the header {shown(mark.join(names))} has another order than {mark.join(layout.names)}. Name the "
             f"columns: --columns={columns}."
         )
-    return range(count), count
+    return range(count), count, header
 
 
 def column_index(where, names, column):

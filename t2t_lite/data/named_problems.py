@@ -8,8 +8,6 @@ import os
 import random
 import shlex
 
-import numpy as np
-
 from t2t_lite import files, registry
 from t2t_lite.errors import UserError, nearest
 from t2t_lite.settings.ranges import COUNT, SEED, Range, setting
@@ -87,6 +85,8 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, a
         if wrong := [f"--{argument}" for argument in arguments or () if argument not in accepted]:
             only = f"Expected {', '.join(f'--{name}' for name in accepted)}." if accepted else "It brings its own data."
             raise UserError(f"{', '.join(wrong)}: not for --problem={problem.name}. {only}")
+    import numpy as np  # here, for `t2t-datagen --help` needs the settings alone
+
     settings = settings or GenerationSettings()
     for name in names:
         # For user problems that use the global generators; reseeded for each, so that the order does not matter.

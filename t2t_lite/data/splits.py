@@ -9,7 +9,6 @@ import os
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
-from t2t_lite.files.hashes import file_sha256
 
 
 class DatasetSplit:
@@ -68,6 +67,8 @@ def with_content(facts, recorded):
     The file is read only if its size or times differ from those in `recorded`, so an edit that changes neither is not
     detected. Data of earlier versions have no SHA-256; for these only the size is compared.
     """
+    from t2t_lite.files.hashes import file_sha256  # here, for NumPy would delay each `t2t-datagen --help`
+
     path = facts["path"]
     if not files.exists(path):  # finished data can be used without it
         return facts
