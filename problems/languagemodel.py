@@ -18,6 +18,7 @@ from t2t_lite.corpora import plain_text, source_files
 from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, Text2SelfProblem, VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.problems.own_corpus import OwnCorpus
+from t2t_lite.problems.own_problem import kept
 from t2t_lite.problems.own_settings import SENTENCEPIECE, own_settings
 from t2t_lite.problems.published_files import PublishedFiles, files_of_splits
 from t2t_lite.registry import register_problem
@@ -256,10 +257,7 @@ class LanguagemodelOwn(OwnCorpus, ChoppedTextProblem):
     expected_lines = "text files"
     sample_unit = "pieces of text"
 
-    @property
-    def sequence_length(self):
-        """The number of ids in a row."""
-        return self.config["sequence_length"]
+    sequence_length = kept("sequence_length", "The number of ids in a row.")
 
     def generate_documents(self, data_dir, tmp_dir, dataset_split):
         """Yields the documents of a split's files."""

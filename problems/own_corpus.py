@@ -12,7 +12,7 @@ from t2t_lite.corpora.plain_text import kind
 from t2t_lite.corpora.tables import Layout, read_table
 from t2t_lite.data.problem import DatasetSplit, Text2TextProblem, VocabType
 from t2t_lite.errors import UserError, counted, shown
-from t2t_lite.problems.own_problem import OwnProblem
+from t2t_lite.problems.own_problem import OwnProblem, kept
 from t2t_lite.problems.own_settings import SENTENCEPIECE, TABLES, VOCABULARY
 from t2t_lite.text import vocabulary_files
 from t2t_lite.text.subwords import LONGEST_SYMBOL, RESERVED, is_symbol
@@ -129,10 +129,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
 
     # What the data folder keeps.
 
-    @property
-    def approx_vocab_size(self):
-        """The requested size of the vocabulary; None: it has none of its own."""
-        return self.config.get("vocab_size")
+    approx_vocab_size = kept("vocab_size", "The requested size of the vocabulary; None: it has none of its own.")
 
     @property
     def vocab_type(self):
@@ -145,10 +142,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
     )
     split_digits = _learned_with("split_digits", "Whether no piece has more than one digit.")
 
-    @property
-    def existing_vocabularies(self):
-        """The vocabularies that are used, {feature: path}; {} to learn one."""
-        return self.config.get("vocab_from") or {}
+    existing_vocabularies = kept("vocab_from", "The vocabularies that are used, {feature: path}; {} to learn one.", {})
 
     @property
     def max_samples_for_vocab(self):

@@ -23,6 +23,16 @@ _MOST_SHARDS = 100
 _MOST_WARNINGS = 5  # of files of images, there may be thousands
 
 
+def kept(key, meaning, default=None):
+    """Returns a property: what a problem's configuration has for a key, or `default` if that is None or missing.
+
+    Args:
+        key, meaning: str.
+        default: a value that nothing changes.
+    """
+    return property(lambda problem: default if (value := problem.config.get(key)) is None else value, doc=meaning)
+
+
 class OwnProblem(Problem):
     """A problem on the user's own files, to be listed before the class of its kind. Subclasses write `settings`.
 

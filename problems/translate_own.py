@@ -23,6 +23,7 @@ from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
 from t2t_lite.data.splits import FLAGS
 from t2t_lite.errors import UserError, shown
 from t2t_lite.problems.own_corpus import OwnCorpus, count_pieces
+from t2t_lite.problems.own_problem import kept
 from t2t_lite.problems.own_settings import SENTENCEPIECE, OwnSetting, own_settings
 from t2t_lite.problems.translation_settings import WEIGHT
 from t2t_lite.settings.ranges import Range, typed_value
@@ -132,10 +133,9 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         languages = (self._config or {}).get("languages")
         return tuple(languages) if languages else None
 
-    @property
-    def approx_target_vocab_size(self):
-        """The size of the targets' own vocabulary, or None if both sides share one."""
-        return self._recall("target_vocab_size")
+    approx_target_vocab_size = kept(
+        "target_vocab_size", "The size of the targets' own vocabulary, or None if both sides share one."
+    )
 
     @property
     def additional_reserved_tokens(self):

@@ -13,7 +13,7 @@ from t2t_lite.corpora.bad_lines import FewWarnings, report
 from t2t_lite.errors import UserError
 from t2t_lite.extras.music.music_files import ENDINGS, encode_midi
 from t2t_lite.extras.music.music_problem import MusicProblem
-from t2t_lite.problems.own_problem import OwnProblem
+from t2t_lite.problems.own_problem import OwnProblem, kept
 from t2t_lite.problems.own_settings import own_settings
 
 
@@ -27,10 +27,7 @@ class MusicOwn(OwnProblem, MusicProblem):
     expected_lines = "MIDI files, or folders of them"
     sample_unit = "pieces"
 
-    @property
-    def sequence_length(self):
-        """The number of ids in a row."""
-        return self.config["sequence_length"]
+    sequence_length = kept("sequence_length", "The number of ids in a row.")
 
     @functools.cached_property
     def _warn(self):

@@ -10,6 +10,7 @@ from t2t_lite import registry
 from t2t_lite.extras.question_answering import qa_settings as qa_settings
 from t2t_lite.extras.question_answering.span_problem import SpanProblem, squad_samples
 from t2t_lite.problems.own_corpus import OwnCorpus
+from t2t_lite.problems.own_problem import kept
 from t2t_lite.problems.own_settings import LABELLED, own_settings
 
 
@@ -25,15 +26,8 @@ class QaOwn(OwnCorpus, SpanProblem):
         sequence_length=SpanProblem.sequence_length, doc_stride=SpanProblem.doc_stride, vocab_type="subwords",
     )  # fmt: skip
 
-    @property
-    def sequence_length(self):
-        """The maximum length of a row in ids."""
-        return self.config["sequence_length"]
-
-    @property
-    def doc_stride(self):
-        """The number of ids from the start of a window to that of the next one."""
-        return self.config["doc_stride"]
+    sequence_length = kept("sequence_length", "The maximum length of a row in ids.")
+    doc_stride = kept("doc_stride", "The number of ids from the start of a window to that of the next one.")
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": question, "context": str, "answer": (start, end)}."""
