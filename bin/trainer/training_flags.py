@@ -1,12 +1,9 @@
 """The flags of t2t-trainer, the resulting settings, and those that a run remembers."""
 
-import os
-
 from t2t_lite.bin import _app
 from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings, read_settings
 from t2t_lite.bin.trainer import schedules
 from t2t_lite.decoding.jobs.decode_hparams import evaluation_search
-from t2t_lite.errors import located
 from t2t_lite.settings.ranges import SEED
 from t2t_lite.training.settings import (
     EARLY,
@@ -16,10 +13,12 @@ from t2t_lite.training.settings import (
     EvaluationSettings,
     LengthSettings,
     LogSettings,
+    RememberedFlags,
 )
 
 # Remembered settings that belong to this command, not to the Trainer.
-_OF_COMMAND = ("export_saved_model", "inter_op_parallelism_threads", "intra_op_parallelism_threads")
+_THREADS = ("inter_op_parallelism_threads", "intra_op_parallelism_threads")
+_OF_COMMAND = ("export_saved_model", *_THREADS)
 
 
 def define_flags(flags):
@@ -80,6 +79,11 @@ def also_asked(flags):
     return {name: flag.value for name, flag in values.items()} or None
 
 
+def inexact_flags(flags):
+    """Returns the flags, a list of str, with others of which the run is not reproducible, and why."""
+    return [f"--{name}: another number of threads may add in another order" for name in _THREADS if flags[name].value]
+
+
 def recall(flags, output_dir, earlier):
     """Sets flags that were not given to the last values of the run in output_dir.
 
@@ -91,16 +95,8 @@ def recall(flags, output_dir, earlier):
     Raises:
         UserError: a remembered value is invalid for its flag, or contradicts those that were given.
     """
-    from t2t_lite.training.plan import UNTOLD, plan_of, warn_of_no_plan
-
-    plan = dict(earlier.get("plan", {}))
+    remembered = RememberedFlags(output_dir or "", earlier.get("plan", {}))
     if not flags["train_steps"].present:
-        warn_of_no_plan(output_dir, earlier, flags.train_steps)
-    if "search" in plan:
-        plan["decode_hparams"] = ",".join(f"{name}={value}" for name, value in (plan.pop("search") or {}).items())
-    if flags["worker_gpu"].present:
-        plan.pop("logical_cpus", None)  # they would replace GPUs
-    with located(os.path.join(output_dir or "", "hparams.json")):
-        for name in {*plan_of(0, **UNTOLD), "decode_hparams", *_OF_COMMAND} & plan.keys():
-            flags[name].recall(plan[name])
+        remembered.warn_of_no_steps(earlier, flags.train_steps)
+    remembered.restore(flags, _OF_COMMAND)
     schedules.check_early_stopping(flags)

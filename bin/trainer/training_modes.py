@@ -86,10 +86,10 @@ def train_runs(flags):
     from t2t_lite.training.distribution import set_threads
     from t2t_lite.training.repeated_seeds import as_text, train_seeds
 
-    inexact = set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads)
+    set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads)
     if not flags.random_seeds:
-        train_run(flags, inexact, flags.output_dir, flags.random_seed)
-    elif summary := train_seeds(flags.random_seeds, flags.output_dir, functools.partial(train_run, flags, inexact)):
+        train_run(flags, flags.output_dir, flags.random_seed)
+    elif summary := train_seeds(flags.random_seeds, flags.output_dir, functools.partial(train_run, flags)):
         print(as_text(summary))
 
 

@@ -19,7 +19,7 @@ _SHARED = (
 )  # fmt: skip
 
 
-def search_hparams(flags, inexact):
+def search_hparams(flags):
     """Trains the trials of a search and the winner's further seeds, prints the results, and writes `tuning.json`.
 
     Returns:
@@ -31,16 +31,14 @@ def search_hparams(flags, inexact):
     from t2t_lite.files.folders import check_kinds
 
     check_kinds(flags.output_dir, [re.escape(search_report.REPORT)], ["trial-[0-9]+"])
-    base, ranges, objective = _checked(flags, inexact)
+    base, ranges, objective = _checked(flags)
     if flags.autotune_parallel_trials > 1:
         return _search_in_parallel(flags)
     study, folder = _open_study(flags, base, ranges, objective), flags.output_dir
 
     def train(output_dir, changes, random_seed, stop_when):
         gc.collect()  # frees the memory of the previous trial's model
-        return train_run(
-            flags, inexact, output_dir, random_seed, changes=changes, metric=objective.metric, stop_when=stop_when
-        )
+        return train_run(flags, output_dir, random_seed, changes=changes, metric=objective.metric, stop_when=stop_when)
 
     search = Search(study, folder, train, base.hparams.random_seed)
     if not search.run(flags.autotune_max_trials):
@@ -64,7 +62,7 @@ def search_hparams(flags, inexact):
     return 0
 
 
-def _checked(flags, inexact):
+def _checked(flags):
     """Checks flags, generates data if requested; returns (Trainer common to all trials, RangedHParams, Objective)."""
     from t2t_lite import registry
     from t2t_lite.data.records import Records
@@ -78,7 +76,7 @@ def _checked(flags, inexact):
     registry.ranged_hparams(flags.hparams_range)(ranges)
     if both := parse_assignments(flags.hparams, "--hparams").keys() & ranges.ranges.keys():
         raise UserError(f"--hparams: {sorted(both)[0]} is varied by {where}. Leave it out.")
-    base = make_trainer(flags, inexact, flags.output_dir, flags.random_seed)
+    base = make_trainer(flags, flags.output_dir, flags.random_seed)
     ranges.check(base.hparams, where)
     check_meaning(ranges.ranges, registry.model(base.model), where)
     problem = registry.problem(base.problem)

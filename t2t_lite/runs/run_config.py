@@ -75,7 +75,7 @@ def write_run_config(directory, config):
         config: dict, the result of `run_config`, perhaps with additions of a training run: "batches_a_step";
             "xla_compile" and "xla_shapes"; "records_sha256", the `Records.fingerprint` of its training records;
             "several_sentences", the share of these whose inputs are several sentences, from 0 to 1, or None; and
-            "plan", see `training.plan`.
+            "plan", see `training.settings.RememberedFlags`.
     """
     text = json.dumps({"format": _FORMAT, **config}, indent=1, sort_keys=True) + "\n"
     write_bytes(os.path.join(directory, FILE_NAME), text.encode())

@@ -39,14 +39,15 @@ from t2t_lite.training.loop import TrainingLoop
 from t2t_lite.training.monitor import Monitor, check_metrics, write_translations
 from t2t_lite.training.optimization.optimizers import describe_unfreezing, make_optimizer
 from t2t_lite.training.optimization.schedules import describe_short_run
-from t2t_lite.training.plan import UNTOLD, describe, plan_of, tell_changes, told, warn_of_no_plan
 from t2t_lite.training.progress import announce
 from t2t_lite.training.settings import (
+    NOT_GIVEN,
     CheckpointSettings,
     DeviceSettings,
     EvaluationSettings,
     LengthSettings,
     LogSettings,
+    RememberedFlags,
 )
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import check_lengths, check_reads, open_training_data, several_sentences
@@ -104,10 +105,10 @@ class Trainer:
     hparams_set: str | None = None
     data_dir: str = ""
     output_dir: str = ""
-    evaluation: EvaluationSettings | None = UNTOLD["evaluation"]
-    checkpoints: CheckpointSettings = UNTOLD["checkpoints"]
-    devices: DeviceSettings = UNTOLD["devices"]
-    log: LogSettings = UNTOLD["log"]
+    evaluation: EvaluationSettings | None = NOT_GIVEN["evaluation"]
+    checkpoints: CheckpointSettings = NOT_GIVEN["checkpoints"]
+    devices: DeviceSettings = NOT_GIVEN["devices"]
+    log: LogSettings = NOT_GIVEN["log"]
     inexact: tuple = ()
     allow_hparams_change: bool = False
     keep_batches_a_step: bool = True
@@ -136,7 +137,7 @@ class Trainer:
         if train_steps is not None:
             train_steps = LengthSettings(train_steps).train_steps
         self.check()
-        train_steps = self._make_plan(train_steps)
+        train_steps = self._remember(train_steps)
         with run_directory.locked(self.output_dir) if self._replicas.is_chief else contextlib.nullcontext():
             self._build(train_steps)
             warm_start_facts = self._warm_start()
@@ -184,11 +185,11 @@ class Trainer:
         hparams = without_multistep(self.hparams).of_model(registry.model(self.model))
         self.hparams = registry.problem(self.problem).model_hparams(hparams)
         before = read_run_config(self.output_dir)
-        self._plan_before = (before or {}).get("plan", {})
-        self._told = told(self._plan_before, self.output_dir)
-        for name, settings in UNTOLD.items():
+        self._before = RememberedFlags(self.output_dir, (before or {}).get("plan", {}))
+        remembered = self._before.settings()
+        for name, settings in NOT_GIVEN.items():
             if getattr(self, name) is settings:
-                setattr(self, name, self._told[name])
+                setattr(self, name, remembered[name])
         compiles, was_compiled = self.devices.xla_compile, (before or {}).get("xla_compile", False)
         compiles = was_compiled if compiles is None else compiles
         shapes = self.devices.xla_shapes or (before or {}).get("xla_shapes", MOST_SHAPES)
@@ -223,21 +224,21 @@ class Trainer:
             "several_sentences": several_sentences(data),
         }
 
-    def _make_plan(self, train_steps):
+    def _remember(self, train_steps):
         """Puts together what the run is asked to do, and was before; returns its steps."""
         if train_steps is None:
-            train_steps = self._told["train_steps"]
-            warn_of_no_plan(self.output_dir, read_run_config(self.output_dir), train_steps)
-        asked = plan_of(train_steps, self.evaluation, self.checkpoints, self.devices, self.log)
-        self._plan = self._plan_before | asked | (self.also_asked or {})
-        if plan := self._plan if self.remembers else self._plan_before:
-            self._config["plan"] = plan
+            train_steps = self._before.settings()["train_steps"]
+            self._before.warn_of_no_steps(read_run_config(self.output_dir), train_steps)
+        asked = train_steps, self.evaluation, self.checkpoints, self.devices, self.log
+        self._flags = self._before.updated(*asked, **(self.also_asked or {}))
+        if values := (self._flags if self.remembers else self._before).values:
+            self._config["plan"] = values
         return train_steps
 
     def _build(self, train_steps):
         """Builds the model, its optimizer and everything else that a checkpoint holds."""
         # A trial's steps have the learning rate that they would have in the run.
-        length = train_steps if self.remembers else max(train_steps, self._plan_before.get("train_steps", 0))
+        length = train_steps if self.remembers else max(train_steps, self._before.values.get("train_steps", 0))
         with self._replicas.scope():
             self.trained = build_model(self._config)
             self._optimizer = make_optimizer(self.hparams, length, self.trained)
@@ -279,7 +280,7 @@ class Trainer:
         config = {name: value for name, value in config.items() if name not in ("hparams", "plan")}
         self._replicas.check_same(config, "problem, model and hyperparameters")
         of_command = {"warm_start_from": self.warm_start_from, "allow_hparams_change": self.allow_hparams_change}
-        self._replicas.check_same(self._plan | of_command, "settings")
+        self._replicas.check_same(self._flags.values | of_command, "settings")
         self._changed = run_directory.changed_hparams(self.output_dir, self._config, self.allow_hparams_change)
         self._stream_changed = [name for name in run_directory.STREAM if name in self._changed]
 
@@ -309,13 +310,13 @@ class Trainer:
                 _LOGGER.info(f"--warm_start_from={self.warm_start_from}: not used, {self.output_dir} has checkpoints")
             return {}
         # A run that was ended before its first checkpoint begins once more with the same weights.
-        if not (source := self.warm_start_from or self._plan_before.get("warm_start_from")):
+        if not (source := self.warm_start_from or self._before.values.get("warm_start_from")):
             if self.hparams.frozen or self.hparams.lora_rank:
                 _LOGGER.warning("What is frozen stays as it was initialized: there is no --warm_start_from.")
             return {}
         facts = warm_start(source, self.trained, self._data.encoders, self.hparams)
         source = facts["warm_start_from"]
-        self._plan["warm_start_from"] = source if is_remote(source) else os.path.abspath(source)
+        self._flags.values["warm_start_from"] = source if is_remote(source) else os.path.abspath(source)
         return facts
 
     def _restore(self):
@@ -343,14 +344,14 @@ class Trainer:
             return
         step, batch = int(self._step), int(self._batches_read)
         _LOGGER.info(f"resumed at step {step}, data batch {batch}")
-        _LOGGER.info(f"the run was asked for: {describe(self._plan)}")
+        _LOGGER.info(f"the run was asked for: {self._flags}")
         if self._stream_changed:
             _LOGGER.info(f"the data begin anew, since these changed: {', '.join(self._stream_changed)}")
         if generator_states(self.trained) and not holds(path, "generators"):
             _LOGGER.warning(f"{path} has no states of {', '.join(layers_that_draw(self.trained))}: they draw anew")
         if (scale := self._train_step.loss_scale) and not holds(path, "loss_scale"):
             _LOGGER.info(f"{path} was not trained in float16: the loss scale begins at {float(scale.value):,.0f}")
-        changed = tell_changes(self._plan_before, self._plan, self._optimizer) if self.remembers else {}
+        changed = self._before.log_changes(self._flags, self._optimizer) if self.remembers else {}
         facts = self._facts() | ({"changed": changed} if changed else {})
         self._log.write("resume", step, data_batch=batch, checkpoint=os.path.basename(path), **facts)
         if self._changed:

@@ -13,7 +13,7 @@ from t2t_lite.evaluation.score_folder import score_folder
 from t2t_lite.runs import checkpoint_files, exported
 from t2t_lite.runs.log import lineage, read_lines
 from t2t_lite.runs.run_config import read_run_config
-from t2t_lite.training.plan import told
+from t2t_lite.training.settings import RememberedFlags
 from tests.data.hostile import variants
 
 TEXTS = {
@@ -43,7 +43,7 @@ LISTED = (
 
 def _read_run(path):
     config = read_run_config(os.path.dirname(path))
-    told(config.get("plan", {}), os.path.dirname(path))
+    RememberedFlags(os.path.dirname(path), config.get("plan", {})).settings()
 
 
 def _read_log(path):
