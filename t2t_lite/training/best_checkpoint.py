@@ -51,20 +51,15 @@ class BestCheckpoint:
     beside the previous one, and replaces it when the list `checkpoint` is replaced by a rename.
 
     Args:
-        output_dir: str, of the run.
-        metric: str, a metric of its evaluations; see `best_evaluation`.
-        config: dict, `hparams.json`'s.
-        vocabulary: {name: path} of the files that the encoders read.
-        log: RunLog.
+        context: RunContext.
+        metric: str, a metric of the run's evaluations; see `best_evaluation`.
     """
 
-    def __init__(self, output_dir, metric, config, vocabulary, log):
-        self._output_dir = output_dir
-        self._folder = os.path.join(output_dir, FOLDER)
+    def __init__(self, context, metric):
+        self._context = context
+        self._output_dir, self._log = context.output_dir, context.log
+        self._folder = os.path.join(context.output_dir, FOLDER)
         self._metric = metric
-        self._config = config
-        self._vocabulary = vocabulary
-        self._log = log
 
     @property
     def step(self):
@@ -101,8 +96,8 @@ class BestCheckpoint:
     def _take(self, step):
         tf.io.gfile.makedirs(self._folder)
         copy = os.path.join(self._folder, f"{PREFIX}-{step}")
-        copy_files(self._vocabulary, self._folder)
-        write_run_config(self._folder, self._config)
+        copy_files(self._context.data.encoder_files, self._folder)
+        write_run_config(self._folder, self._context.config)
         # After these: once it is there, a restarted run takes the folder for complete.
         average_checkpoints([self._source(step)], copy)  # the mean of one is its model, without the optimizer
         write_list(self._folder, {f"{PREFIX}-{step}": time.time()})

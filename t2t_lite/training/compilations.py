@@ -26,14 +26,12 @@ class Compilations:
     """Watches the shapes of batches in steps that XLA compiles; of others it does nothing.
 
     Args:
+        context: RunContext.
         train_step: TrainStep.
-        data: TrainingData.
-        log: RunLog.
-        model: str, name of the model, for messages.
     """
 
-    def __init__(self, train_step, data, log, model):
-        self._train_step, self._data, self._log, self._model = train_step, data, log, model
+    def __init__(self, context, train_step):
+        self._context, self._train_step = context, train_step
         self._met = set()  # (replica, shape): each replica has its own program
         self._first = None
 
@@ -45,7 +43,7 @@ class Compilations:
         """
         if not self._train_step.xla_compile:
             return
-        batch = self._data.source.narrowest()
+        batch = self._context.data.source.narrowest()
         shape, started = self._shape(batch), time.monotonic()
         waits = waiting("XLA compiles the training step, for its first shape")
         with self._explaining(), kept_states(self._train_step.model), waits:
@@ -89,7 +87,7 @@ class Compilations:
         shapes = ", ".join(map(shape_text, shapes))
         what = " x ".join(["rows", *self._train_step.features])
         _LOGGER.info(f"step {step:,}: XLA compiled {shapes} ({what}) in {seconds:.1f} s")
-        self._log.write("compile", step, shapes=shapes, seconds=round(seconds, 3))
+        self._context.log.write("compile", step, shapes=shapes, seconds=round(seconds, 3))
 
     @contextlib.contextmanager
     def _explaining(self):
@@ -105,6 +103,6 @@ class Compilations:
             node = re.search(r"\{\{node (\S+?)\}\}", error.message)
             reason += f" (at {node[1]})" if node else ""
             raise UserError(
-                f"--xla_compile: XLA cannot compile model {self._model}: {reason}. Train it with --noxla_compile, or "
-                "write the model without it."
+                f"--xla_compile: XLA cannot compile model {self._context.config['model']}: {reason}. Train it with "
+                "--noxla_compile, or write the model without it."
             ) from error

@@ -23,6 +23,7 @@ from t2t_lite.evaluation.metrics import check_features, output_metrics, own_metr
 from t2t_lite.models.outputs import batches_of, labels_of, named_outputs, next_state, with_state
 from t2t_lite.training.objectives import objective_sums
 from t2t_lite.training.output_scorer import OutputScorer, with_facts
+from t2t_lite.training.settings import EvaluationSettings
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SHOWN = 5  # translations, in TensorBoard
@@ -44,6 +45,11 @@ class Evaluation(NamedTuple):
     facts: dict = {}  # noqa: RUF012
 
 
+def shards_to_evaluate(split):
+    """Returns how many shards represent a split: of training data the first, a random sample; None: all."""
+    return 1 if split == DatasetSplit.TRAIN else None
+
+
 class Evaluator:
     """Evaluates a model with its current weights, also in training.
 
@@ -52,55 +58,47 @@ class Evaluator:
 
     Args:
         model: keras.Model.
-        problem: Problem, which names the metrics.
         encoders: {feature: encoder}.
         hparams: HParams: batch_size, eval_metrics, eval_tokenization, eval_decode_examples, eval_beam_size, eval_alpha
             are used.
-        paths: list of str, the records.
-        max_batches: int, teacher-forced batches, longest sentences first; 0: all.
-        search: dict of `SearchOptions` for the outputs, which override those of hparams and problem.
-        translate_all: bool, translate every example instead of eval_decode_examples.
+        records: Records of a problem, which names the metrics; see `shards_to_evaluate`.
+        settings: EvaluationSettings: eval_steps are teacher-forced batches, longest sentences first; search overrides
+            options of hparams and problem; translate_all stands for eval_decode_examples of all; without eval_stride
+            each row is scored for itself, or with the state of those before it where the model carries one. With
+            windows there are no costs, which may need the ids behind the scored ones, such as those of a stack from
+            right to left. None: the defaults.
         weights: function that returns a context manager, in which the model has the weights to evaluate.
-        counts: dict, how many units the records have, see `losses_by_unit`; None or {}: unknown.
-        stride: int, of `sliding_batches`; 0: score each row for itself, or with the state of those before it where the
-            model carries one. With windows there are no costs, which may need the ids behind the scored ones, such as
-            those of a stack from right to left.
-        split: of `DatasetSplit`, which the records are.
 
     Raises:
         UserError: damaged records, or an invalid search option.
     """
 
-    def __init__(
-        self, model, problem, encoders, hparams, paths, max_batches=0, search=None, translate_all=False,
-        weights=contextlib.nullcontext, counts=None, stride=0,
-        split=DatasetSplit.EVAL,
-    ):  # fmt: skip
+    def __init__(self, model, encoders, hparams, records, settings=None, weights=contextlib.nullcontext):
+        settings = settings or EvaluationSettings()
         self.model = model
-        self.problem = problem
+        self.problem = problem = records.problem
         self._hparams = hparams
-        self.encoders = encoders
-        self.max_batches = max_batches
-        self._paths = paths
+        self._paths = paths = records.paths[: shards_to_evaluate(records.split)]
+        self._most_batches = settings.eval_steps
         self._weights = weights
-        self._counts = counts or {}
-        self._sums_shown = ("loss",) if stride else ("loss", "cost")
+        self._counts = records.unit_counts()
+        self._sums_shown = ("loss",) if settings.eval_stride else ("loss", "cost")
         source = batches_of(type(model))(problem, hparams.of_model(type(model)), encoders, 1)
-        if stride:
-            self._batches = sliding_batches(problem, hparams, paths, encoders, stride)
+        if settings.eval_stride:
+            self._batches = sliding_batches(problem, hparams, paths, encoders, settings.eval_stride)
         else:
-            self._batches = source.evaluation(paths, split in problem.ordered_splits)
+            self._batches = source.evaluation(paths, records.split in problem.ordered_splits)
         self._begin = functools.partial(source.first_state, model)
         self._metrics = {name: registry.metric(name) for name in own_metrics(problem, hparams)}
         of_answers = any(metric.of == "answers" for metric in self._metrics.values())
         self._task = registry.task_of(problem)(problem, encoders) if of_answers else None
         self._outputs = None
-        if problem.eval_decode_metric and (translate_all or hparams.eval_decode_examples > 0):
-            count = None if translate_all else hparams.eval_decode_examples
+        if problem.eval_decode_metric and (settings.translate_all or hparams.eval_decode_examples > 0):
+            count = None if settings.translate_all else hparams.eval_decode_examples
             translator = Translator(model, encoders, hparams, problem)
             names = output_metrics(problem, hparams)
             whole = source.whole(paths) if draws(type(model)) else self._batches
-            self._outputs = OutputScorer(translator, names, whole, paths, count, search)
+            self._outputs = OutputScorer(translator, names, whole, paths, count, settings.search)
         ids = {feature: tf.TensorSpec([None] * rank, tf.int32) for feature, rank in source.features.items()}
         state = tf.nest.map_structure(lambda leaf: tf.TensorSpec(leaf.shape, leaf.dtype), self._begin())
         self._sums = tf.function(self._batch_sums, input_signature=[ids, ids["targets"], state], autograph=False)
@@ -117,7 +115,7 @@ class Evaluator:
         return shown_metrics(self.problem, self._hparams, names)
 
     def _teacher_forced(self):
-        batches, sums = self._batches.take(self.max_batches) if self.max_batches else self._batches, None
+        batches, sums = self._batches.take(self._most_batches) if self._most_batches else self._batches, None
         answers, state = [], self._begin()
         for batch in record_format.naming(batches, self._paths, self.problem.record_features):
             scored = batch.pop("scored", batch["targets"])

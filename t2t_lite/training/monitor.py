@@ -1,5 +1,6 @@
 """Watches a training run on the dev set: evaluates, keeps the best model, stops early."""
 
+import functools
 import logging
 import os
 import re
@@ -27,26 +28,20 @@ class Monitor:
     These depend only on the log, so a restarted run continues like one that was never stopped.
 
     Args:
+        context: RunContext, of whose replicas the first machine decides for all.
         evaluator: Evaluator, or None if this run, or this machine of several, does not evaluate.
-        settings: EvaluationSettings, of which early_stopping, eval_throttle_seconds and best_checkpoint_metric are
-            used; None: there are none.
         best: BestCheckpoint, or None to keep no model.
-        log: RunLog.
-        replicas: Replicas, whose first machine decides for all.
-        on_texts: see `evaluate_and_log`.
         stop_when: see `Trainer`.
     """
 
-    def __init__(self, evaluator, settings, best, log, replicas, on_texts=None, stop_when=None):
+    def __init__(self, context, evaluator, best=None, stop_when=None):
+        self._output_dir, self._settings, self._log = context.output_dir, context.evaluation, context.log
+        self._replicas = context.replicas
         self._evaluator = evaluator
-        self._settings = settings
         self._best = best
-        self._log = log
-        self._replicas = replicas
-        self._on_texts = on_texts
         self._stop_when = stop_when
         self._started = -float("inf")
-        self._sum = tf.function(replicas.sum, autograph=False)
+        self._sum = tf.function(context.replicas.sum, autograph=False)
 
     def evaluate(self, step, is_last):
         """Evaluates the current model, unless it is too soon; returns the metrics, or {}."""
@@ -66,7 +61,8 @@ class Monitor:
             self._settings.best_checkpoint_metric,
             self._settings.early_stopping.steps and self._settings.early_stopping.metric,
         )
-        metrics = evaluate_and_log(self._evaluator, self._log, step, on_texts=self._on_texts, also_shown=asked)
+        writes = functools.partial(write_translations, self._output_dir) if self._settings.translate_all else None
+        metrics = evaluate_and_log(self._evaluator, self._log, step, on_texts=writes, also_shown=asked)
         self._update_best()
         return metrics
 

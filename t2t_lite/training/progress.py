@@ -20,18 +20,17 @@ from t2t_lite.training.progress_line import ProgressLine
 _LOGGER = logging.getLogger("t2t_lite")
 
 
-def announce(config, data, train_step, output_dir, gives_up=()):
+def announce(context, train_step, gives_up=()):
     """Logs the start of a run.
 
     Args:
-        config: dict, as in `hparams.json`.
-        data: TrainingData.
+        context: RunContext.
         train_step: TrainStep.
-        output_dir: str.
         gives_up: list of str, the settings that make the run not reproducible, and their purpose.
     """
-    model, replicas, carried = train_step.model, train_step.replicas, train_step.carried
-    hparams, replicas_count, accumulation = config["hparams"], replicas.count, train_step.accumulation
+    config, data, replicas = context.config, context.data, context.replicas
+    model, carried = train_step.model, train_step.carried
+    hparams, replicas_count, accumulation = config["hparams"], replicas.count, context.accumulation
     weights, trained = (
         sum(math.prod(v.shape) for v in each) for each in (parameters(model), model.trainable_variables)
     )
@@ -59,7 +58,7 @@ def announce(config, data, train_step, output_dir, gives_up=()):
         f"{counted(replicas_count, 'replica')}, accumulation {accumulation}{kept}",
         *further,
         f"seed {hparams['random_seed']}: reproducible, {exactly}",
-        f"output: {output_dir}",
+        f"output: {context.output_dir}",
     ):
         _LOGGER.info(line)
     if not replicas.is_chief:

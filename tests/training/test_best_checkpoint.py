@@ -1,6 +1,7 @@
 """Which of a run's checkpoints is kept as the best, on metrics written by hand."""
 
 import json
+import types
 
 import keras
 import pytest
@@ -30,8 +31,9 @@ def run(tmp_path):
 
 
 def keeper(run, metric="loss"):
-    config = {"hparams": {"hidden_size": 1}}
-    return BestCheckpoint(str(run), metric, config, {"vocab.model": str(run / "vocab.model")}, RunLog(str(run)))
+    data = types.SimpleNamespace(encoder_files={"vocab.model": str(run / "vocab.model")})
+    facts = {"output_dir": str(run), "config": {"hparams": {"hidden_size": 1}}, "data": data, "log": RunLog(str(run))}
+    return BestCheckpoint(types.SimpleNamespace(**facts), metric)
 
 
 def history(metric, *values):
