@@ -37,7 +37,7 @@ def make_trainer(flags, output_dir, random_seed, *, changes=None, metric=None, s
         stop_when: see `Trainer`.
     """
     from t2t_lite.runs.directory import model_name
-    from t2t_lite.settings.assignments import parse_assignments
+    from t2t_lite.settings.config import parse_assignments
     from t2t_lite.training.trainer import Trainer
 
     earlier = earlier_run(flags, output_dir)

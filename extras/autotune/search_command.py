@@ -7,7 +7,7 @@ import sys
 
 from t2t_lite.bin.trainer.training_run import make_trainer, prepare_data, train_run
 from t2t_lite.errors import UserError
-from t2t_lite.settings.assignments import parse_assignments
+from t2t_lite.settings.config import parse_assignments
 
 _OF_SEARCHES = ("hparams_range", "output_dir", "hparams")  # and --autotune_…; a single run has others
 

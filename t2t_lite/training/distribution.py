@@ -19,10 +19,10 @@ from t2t_lite.training.cluster import (
     Cluster,
     ended_after,
     lost_worker,
+    meet,
     read_cluster,
     wait_for_names,
 )
-from t2t_lite.training.meeting import meet
 
 _LOGGER = logging.getLogger("t2t_lite")
 

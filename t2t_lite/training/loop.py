@@ -13,11 +13,11 @@ from t2t_lite.cli.console import waiting
 from t2t_lite.errors import Failure, first_line
 from t2t_lite.runs.checkpoints import newest_step
 from t2t_lite.runs.log import lineage
-from t2t_lite.training.feed import Feed
 from t2t_lite.training.optimization.schedules import last_learning_rate
-from t2t_lite.training.optimization.skipped_steps import SkippedSteps
+from t2t_lite.training.optimization.stability import SkippedSteps
 from t2t_lite.training.profiling import StepProfiler
 from t2t_lite.training.progress import TrainingProgress, fetch, sentences_read
+from t2t_lite.training.training_data import Feed
 
 _LOGGER = logging.getLogger("t2t_lite")
 # The largest number of steps whose metrics stay on the device. Until they are fetched, their batches are held in

@@ -22,22 +22,28 @@ from t2t_lite.process.backend import check_tensorflow
 from t2t_lite.process.stop_signal import stop_on_signal
 from t2t_lite.runs import directory as run_directory
 from t2t_lite.runs.checkpoints import holds
-from t2t_lite.runs.ema import averaged_weights, start_averages
 from t2t_lite.runs.run_config import read_run_config, run_config, write_run_config
 from t2t_lite.runs.warm_start import warm_start
+from t2t_lite.runs.weights import averaged_weights, start_averages
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.tensor2tensor_names import without_multistep
-from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
-from t2t_lite.training.compilations import Compilations
 from t2t_lite.training.distribution import choose_replicas, set_xla_flags
 from t2t_lite.training.evaluator import Evaluator
-from t2t_lite.training.generators import generator_states, kept_states, layers_that_draw, unsaved_state
 from t2t_lite.training.loop import TrainingLoop
-from t2t_lite.training.monitor import Monitor
+from t2t_lite.training.monitor import BestCheckpoint, Monitor, default_metric
 from t2t_lite.training.optimization.optimizers import describe_unfreezing
 from t2t_lite.training.optimization.schedules import describe_short_run
+from t2t_lite.training.profiling import Compilations
 from t2t_lite.training.progress import announce
+from t2t_lite.training.run_context import (
+    RunContext,
+    TrainingState,
+    generator_states,
+    kept_states,
+    layers_that_draw,
+    unsaved_state,
+)
 from t2t_lite.training.settings import (
     NOT_GIVEN,
     CheckpointSettings,
@@ -48,7 +54,6 @@ from t2t_lite.training.settings import (
     RememberedFlags,
 )
 from t2t_lite.training.training_data import open_training_data, several_sentences
-from t2t_lite.training.training_run import RunContext, TrainingState
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SAYS_THAT_IT_STOPS = functools.partial(

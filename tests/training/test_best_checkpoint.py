@@ -10,7 +10,7 @@ import tensorflow as tf
 from t2t_lite.runs.checkpoints import RunCheckpoints, checkpoint_step
 from t2t_lite.runs.log import RunLog
 from t2t_lite.settings.config import HParams
-from t2t_lite.training.best_checkpoint import BestCheckpoint, best_checkpoint, default_metric
+from t2t_lite.training.monitor import BestCheckpoint, best_checkpoint, default_metric
 from t2t_lite.training.optimization.optimizers import make_optimizer
 
 STEPS = (10, 20, 30, 40)
@@ -143,7 +143,7 @@ def test_a_kill_leaves_no_folder_that_stays_incomplete(run, monkeypatch, killed_
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(f"t2t_lite.training.best_checkpoint.{killed_in}", kill)
+        patch.setattr(f"t2t_lite.training.monitor.{killed_in}", kill)
         keeper(run).update(history("loss", 3.0))
     keeper(run).update(history("loss", 3.0))
     assert {"hparams.json", "vocab.model", "model.ckpt-10.index"} <= {path.name for path in (run / "best").iterdir()}

@@ -19,7 +19,7 @@ from t2t_lite.runs.opening import open_run
 from t2t_lite.training import EarlyStopping, checkpoint_evaluation, loop
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.evaluator import Evaluator
-from t2t_lite.training.progress_line import ProgressLine
+from t2t_lite.training.progress import ProgressLine
 from t2t_lite.training.settings import EvaluationSettings
 from tests.training.log_schema import assert_documented
 from tests.training.runs import EXAMPLES, PROBLEM, SIZES, log, small_trainer, trainer

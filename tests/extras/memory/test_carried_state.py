@@ -20,9 +20,9 @@ from t2t_lite.settings.config import HParams
 from t2t_lite.settings.reserved_names import BEFORE, STATE
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.evaluator import Evaluator
-from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
+from t2t_lite.training.training_data import StepBatches
 from tests.training.runs import assert_same, given_records, killed_after, log, state, trainer
 
 PROBLEM, ROW, LENGTH, ROWS = "user_memory_text", 12, 4, 3
