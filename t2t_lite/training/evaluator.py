@@ -17,8 +17,8 @@ from t2t_lite.cli.console import waiting
 from t2t_lite.data import batching, record_format
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.corruption import draws
+from t2t_lite.data.example_batches import sliding_batches
 from t2t_lite.data.records import Records
-from t2t_lite.data.sliding_windows import sliding_batches
 from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.decoding.search.own_search import check_own_search, searches
 from t2t_lite.decoding.translator import Translator
