@@ -5,11 +5,11 @@ Mirrors tensor2tensor's utils/hparam.py and layers/common_hparams.py. The defaul
 
 import dataclasses
 import json
+import re
 from typing import Any, Self
 
 from t2t_lite.errors import UserError, located, nearest, shown
 from t2t_lite.files.safe_json import parse_json, storable
-from t2t_lite.settings.assignments import parse_assignments
 from t2t_lite.settings.declared_hparams import DeclaredHParams
 from t2t_lite.settings.ranges import Setting, own_settings, settings_of
 from t2t_lite.settings.tensor2tensor_names import hparam_answer
@@ -183,3 +183,28 @@ _SETTINGS = settings_of(HParams)
 def _kinds_first(values):
     """Returns the items of a dict, that one first by which others may come to be declared."""
     return sorted(values.items(), key=lambda item: item[0] not in KINDS)
+
+
+def parse_assignments(text, where):
+    """Splits `name=value,name=[1,2]` into a dict of strings and lists of strings; blanks are ignored.
+
+    Args:
+        text: the assignments; "" gives {}.
+        where: what to call the text in errors, such as "--decode_hparams".
+
+    Raises:
+        UserError: not of that form, or a name given twice.
+    """
+    found, rest = {}, text.strip()
+    pattern = re.compile(r"\s*([A-Za-z][\w.]*)\s*=\s*(\[[^\]]*\]|[^,\[]*)\s*(?:,|$)")
+    while rest:
+        match = pattern.match(rest)
+        if not match:
+            raise UserError(f"{where}: cannot read {shown(rest)}. Expected name=value,name=value.")
+        name, value = match[1], match[2].strip()
+        if name in found:
+            raise UserError(f"{where}: {shown(name)} is given twice.")
+        if value.startswith("["):
+            value = [item.strip() for item in value[1:-1].split(",") if item.strip()]
+        found[name], rest = value, rest[match.end() :]
+    return found

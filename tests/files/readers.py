@@ -15,7 +15,7 @@ import sentencepiece
 from t2t_lite import files
 from t2t_lite.corpora import plain_text, tables, tmx, wmt_files
 from t2t_lite.decoding.command import text_files
-from t2t_lite.evaluation import answer_files, score_files
+from t2t_lite.evaluation import answer_scores, score_files
 from t2t_lite.interchange.hugging_face_folder import read_tensors
 from t2t_lite.runs.log import read_lines as read_log
 from t2t_lite.text import subwords, vocabulary
@@ -130,7 +130,7 @@ READERS = {
     ),
     "the decoder's lines": Reader(_TEXT, text_files.input_lines, TEXT | {"empty": READ}),
     "scored lines": Reader(_TEXT, score_files.read_lines, TEXT),
-    "labelled answers": Reader(_COLUMNS, lambda path: answer_files.read_reference(path, "classification"), TEXT),
+    "labelled answers": Reader(_COLUMNS, lambda path: answer_scores.read_reference(path, "classification"), TEXT),
     "JSON": Reader(b'{"one": 1\n}', files.read_json, JSON),
     "log": Reader(
         b'{"event": "progress", "step": 1, "more": "one"}\n',
