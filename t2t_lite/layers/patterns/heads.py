@@ -3,7 +3,7 @@
 from keras import ops
 
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.kind import make_kind
+from t2t_lite.layers.layer_kinds import make_kind
 from t2t_lite.layers.patterns.part import attend_in_parts, whole_part
 from t2t_lite.layers.patterns.pattern import Pattern, end_of
 from t2t_lite.layers.shapes import shape_of

@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from t2t_lite.layers.kind import Kind
+from t2t_lite.layers.layer_kinds import Kind
 from t2t_lite.layers.patterns.part import attend_in_parts
 from t2t_lite.layers.shapes import shape_of
 from t2t_lite.registry import register_pattern

@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from t2t_lite.layers.kind import Kind
+from t2t_lite.layers.layer_kinds import Kind
 from t2t_lite.registry import register_score
 
 
