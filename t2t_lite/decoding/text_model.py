@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Self
 from t2t_lite import registry
 from t2t_lite.decoding.answerer import Answerer
 from t2t_lite.decoding.search.adapters import Ensemble, check_ensemble
+from t2t_lite.decoding.search.rules import before_stop
 from t2t_lite.decoding.search.searcher import Searcher
-from t2t_lite.decoding.search.stop_strings import before_stop
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.errors import UserError
 from t2t_lite.settings.search_options import SearchOptions

@@ -13,7 +13,7 @@ from t2t_lite.decoding.hypothesis import Hypothesis, Translation
 from t2t_lite.decoding.ids import check_ids, prefix_ids
 from t2t_lite.decoding.parts import splits_sentences, translate_parts, whole_sentences
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
-from t2t_lite.decoding.search.stop_strings import before_stop
+from t2t_lite.decoding.search.rules import before_stop
 from t2t_lite.decoding.teller import Tellers
 from t2t_lite.decoding.text_model import TextModel
 from t2t_lite.decoding.texts import check_list, check_text, check_texts, one_for_each, valid_unicode

@@ -14,8 +14,8 @@ def searches(model):
     return callable(getattr(model, "search", None))
 
 
-def own_search(model, inputs, limit, *, max_length=None, **settings):
-    """Returns the SearchResult of a model's own search; `settings` of others are not read. See `beam_search`."""
+def own_search(model, inputs, limit, options, *, max_length=None, **settings):
+    """Returns the SearchResult of a model's own search, which reads neither options nor settings. See `beam_search`."""
     return SearchResult(*model.search(inputs, limit, max_length=max_length)[:3])
 
 
