@@ -13,7 +13,7 @@ from t2t_lite import registry
 from t2t_lite.data.problem import ChoppedTextProblem, VocabType
 from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_settings import SENTENCEPIECE, own_settings
-from t2t_lite.text.published.byte_level_learning import END_TOKEN
+from t2t_lite.text.published.byte_level_bpe import END_TOKEN
 
 
 @registry.register_problem

@@ -13,7 +13,7 @@ from t2t_lite.data.problem import DatasetSplit, Text2RealProblem
 from t2t_lite.errors import UserError, shown
 from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_settings import LABELLED, OwnSetting, own_settings
-from t2t_lite.text.real_encoder import RealEncoder, as_number
+from t2t_lite.text.class_label_encoder import RealEncoder, as_number
 
 
 def _are_numbers(ends):

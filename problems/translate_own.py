@@ -14,7 +14,7 @@ import logging
 import os
 
 from t2t_lite import files, registry
-from t2t_lite.corpora import archives, plain_text, sgml, source_files, tables, tmx, wmt_files
+from t2t_lite.corpora import archives, plain_text, source_files, tables, tmx, wmt_files
 from t2t_lite.corpora.filters import PairFilter, find_bound, is_held_out, pair_hash, parse_filters
 from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
@@ -231,7 +231,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         removed = self.removed if counts else None
         on_bad_line = self.on_bad_line if counts or not self.skip_bad_lines else _ignore
         if len(paths) == 2 and all(plain_text.kind(path) in wmt_files.SGM for path in paths):
-            return sgml.read_segment_pairs(*paths, on_bad_line)
+            return wmt_files.read_segment_pairs(*paths, on_bad_line)
         if len(paths) == 2:
             return plain_text.read_pairs(*paths, on_bad_line)
         if archives.is_archive(paths[0]):

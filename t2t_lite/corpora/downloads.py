@@ -17,8 +17,7 @@ from t2t_lite import files
 from t2t_lite.cli.console import Progress
 from t2t_lite.corpora import plain_text, source_files
 from t2t_lite.errors import UserError, first_line
-from t2t_lite.files.file_system import rename, status, walk
-from t2t_lite.files.hashes import file_sha256
+from t2t_lite.files.file_system import file_sha256, rename, status, walk
 
 _LOGGER = logging.getLogger("t2t_lite")
 _MEGABYTE = 1_000_000
@@ -113,7 +112,7 @@ def read_prepared(folder, split, languages):
     """
     import tensorflow_datasets as tfds
 
-    from t2t_lite.corpora import sgml
+    from t2t_lite.corpora import wmt_files
 
     builder = prepared_builder(folder)
     features = builder.info.features
@@ -123,7 +122,7 @@ def read_prepared(folder, split, languages):
         if not isinstance(features[language], tfds.features.Text):
             raise UserError(f"{folder}: its feature {language} is no text. Expected tfds.features.Text.")
     # tensorflow-datasets reads the test sets from .sgm files and leaves their entities as they are.
-    decode = sgml.unescape if split == "test" else str
+    decode = wmt_files.unescape if split == "test" else str
     for inputs, targets in prepared_examples(builder, folder, split, languages):
         with _naming_prepared(folder):
             texts = (plain_text.clean(decode(text.decode("utf-8"))) for text in (inputs, targets))

@@ -20,7 +20,7 @@ from t2t_lite.data.manifests import find_manifest, manifest_path, read_begun
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.data.vocabulary_coverage import report_coverage
 from t2t_lite.errors import UserError
-from t2t_lite.files.lock import held_lock
+from t2t_lite.files.folders import held_lock
 
 _LOGGER = logging.getLogger("t2t_lite")
 _FORMAT = 2  # increase it when the same request gives different files

@@ -5,7 +5,7 @@ import os
 from t2t_lite import files
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError
-from t2t_lite.files.hashes import file_sha256
+from t2t_lite.files.file_system import file_sha256
 
 FLAGS = {DatasetSplit.TRAIN: "train_files", DatasetSplit.EVAL: "dev_files", DatasetSplit.TEST: "test_files"}
 

@@ -4,7 +4,7 @@ import functools
 
 from t2t_lite.data.text_problems.labelled_text import LabelledTextProblem
 from t2t_lite.errors import NotWritten, UserError, located, shown
-from t2t_lite.text.real_encoder import RealEncoder
+from t2t_lite.text.class_label_encoder import RealEncoder
 
 
 class Text2RealProblem(LabelledTextProblem):
