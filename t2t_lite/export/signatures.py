@@ -16,8 +16,8 @@ import tensorflow as tf
 from t2t_lite.corpora.sentences import SENTENCES
 from t2t_lite.decoding.parts import splits_sentences
 from t2t_lite.decoding.scoring import log_probs_of_targets
+from t2t_lite.decoding.search.adapters import refuse, searches
 from t2t_lite.decoding.search.beam_search import beam_search
-from t2t_lite.decoding.search.own_search import refuse, searches
 from t2t_lite.decoding.search.rules import rules_of, text_tables
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.settings.ranges import ALPHA

@@ -6,20 +6,19 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
-from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_rates, check_required_sizes
-from t2t_lite.layers.dense import Dense
-from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.keras_names import (
+from t2t_lite.layers.base import (
     GATED,
     GLOROT,
     Initializer,
+    Layer,
     activation_function,
     check_initializers,
     dense_initializers,
 )
+from t2t_lite.layers.checks import check_rates, check_required_sizes, shape_of
+from t2t_lite.layers.dense import Dense
+from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.layer_kinds import in_words, kinds_config, named_kinds, read_kinds
-from t2t_lite.layers.shapes import shape_of
 from t2t_lite.registry import Registries, register_feed_forward
 
 

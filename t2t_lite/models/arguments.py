@@ -13,8 +13,8 @@ import keras
 from t2t_lite.errors import UserError, located, shown
 from t2t_lite.layers import attention_kinds as attentions
 from t2t_lite.layers import feed_forward as networks
+from t2t_lite.layers.base import Initializer, config_of
 from t2t_lite.layers.checks import check_rates, check_sizes
-from t2t_lite.layers.keras_names import Initializer, config_of
 from t2t_lite.layers.layer_kinds import kind_of, name_and_options, read_kinds, spell_kind
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import Range, settings_of

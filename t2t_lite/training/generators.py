@@ -3,7 +3,7 @@
 import contextlib
 import re
 
-from t2t_lite.layers.seeds import ScopedSeed, has_own_generator
+from t2t_lite.layers.dropout import ScopedSeed, has_own_generator
 from t2t_lite.models.fine_tuning import parameters
 
 # Operations whose numbers follow from a state that no checkpoint of a run holds.

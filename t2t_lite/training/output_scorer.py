@@ -4,7 +4,7 @@ import inspect
 
 from t2t_lite import registry
 from t2t_lite.data import record_format
-from t2t_lite.decoding.search.own_search import check_own_search, searches
+from t2t_lite.decoding.search.adapters import check_own_search, searches
 from t2t_lite.errors import located
 from t2t_lite.evaluation.scores import METRICS, make_metric, warn_of_texts
 from t2t_lite.evaluation.tokenizations import target_language, ter_options_of, tokenization_of_problem

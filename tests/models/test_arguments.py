@@ -11,8 +11,8 @@ import t2t_lite
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.layers import SELF_ATTENTION, AttentionScore, MultiHeadAttention, Pattern
-from t2t_lite.layers.patterns.window import WindowPattern
-from t2t_lite.layers.scores.relative import RelativeScore
+from t2t_lite.layers.attention_scores import RelativeScore
+from t2t_lite.layers.key_patterns import WindowPattern
 from t2t_lite.models import Transformer, TransformerLM
 from t2t_lite.models.arguments import constructor_arguments, differing_settings, hparam_of, model_hparams
 from t2t_lite.runs.directory import changed_hparams, run_hparams

@@ -29,7 +29,7 @@ import tensorflow as tf
 
 from t2t_lite.decoding.search.loops import GrowingCache, run_dropping, run_phases
 from t2t_lite.decoding.search.rules import advance, change
-from t2t_lite.layers.shapes import shape_of
+from t2t_lite.layers.checks import shape_of
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 

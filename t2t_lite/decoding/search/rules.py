@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.errors import UserError, shown
-from t2t_lite.layers.shapes import shape_of
+from t2t_lite.layers.checks import shape_of
 from t2t_lite.text.vocabulary import PAD_ID
 
 CONTINUES = 1  # the state in which the output of a row begins that continues a text

@@ -13,12 +13,11 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.decoding.hypothesis import Hypothesis
-from t2t_lite.decoding.search.adapters import decodable
+from t2t_lite.decoding.search.adapters import check_own_search, decodable, own_search, refuse, searches
 from t2t_lite.decoding.search.beam_search import beam_search
-from t2t_lite.decoding.search.own_search import check_own_search, own_search, refuse, searches
+from t2t_lite.decoding.search.loops import side_by_side
 from t2t_lite.decoding.search.rules import CONTINUES, check_prefixes, rules_of, text_tables
 from t2t_lite.decoding.search.sampling import sample, sample_step
-from t2t_lite.decoding.search.threads import side_by_side
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
