@@ -91,7 +91,7 @@ def _keep_time(path, seconds):
 def _prepare(flags):
     """Writes the settings and the vocabulary into --output_dir, which a model needs besides its checkpoints."""
     from t2t_lite import files, registry
-    from t2t_lite.data.encoder_files import encoder_files
+    from t2t_lite.data.folder import encoder_files
     from t2t_lite.files.file_system import make_folders, status
     from t2t_lite.runs.run_config import import_usr_dir, read_run_config, write_run_config
 

@@ -1,17 +1,28 @@
-"""Language models of published texts, under tensor2tensor's names and from its addresses.
+"""Language models of published texts, under tensor2tensor's names and from its addresses; and of the user's own.
 
 docs/language_models.md says what is in them, and where they differ.
+
+    t2t-datagen --problem=languagemodel_own --train_files=a.txt --dev_files=b.txt --vocab_size=8000 --data_dir=D
+
+A file of `languagemodel_own` and `languagemodel_own_characters` is a document; a line `<|endoftext|>` in it ends one
+and begins another. `D/<problem>.json` stores everything that was asked for: later commands need only `--data_dir=D`.
 """
 
 import collections
+import itertools
+import operator
 import os
 
-from t2t_lite import files
+from t2t_lite import files, registry
 from t2t_lite.corpora import plain_text, source_files
 from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, Text2SelfProblem, VocabType
 from t2t_lite.errors import UserError
+from t2t_lite.problems.own_corpus import OwnCorpus
+from t2t_lite.problems.own_problem import kept
+from t2t_lite.problems.own_settings import SENTENCEPIECE, own_settings
 from t2t_lite.problems.published_files import PublishedFiles, files_of_splits
 from t2t_lite.registry import register_problem
+from t2t_lite.text.published.byte_level_bpe import END_TOKEN
 from t2t_lite.text.vocabulary import ByteTextEncoder
 
 _PTB = "http://www.fit.vutbr.cz/~imikolov/rnnlm/simple-examples.tgz"
@@ -231,3 +242,44 @@ for _name, _length in (
     _doc = f"As `enwik8_l65k`, in rows of {_length:,}."
     _made = type(_name, (Enwik8L65k,), {"__module__": __name__, "__doc__": _doc, "sequence_length": _length})
     globals()[_name] = register_problem(_made)  # importable, as in tensor2tensor
+
+
+@registry.register_problem
+class LanguagemodelOwn(OwnCorpus, ChoppedTextProblem):
+    """Text files given to `configure`, in the pieces of a vocabulary."""
+
+    settings = own_settings(
+        "problem", "sequence_length", "vocab_size", "vocab_type", "vocab_from", "max_samples_for_vocab",
+        *SENTENCEPIECE, "files",
+        sequence_length=1024, vocab_type=VocabType.BYTE_LEVEL_BPE.value,
+    )  # fmt: skip
+    example_flags = "--train_files=a.txt --dev_files=b.txt"
+    expected_lines = "text files"
+    sample_unit = "pieces of text"
+
+    sequence_length = kept("sequence_length", "The number of ids in a row.")
+
+    def generate_documents(self, data_dir, tmp_dir, dataset_split):
+        """Yields the documents of a split's files."""
+        self.read_config(data_dir)
+        for facts in self.files_of(dataset_split):
+            parts = _with_borders(self.filepath_to_unicode_strings(facts["path"]))
+            for is_border, document in itertools.groupby(parts, operator.itemgetter(0)):
+                if not is_border:
+                    yield (part for _, part in document)
+
+
+@registry.register_problem
+class LanguagemodelOwnCharacters(LanguagemodelOwn):
+    """Text files given to `configure`, by UTF-8 bytes."""
+
+    vocab_type = VocabType.CHARACTER
+    settings = own_settings("problem", "sequence_length", "files", sequence_length=1024)
+
+
+def _with_borders(parts):
+    """Yields (whether it is a border between documents, part) for the lines of a text; long lines come in parts."""
+    begins_a_line = True
+    for part in parts:
+        yield begins_a_line and part.strip() == END_TOKEN, part
+        begins_a_line = part.endswith("\n")

@@ -4,23 +4,34 @@
 
 The files, the rows and the vocabulary are those of `languagemodel_own`; masks are sampled whenever a batch is read, so
 that each epoch has different masks (RoBERTa's dynamic masking).
+
+`next_sentence_own`, `sentence_order_own`: masked words, and the relation of the two texts of a row (BERT, ALBERT). A
+line of a file is a sentence, or any part of a text that stays whole; a blank line ends a document. A record is a row of
+two texts, `targets`, and an alternative row, `other`; one of the two is sampled whenever a batch is read. `sentence`
+distinguishes them: 1 is the original text, 2 the other row.
 """
 
+import functools
 import hashlib
+import itertools
 import logging
+import random
 import types
 
 from t2t_lite import registry
 from t2t_lite.corpora import plain_text
-from t2t_lite.data.problem import FILE_TAGS, VocabType
+from t2t_lite.data.problem import FILE_TAGS, ChoppedTextProblem, VocabType
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.problems import masking_settings as masking_settings
-from t2t_lite.problems.languagemodel_own import LanguagemodelOwn
+from t2t_lite.problems.languagemodel import LanguagemodelOwn
 from t2t_lite.problems.own_settings import OwnSetting, own_settings
 from t2t_lite.text import vocabulary_files
+from t2t_lite.text.vocabulary import EOS_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
 _MASK = "[MASK]"
+_SHORTER = 0.1  # share of the rows with a random length, as in BERT's and ALBERT's programs
+_SHORTEST_ROW = 4  # two texts of one id, each with its end
 
 
 @registry.register_problem
@@ -75,7 +86,7 @@ class MaskedLmOwn(LanguagemodelOwn):
 
     def feature_encoders(self, data_dir):
         """See `Problem.feature_encoders`; inputs and targets share one vocabulary."""
-        from t2t_lite.data.masking import masking_of
+        from t2t_lite.data.corruption import masking_of
 
         encoder = super().feature_encoders(data_dir)["targets"]
         c = self.config
@@ -103,3 +114,147 @@ class MaskedLmOwn(LanguagemodelOwn):
         """Returns the masked ids as inputs, and the ids to predict as targets."""
         inputs, targets = self.masking(batch["targets"], seeds)
         return {"inputs": inputs, "targets": targets}
+
+
+class _SentencePretrainingOwn(MaskedLmOwn):
+    """Documents of sentences given to `configure`. Subclasses write `others`."""
+
+    features = types.MappingProxyType({"inputs": 2, "targets": 2, "sentence": 1})
+    smallest_corpus = "documents of two sentences or more: a line for each sentence, a blank line between documents"
+    record_features = ("targets", "other")
+    keeps_pieces = True  # most rows are full: resegmenting would reveal the row that has room for more pieces
+    rows_are_windows = False
+
+    def prepare_generation(self, data_dir, tmp_dir):
+        """Checks that a row has room for two texts; see `OwnCorpus.prepare_generation`."""
+        if self.sequence_length < _SHORTEST_ROW:
+            raise UserError(
+                f"--sequence_length={self.sequence_length}: too few ids for two texts. Expected {_SHORTEST_ROW} or "
+                "more."
+            )
+        super().prepare_generation(data_dir, tmp_dir)
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"targets": a line, "begins": whether it begins a document}."""
+        for file in self.generate_documents(data_dir, tmp_dir, dataset_split):
+            begins = True
+            for line in file:
+                if line := line.strip():
+                    yield {"targets": line, "begins": begins}
+                begins = not line
+
+    def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields and counts all samples, each a text of its own."""
+        return super(ChoppedTextProblem, self).nonblank_samples(data_dir, tmp_dir, dataset_split)
+
+    def sample_encoder(self, data_dir):
+        """Returns the function that turns consecutive samples into rows."""
+        encoder = self.feature_encoders(data_dir)["targets"]
+        return functools.partial(_records, encoder, self.sequence_length, type(self).others)
+
+    def model_hparams(self, hparams):
+        """See `Problem.model_hparams`."""
+        hparams = super().model_hparams(hparams)
+        return hparams.override_from_dict({"sentence_classes": 2}) if "sentence_classes" in hparams else hparams
+
+    def eval_metrics(self):
+        """Returns the names of the metrics of both tasks."""
+        return [*super().eval_metrics(), "sentence_accuracy"]
+
+    def corrupt(self, batch, seeds):
+        """Returns one of the two rows, masked, and its number as `sentence`."""
+        from t2t_lite.data.corruption import one_of
+
+        rows, number = one_of(batch["targets"], batch["other"], seeds)
+        return {**super().corrupt({"targets": rows}, seeds), "sentence": number}
+
+
+@registry.register_problem
+class SentenceOrderOwn(_SentencePretrainingOwn):
+    """The other row has the same two texts in the other order (Lan et al. 2020, "ALBERT", section 3.1)."""
+
+    @staticmethod
+    def others(documents, number, place, room, draw):
+        """Returns the texts of the other row."""
+        start, border, end = place
+        return documents[number][border:end], documents[number][start:border]
+
+
+@registry.register_problem
+class NextSentenceOwn(_SentencePretrainingOwn):
+    """The other row has the same first text, and a second one from elsewhere (Devlin et al. 2019, "BERT", 3.1)."""
+
+    @staticmethod
+    def others(documents, number, place, room, draw):
+        """Returns the texts of the other row; the second one is None if there is no other text.
+
+        Args:
+            documents: list of documents, each a list of sentences, each a list of ids.
+            number: int, the row's document.
+            place: (start, border, end): where the first text begins, and where the second one begins and ends.
+            room: int, number of ids of both texts together.
+            draw: random.Random.
+        """
+        start, border, end = place
+        first = documents[number][start:border]
+        room -= sum(map(len, first))
+        if len(documents) > 1:
+            other = draw.randrange(len(documents) - 1)
+            sentences = documents[other + (other >= number)]
+            places = range(len(sentences))
+        else:
+            sentences = documents[number]
+            places = [at for at in range(len(sentences)) if not start <= at <= end]
+        fitting = [at for at in places if len(sentences[at]) <= room]
+        if not places:
+            return first, None
+        at = draw.choice(fitting or places)
+        is_before = sentences is documents[number] and at < start
+        return first, _fitting(sentences[at : start if is_before else None], room)
+
+
+def _records(encoder, length, others, samples):
+    """Returns {"targets", "other"} of every row; drops a remaining sentence at the end of a document."""
+    documents, longest, records = [], length // 2 - 1, []  # so that any two sentences fit
+    for sample in samples:
+        if sample["begins"] or not documents:
+            documents.append([])
+        ids = encoder.encode(" " + sample["targets"])  # as it would stand inside of a text
+        documents[-1] += [ids[at : at + longest] for at in range(0, len(ids), longest)]
+    documents = [document for document in documents if document]  # some text has no ids
+    for number, document in enumerate(documents):
+        draw = random.Random(repr(document))
+        for place, room in _places(document, length - 2, draw):
+            start, border, end = place
+            other = others(documents, number, place, room, draw)
+            if other[1] is not None:
+                records.append({"targets": _row(document[start:border], document[border:end]), "other": _row(*other)})
+    return records
+
+
+def _places(sentences, longest, draw):
+    """Yields ((start, border, end), room) of rows with at least two sentences, of at most `room` ids if possible."""
+    start, size, room = 0, 0, _room(longest, draw)
+    for end, sentence in enumerate([*sentences, None]):
+        if end - start >= 2 and (sentence is None or size + len(sentence) > room):
+            yield (start, draw.randrange(start + 1, end), end), max(room, size)
+            start, size, room = end, 0, _room(longest, draw)
+        size += len(sentence or ())
+
+
+def _room(longest, draw):
+    return draw.randint(2, longest) if draw.random() < _SHORTER else longest
+
+
+def _fitting(sentences, room):
+    """Returns the first sentences that fit into `room` ids, and at least a part of the first one."""
+    fitting = [sentences[0][:room]]
+    for sentence in sentences[1:]:
+        if sum(map(len, fitting)) + len(sentence) > room:
+            break
+        fitting.append(sentence)
+    return fitting
+
+
+def _row(first, second):
+    return [*itertools.chain(*first), EOS_ID, *itertools.chain(*second), EOS_ID]

@@ -1,19 +1,33 @@
-"""What the problems on the user's own texts share beside `own_problem`: vocabulary and tables."""
+"""What the problems on the user's own texts share beside `own_problem`: vocabulary and tables.
+
+The vocabulary that `--vocab_from` names may be files of one of the kinds in `vocabulary_files`, or a folder.
+"""
 
 import itertools
+import os
 
-from t2t_lite import files
+from t2t_lite import files, registry
 from t2t_lite.corpora.cells import JSON_LINES
 from t2t_lite.corpora.plain_text import kind
 from t2t_lite.corpora.tables import Layout, read_table
 from t2t_lite.data.problem import DatasetSplit, Text2TextProblem, VocabType
 from t2t_lite.errors import UserError, counted, shown
-from t2t_lite.problems.own_problem import OwnProblem
+from t2t_lite.problems.own_problem import OwnProblem, kept
 from t2t_lite.problems.own_settings import SENTENCEPIECE, TABLES, VOCABULARY
-from t2t_lite.problems.vocabulary_sources import count_pieces, find_vocabularies
+from t2t_lite.text import vocabulary_files
 from t2t_lite.text.subwords import LONGEST_SYMBOL, RESERVED, is_symbol
 
 _MOST_LABELS = 10_000  # more are texts in the wrong column
+
+
+def _learned_with(name, meaning):
+    """Returns the property of a setting of the vocabulary's learner, by default that of all problems."""
+
+    def value(problem):
+        configured = (problem._config or {}).get(name)
+        return getattr(Text2TextProblem, name) if configured is None else configured
+
+    return property(value, doc=meaning)
 
 
 class OwnCorpus(OwnProblem, Text2TextProblem):
@@ -115,39 +129,20 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
 
     # What the data folder keeps.
 
-    @property
-    def approx_vocab_size(self):
-        """The requested size of the vocabulary; None: it has none of its own."""
-        return self.config.get("vocab_size")
+    approx_vocab_size = kept("vocab_size", "The requested size of the vocabulary; None: it has none of its own.")
 
     @property
     def vocab_type(self):
         """The kind of vocabulary that is learned."""
         return VocabType((self._config or {}).get("vocab_type") or VocabType.SUBWORD.value)
 
-    @property
-    def normalization(self):
-        """SentencePiece's rule that the vocabulary is learned with."""
-        return self._learned_with("normalization")
+    normalization = _learned_with("normalization", "SentencePiece's rule that the vocabulary is learned with.")
+    character_coverage = _learned_with(
+        "character_coverage", "The share of the text's characters that get pieces of their own."
+    )
+    split_digits = _learned_with("split_digits", "Whether no piece has more than one digit.")
 
-    @property
-    def character_coverage(self):
-        """The share of the text's characters that get pieces of their own."""
-        return self._learned_with("character_coverage")
-
-    @property
-    def split_digits(self):
-        """Whether no piece has more than one digit."""
-        return self._learned_with("split_digits")
-
-    def _learned_with(self, name):
-        value = (self._config or {}).get(name)
-        return getattr(Text2TextProblem, name) if value is None else value
-
-    @property
-    def existing_vocabularies(self):
-        """The vocabularies that are used, {feature: path}; {} to learn one."""
-        return self.config.get("vocab_from") or {}
+    existing_vocabularies = kept("vocab_from", "The vocabularies that are used, {feature: path}; {} to learn one.", {})
 
     @property
     def max_samples_for_vocab(self):
@@ -213,3 +208,75 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         self.get_or_create_vocab(folder, None)
         self.remember({**config, "vocab_from": self.vocab_filenames})
         files.write_json(self.configuration_files(folder)[0], self.config)
+
+
+def find_vocabularies(paths, languages):
+    """Returns {"inputs": path, "targets": path} of vocabulary files; equal if both sides share one.
+
+    Args:
+        paths: [model], [model of the inputs, model of the targets], [data_dir] or [output_dir].
+        languages: (of inputs, of targets). If a folder's problem is in the other direction, its vocabularies are
+            swapped.
+
+    Raises:
+        UserError: there is no vocabulary, several, or one of another kind.
+    """
+    flag = f"--vocab_from={','.join(paths)}"
+    if len(paths) > 2:
+        raise UserError(f"{flag}: found {len(paths)}. Expected one .model file, two (inputs,targets), or one folder.")
+    for path in paths:
+        if not files.exists(path):
+            raise UserError(f"{flag}: no such file or folder: {path}. Check the path.")
+    folders = [path for path in paths if files.is_folder(path)]
+    if folders and len(paths) > 1:
+        raise UserError(f"{flag}: {folders[0]} is a folder. Expected two .model files, or one folder alone.")
+    vocabularies = _in_folder(flag, folders[0], languages) if folders else {"inputs": paths[0], "targets": paths[-1]}
+    return {side: path if "://" in path else os.path.abspath(path) for side, path in vocabularies.items()}
+
+
+def count_pieces(path):
+    """Returns the number of pieces of a vocabulary file. Raises `UserError` for another file."""
+    import sentencepiece
+
+    if vocabulary_files.ending_of(path) != vocabulary_files.SENTENCEPIECE:
+        return vocabulary_files.open_encoder(path).vocab_size
+    model = files.read_bytes(path)
+    try:
+        return sentencepiece.SentencePieceProcessor(model_proto=model).vocab_size()
+    except (RuntimeError, ValueError):
+        raise UserError(
+            f"--vocab_from: {path}: not a SentencePiece model ({len(model):,} bytes). Expected the .model file that "
+            "t2t-datagen or spm_train wrote, or a file named .subwords, vocab.json, encoder.json or vocab.txt."
+        ) from None
+
+
+def _in_folder(flag, folder, languages):
+    problem = registry.problem(_problem_name(flag, folder))
+    encoders = problem.get_feature_encoders(folder)
+    texts = [name for name in ("inputs", "targets") if name in getattr(problem, "text_features", encoders)]
+    encoders = {"inputs": encoders[texts[0]], "targets": encoders[texts[-1]]}  # the same if there is only one text
+    for encoder in encoders.values():
+        if not isinstance(encoder, vocabulary_files.OF_PIECES):
+            raise UserError(f"{flag}: the vocabulary of {problem.full_name} has no pieces. Expected one of pieces.")
+    sides = ["inputs", "targets"]
+    if problem.languages and tuple(languages) == tuple(reversed(problem.languages)):
+        sides.reverse()
+    return {"inputs": encoders[sides[0]].path, "targets": encoders[sides[1]].path}
+
+
+def _problem_name(flag, folder):
+    """Returns the name of the problem of a data_dir or an output_dir."""
+    from t2t_lite.runs.run_config import read_run_config
+
+    if run := read_run_config(folder):
+        return run["problem"]
+    manifests = files.list_files(folder, r".*-manifest\.json")
+    requests = (files.read_json(path, {"request": {"problem?": str}})["request"] for path in manifests)
+    names = sorted({request.get("problem", "") for request in requests} - {""})
+    if len(names) == 1:
+        return names[0]
+    if names:
+        raise UserError(f"{flag}: holds the data of {', '.join(names)}. Expected a .model file in it.")
+    raise UserError(
+        f"{flag}: neither data of t2t-datagen nor a run of t2t-trainer. Expected such a folder, or a .model file."
+    )

@@ -11,9 +11,9 @@ import types
 
 from t2t_lite import files
 from t2t_lite.cli.console import Progress
-from t2t_lite.data.next_command import datagen_command
-from t2t_lite.data.own_files import FLAGS, describe_files, with_content
+from t2t_lite.data.named_problems import datagen_command
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, Problem
+from t2t_lite.data.splits import FLAGS, describe_files, with_content
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.problems.own_settings import SETTINGS, TABLES, listed
 
@@ -21,6 +21,16 @@ _LOGGER = logging.getLogger("t2t_lite")
 _BYTES_A_SHARD = 2**24
 _MOST_SHARDS = 100
 _MOST_WARNINGS = 5  # of files of images, there may be thousands
+
+
+def kept(key, meaning, default=None):
+    """Returns a property: what a problem's configuration has for a key, or `default` if that is None or missing.
+
+    Args:
+        key, meaning: str.
+        default: a value that nothing changes.
+    """
+    return property(lambda problem: default if (value := problem.config.get(key)) is None else value, doc=meaning)
 
 
 class OwnProblem(Problem):

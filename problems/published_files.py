@@ -1,4 +1,11 @@
-"""Problems with published files: an archive in `tmp_dir`, packed or unpacked, or downloaded there."""
+"""Problems with published files: an archive in `tmp_dir`, packed or unpacked, or downloaded there.
+
+Their addresses may be in `.tsv` tables beside the modules.
+"""
+
+import collections
+import csv
+import importlib.resources
 
 from t2t_lite.corpora import downloads, source_files
 from t2t_lite.data.problem import DatasetSplit
@@ -43,3 +50,19 @@ class PublishedFiles:
     def sources(self, tmp_dir, dataset_split):
         """Returns the files of a split, as sources for `plain_text`."""
         return source_files.find_texts(tmp_dir, self.text_files[dataset_split], self.url)
+
+
+def read_table(package, name, **convert):
+    """Returns the rows of `<name>.tsv` in a package as named tuples of its columns, named by its first line.
+
+    Columns are strings, "" if a line is too short; `convert` gives other types: {column: function of a string}.
+    """
+    text = (importlib.resources.files(package) / f"{name}.tsv").read_text(encoding="utf-8")
+    reader = csv.DictReader(text.splitlines(), delimiter="\t", restval="")
+    row_of = collections.namedtuple(name, reader.fieldnames)
+    return [row_of(**{column: convert.get(column, str)(text) for column, text in row.items()}) for row in reader]
+
+
+def words(text):
+    """Returns the words of a column that holds several, as a tuple."""
+    return tuple(text.split())

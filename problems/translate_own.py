@@ -12,18 +12,20 @@ import functools
 import itertools
 import logging
 import os
+import re
 
 from t2t_lite import files, registry
-from t2t_lite.corpora import archives, plain_text, source_files, tables, tmx, wmt_files
 from t2t_lite.corpora.filters import PairFilter, find_bound, is_held_out, pair_hash, parse_filters
-from t2t_lite.data.own_files import FLAGS
+from t2t_lite.corpora.plain_text import kind, without_packing
+from t2t_lite.corpora.scripts import is_language
+from t2t_lite.corpora.source_files import TABLES, holds_both, read_corpus
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
+from t2t_lite.data.splits import FLAGS
 from t2t_lite.errors import UserError, shown
-from t2t_lite.problems import parallel_files
-from t2t_lite.problems.own_corpus import OwnCorpus
+from t2t_lite.problems.own_corpus import OwnCorpus, count_pieces
+from t2t_lite.problems.own_problem import kept
 from t2t_lite.problems.own_settings import SENTENCEPIECE, OwnSetting, own_settings
 from t2t_lite.problems.translation_settings import WEIGHT
-from t2t_lite.problems.vocabulary_sources import count_pieces
 from t2t_lite.settings.ranges import Range, typed_value
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -58,23 +60,23 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
                 "--train_files=a.tsv."
             )
         for split, split_paths in paths.items():
-            parallel_files.group_files(split, split_paths)
+            group_files(split, split_paths)
 
     def _check_tables(self, values, paths):
         chooses_columns = values["columns"] or values["header"] is not None
         given = "--columns, --header" if chooses_columns else "--separator" if values["separator"] else None
-        if given and not {*map(plain_text.kind, paths)} & {*parallel_files.TABLES}:
+        if given and not {*map(kind, paths)}.intersection(TABLES):
             raise UserError(f"{given}: for .tsv, .csv and .jsonl files alone, and there is none. Leave them out.")
         super()._check_tables(values, paths)
 
     def check_settings(self, values, paths):
         """See `OwnCorpus.check_settings`."""
         train_files, dev_files = paths[DatasetSplit.TRAIN], paths[DatasetSplit.EVAL]
-        values["languages"] = parallel_files.check_languages(values["languages"], train_files)
-        parallel_files.check_sides(paths, values["languages"])
+        values["languages"] = check_languages(values["languages"], train_files)
+        check_sides(paths, values["languages"])
         super().check_settings(values, paths)
         values |= {name: setting.checked(values) for name, setting in self.settings.items() if setting.problems}
-        num_corpora = len(parallel_files.group_files(DatasetSplit.TRAIN, train_files))
+        num_corpora = len(group_files(DatasetSplit.TRAIN, train_files))
         values["corpus_weights"] = _check_weights(values["corpus_weights"] or (), num_corpora)
         values["filters"] = parse_filters(values["filters"] or ()) or None
         # Raises if the scripts of a language are unknown.
@@ -86,7 +88,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
             )
         if not dev_files and values["held_out"] is None:
             values["held_out"] = _DEFAULT_HELD_OUT
-        parallel_files.warn_of_other_languages(paths, values["languages"])
+        warn_of_other_languages(paths, values["languages"])
 
     def hold_vocabularies(self, folder, languages, vocabularies, ending):
         """Writes vocabularies into a folder without corpora, for a model that was trained elsewhere.
@@ -104,7 +106,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         sources = {side: os.path.join(folder, f"{'inputs' if is_shared else side}{ending}") for side in vocabularies}
         for side, path in sources.items():
             files.write_bytes(path, vocabularies[side])
-        languages = parallel_files.check_languages(languages, ())
+        languages = check_languages(languages, ())
         target_size = None if is_shared else count_pieces(sources["targets"])
         self.hold_vocabulary(folder, sources, format=2, languages=languages, target_vocab_size=target_size)
         for path in set(sources.values()):
@@ -131,10 +133,9 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         languages = (self._config or {}).get("languages")
         return tuple(languages) if languages else None
 
-    @property
-    def approx_target_vocab_size(self):
-        """The size of the targets' own vocabulary, or None if both sides share one."""
-        return self._recall("target_vocab_size")
+    approx_target_vocab_size = kept(
+        "target_vocab_size", "The size of the targets' own vocabulary, or None if both sides share one."
+    )
 
     @property
     def additional_reserved_tokens(self):
@@ -217,7 +218,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
 
     def _corpora(self, split):
         """Returns the [path, …] of each corpus of a split."""
-        return parallel_files.group_files(split, [facts["path"] for facts in self.files_of(split)])
+        return group_files(split, [facts["path"] for facts in self.files_of(split)])
 
     def _weighted_corpora(self):
         paths = self._corpora(DatasetSplit.TRAIN)
@@ -230,17 +231,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         """Yields the pairs of a corpus; counts omissions unless another split does."""
         removed = self.removed if counts else None
         on_bad_line = self.on_bad_line if counts or not self.skip_bad_lines else _ignore
-        if len(paths) == 2 and all(plain_text.kind(path) in wmt_files.SGM for path in paths):
-            return wmt_files.read_segment_pairs(*paths, on_bad_line)
-        if len(paths) == 2:
-            return plain_text.read_pairs(*paths, on_bad_line)
-        if archives.is_archive(paths[0]):
-            return source_files.read_packed_pairs(paths[0], self.language_pair, removed, on_bad_line)
-        if plain_text.kind(paths[0]) == ".tmx":
-            return tmx.read_pairs(paths[0], self.language_pair, removed, on_bad_line)
-        if plain_text.kind(paths[0]) == wmt_files.XML:
-            return wmt_files.read_pairs(paths[0], self.language_pair)
-        return tables.read_pairs(paths[0], self.layout, on_bad_line)
+        return read_corpus(paths, self.layout, self.language_pair, removed, on_bad_line)
 
     def _training_pairs(self, part=None):
         """Yields the pairs that pass the filters: for training, held out (EVAL), or, by default, all of them once."""
@@ -298,3 +289,86 @@ def _ignore(message):
 
 def _on_side(pairs, side, bound, seed):
     return (pair for pair in pairs if is_held_out(pair, bound, seed) == side)
+
+
+def group_files(split, paths):
+    """Returns the [path, …] of each corpus: one file or archive with both sides, or two. Raises `UserError`."""
+    flag, rest, groups = f"--{FLAGS[split]}={','.join(paths)}", list(paths), []
+    while rest:
+        count = 1 if holds_both(rest[0]) else 2
+        group, rest = rest[:count], rest[count:]
+        if len(group) < count or any(map(holds_both, group[1:])):
+            raise UserError(
+                f"{flag}: {group[0]} has no other side (found {len(paths)}). Expected two files that go together "
+                "(a.en,a.de), or one .tsv, .csv, .jsonl, .tmx or .zip file, for each corpus."
+            )
+        groups.append(group)
+    return groups
+
+
+def check_sides(files, languages):
+    """Raises `UserError` if two files of a corpus are the same, or if their names have the languages in reverse order.
+
+    Args:
+        files: {split: list of paths}.
+        languages: [of inputs, of targets].
+    """
+    pairs = [(split, group) for split, paths in files.items() for group in group_files(split, paths) if len(group) == 2]
+    trained_on = next((group for split, group in pairs if split == DatasetSplit.TRAIN), ())
+    for split, group in pairs:
+        flag = f"--{FLAGS[split]}: {','.join(group)}"
+        if os.path.realpath(group[0]) == os.path.realpath(group[1]):
+            raise UserError(f"{flag}: one file for both sides. Expected inputs, and their translation.")
+        ends = [kind(path) for path in group]
+        is_swapped = _names(group, languages[::-1]) and not _names(group, languages)
+        has_swapped_ends = ends[0] != ends[1] and ends[::-1] == [kind(path) for path in trained_on]
+        if is_swapped or has_swapped_ends:
+            is_known = has_swapped_ends or _names(trained_on, languages)
+            other = ",".join(trained_on) if is_known else f"--languages={','.join(languages)}"
+            raise UserError(f"{flag} go the other way than {other}. Swap the two.")
+
+
+def warn_of_other_languages(files, languages):
+    """Warns of files that are named after a third language; the arguments are those of `check_sides`."""
+    for split, paths in files.items():
+        for group in group_files(split, paths):
+            for path, language in zip(group, languages, strict=False):  # a table is a group of one
+                end = kind(path)[1:]
+                if is_language(end) and end not in _words(language):
+                    flag = f"--{FLAGS[split]}"
+                    _LOGGER.warning(f"{flag}: {path}: found .{end}, where the language is {language}. Check the files.")
+
+
+def _names(paths, languages):
+    """Returns whether two paths differ in words of the first and of the second language."""
+    first, second = ({*_words(language)} for language in languages)
+    differing = [pair for pair in zip(*(_words(path)[::-1] for path in paths), strict=False) if pair[0] != pair[1]]
+    return any(first_word in first - second and second_word in second - first for first_word, second_word in differing)
+
+
+def _words(name):
+    return re.split(r"[\W_]+", without_packing(name).casefold())
+
+
+def check_languages(languages, train_files):
+    """Returns [language of inputs, of targets], by default from the files' extensions. Raises `UserError`."""
+    flag = f"--train_files={','.join(train_files)}"
+    pairs = [paths for paths in group_files(DatasetSplit.TRAIN, train_files) if len(paths) == 2]
+    endings = [[os.path.splitext(without_packing(path))[1][1:] for path in paths] for paths in pairs]
+    for paths, codes in zip(pairs, endings, strict=True):
+        if _are_languages(endings[0]) and codes == endings[0][::-1]:
+            raise UserError(f"{flag}: {','.join(paths)} go the other way than {','.join(pairs[0])}. Swap the two.")
+    if languages:
+        if _are_languages(languages):
+            return list(languages)
+        raise UserError(
+            f"--languages={','.join(languages)}: expected two different codes, inputs first, such as en,de."
+        )
+    if endings and _are_languages(endings[0]) and all(codes == endings[0] for codes in endings):
+        return endings[0]
+    raise UserError(f"{flag}: the endings do not name two languages. Add --languages=en,de (inputs first).")
+
+
+def _are_languages(codes):
+    is_code = all(re.fullmatch(r"[a-z]{2,3}([-_][A-Za-z0-9]{1,8})*", code) for code in codes)
+    return is_code and len(codes) == 2 and codes[0] != codes[1]

@@ -17,12 +17,12 @@ import numpy as np
 from t2t_lite import files, registry
 from t2t_lite.corpora.bad_lines import report
 from t2t_lite.data.base_problem import Problem
-from t2t_lite.data.own_files import full_path
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.splits import full_path
 from t2t_lite.errors import NotWritten, UserError, shown
 from t2t_lite.extras.images import png_files
 from t2t_lite.extras.images.png_files import check_size, class_of, find_sample_bits, read_png, warn_of_colors
-from t2t_lite.problems.own_problem import OwnProblem
+from t2t_lite.problems.own_problem import OwnProblem, kept
 from t2t_lite.problems.own_settings import OwnSetting, own_settings
 from t2t_lite.settings.ranges import Range
 from t2t_lite.tasks.language_model import LanguageModelTask
@@ -254,15 +254,10 @@ class ImageOwn(OwnProblem, ImageProblem):
         """(height, width, channels) of the first training image."""
         return tuple(self.determined("image_size"))
 
-    @property
-    def sample_bits(self):
-        """How many of the 16 bits of 16-bit training images hold data; None: there are no such images."""
-        return self.config.get("sample_bits")
-
-    @property
-    def class_labels(self):
-        """The names of the classes, sorted; none if all training images are of one class."""
-        return self.config.get("class_labels") or ()
+    sample_bits = kept(
+        "sample_bits", "How many of the 16 bits of 16-bit training images hold data; None: no such images."
+    )
+    class_labels = kept("class_labels", "The names of the classes, sorted; none if all training images are of one.", ())
 
     def check_settings(self, values, paths):
         """See `OwnProblem.check_settings`; keeps the folders that were given, which tell the classes."""
@@ -306,9 +301,7 @@ class ImageOwn(OwnProblem, ImageProblem):
     def _paths(self, split):
         return [facts["path"] for facts in self.files_of(split)]
 
-    @property
-    def _folders(self):
-        return self.config.get("folders") or ()  # earlier versions stored none
+    _folders = kept("folders", "The folders that were given; earlier versions stored none.", ())
 
     def _class_of(self, path):
         return class_of(path, self._folders)

@@ -14,9 +14,8 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.data import split_facts
-from t2t_lite.data.example_reader import ExampleReader
-from t2t_lite.data.manifests import find_manifest
+from t2t_lite.data import manifests
+from t2t_lite.data.record_format import ExampleReader
 from t2t_lite.data.records import Records
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import Failure, UserError, counted
@@ -83,7 +82,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
     sample, of_sample = _read_sample(reader, sample_size)
     is_exact = bool(facts)
     if is_exact:
-        split_facts.check_ids(facts, in_files, paths[0])
+        manifests.check_ids(facts, in_files, paths[0])
         facts = records.seen_facts(hparams, facts)
     facts = facts or of_sample
     sides = _sides(problem, encoders, facts, sample)
@@ -91,8 +90,8 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
     yield _vocabulary_text(sides)
     yield _examples_text(sides)
     yield _sample_text(sides, facts["examples"] if is_exact else None, len(paths))
-    longest = split_facts.longest_row(problem, hparams)
-    examples, dropped = split_facts.count_kept(facts["lengths"], longest, hparams.min_length)
+    longest = manifests.longest_row(problem, hparams)
+    examples, dropped = manifests.count_kept(facts["lengths"], longest, hparams.min_length)
     yield _lengths_text(sides, examples, dropped, hparams, longest, set_name, is_exact)
     if examples:
         statistics = length_histogram.measure_batches(problem, hparams, paths, encoders, examples if is_exact else None)
@@ -115,7 +114,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
 
 def _find_splits(problem, data_dir):
     """Returns {split: Records} of all existing splits, which must include training."""
-    names = find_manifest(problem, data_dir).get("splits", {})
+    names = manifests.find_manifest(problem, data_dir).get("splits", {})
     splits = [Records(problem, data_dir, split) for split in FILE_TAGS]
     return {
         records.split: records for records in splits if records.split in (DatasetSplit.TRAIN, *names) or records.exist()
@@ -128,7 +127,7 @@ def _read_sample(reader, size):
     count = -(-size // len(reader.paths))
     first = shards.flat_map(lambda path: tf.data.TFRecordDataset(path).take(count))
     pools = reader.batched(first, count).map(reader.parse)
-    sample, facts = {name: [] for name in pools.element_spec}, split_facts.Facts(pools.element_spec)
+    sample, facts = {name: [] for name in pools.element_spec}, manifests.Facts(pools.element_spec)
     with reader.naming_damage():
         for pool in pools:
             facts.add_batch(pool)

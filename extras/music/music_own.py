@@ -20,7 +20,7 @@ from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import NotWritten, UserError, located
 from t2t_lite.extras.music.midi_events import midi_bytes, read_midi, wav_bytes
 from t2t_lite.extras.music.performance_encoder import HIGHEST, LOWEST, PerformanceEncoder
-from t2t_lite.problems.own_problem import OwnProblem
+from t2t_lite.problems.own_problem import OwnProblem, kept
 from t2t_lite.problems.own_settings import own_settings
 from t2t_lite.tasks.language_model import LanguageModelTask
 from t2t_lite.text.vocabulary import EOS_ID
@@ -194,10 +194,7 @@ class MusicOwn(OwnProblem, MusicProblem):
     expected_lines = "MIDI files, or folders of them"
     sample_unit = "pieces"
 
-    @property
-    def sequence_length(self):
-        """The number of ids in a row."""
-        return self.config["sequence_length"]
+    sequence_length = kept("sequence_length", "The number of ids in a row.")
 
     @functools.cached_property
     def _warn(self):

@@ -12,9 +12,9 @@ import types
 
 from t2t_lite import files, registry
 from t2t_lite.cli.console import Progress
-from t2t_lite.data.next_command import datagen_command
-from t2t_lite.data.own_files import FLAGS
+from t2t_lite.data.named_problems import datagen_command
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
+from t2t_lite.data.splits import FLAGS
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 from t2t_lite.errors import MissingFile, NotWritten, UserError, counted
 from t2t_lite.extras.parsing import trees

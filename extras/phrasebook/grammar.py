@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from t2t_lite.problems.tables import read_table, words
+from t2t_lite.problems.published_files import read_table, words
 
 NOUNS = {noun.en: noun for noun in read_table(__package__, "nouns", kinds=words)}
 _NAMED = collections.defaultdict(list)

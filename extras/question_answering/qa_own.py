@@ -18,6 +18,7 @@ from t2t_lite.extras.question_answering.position_encoder import PositionEncoder
 from t2t_lite.extras.question_answering.squad_files import read_squad
 from t2t_lite.extras.question_answering.windows import DOC_STRIDE, windows
 from t2t_lite.problems.own_corpus import OwnCorpus
+from t2t_lite.problems.own_problem import kept
 from t2t_lite.problems.own_settings import LABELLED, own_settings
 from t2t_lite.problems.published_files import PublishedFiles, files_of_splits
 from t2t_lite.registry import register_problem
@@ -118,15 +119,8 @@ class QaOwn(OwnCorpus, SpanProblem):
         sequence_length=SpanProblem.sequence_length, doc_stride=SpanProblem.doc_stride, vocab_type="subwords",
     )  # fmt: skip
 
-    @property
-    def sequence_length(self):
-        """The maximum length of a row in ids."""
-        return self.config["sequence_length"]
-
-    @property
-    def doc_stride(self):
-        """The number of ids from the start of a window to that of the next one."""
-        return self.config["doc_stride"]
+    sequence_length = kept("sequence_length", "The maximum length of a row in ids.")
+    doc_stride = kept("doc_stride", "The number of ids from the start of a window to that of the next one.")
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": question, "context": str, "answer": (start, end)}."""

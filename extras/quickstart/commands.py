@@ -13,6 +13,7 @@ import typing
 
 from t2t_lite import files
 from t2t_lite.errors import Failure, UserError
+from t2t_lite.files.request import Request
 from t2t_lite.process.quiet_import import import_tensorflow
 from t2t_lite.process.stop_signal import stop_on_signal
 
@@ -146,12 +147,11 @@ def read_plan(output_dir, request):
         return None
     stored = files.read_json(path, _SCHEMA)
     plan = Plan(*map(stored.get, Plan._fields))
-    for name, value in request.items():
-        if plan.request.get(name) != value:
-            raise UserError(
-                f"{path}: begun with --{name}={_text(plan.request.get(name))}, but you requested "
-                f"--{name}={_text(value)}. Choose another --output_dir, or repeat the flags."
-            )
+    if found := Request(request, plan.request, request).first:
+        raise UserError(
+            f"{path}: begun with --{found.name}={_text(found.there)}, but you requested "
+            f"--{found.name}={_text(found.asked)}. Choose another --output_dir, or repeat the flags."
+        )
     return plan
 
 

@@ -9,7 +9,7 @@ and empty words (`1.1`).
 import re
 from typing import NamedTuple
 
-from t2t_lite.corpora import headers, plain_text, tables
+from t2t_lite.corpora import plain_text, tables
 from t2t_lite.corpora.bad_lines import report
 from t2t_lite.errors import UserError, counted
 
@@ -18,27 +18,7 @@ LAYOUT = tables.Layout(("word", "tag"))
 _NO_WORD = re.compile(r"\d+[-.]\d+")  # the ID of a multiword token or of an empty word
 _NAMED_COLUMNS = re.compile(r"# *global\.columns *= *(.+)")
 _METADATA = re.compile(r"#\s*([\w.:\[\]-]+\s*=|(newdoc|newpar|sent_id|id)\b)")  # `# text = …`, `# newdoc id …`
-_HEADER_WORDS = frozenset(
-    [
-        "word",
-        "words",
-        "token",
-        "tokens",
-        "form",
-        "text",
-        "lemma",
-        "id",
-        "tag",
-        "tags",
-        "label",
-        "labels",
-        "pos",
-        "upos",
-        "xpos",
-        "ner",
-        "chunk",
-    ]
-)
+_HEADER_WORDS = tables.header_words("word", "tag") | {"lemma", "id"}
 
 
 class TaggedSentence(NamedTuple):
@@ -190,7 +170,7 @@ def _old_form(path, words, with_tags, layout):
     is_tabbed, where = "\t" in line, f"{path}, line {number}"
     cells = _cells(line, is_tabbed)
     if layout.has_header is None and with_tags and {*map(str.casefold, cells)} <= _HEADER_WORDS:
-        raise UserError(headers.header_question(where, cells, layout))
+        raise UserError(tables.header_question(where, cells, layout))
     first_cells = [_cells(line, "\t" in line)[0] for _, line in words]
     numbers = [str(n) for n in range(1, 1 + len(words))]
     if not layout.columns and len(cells) > 2 and len(words) > 1 and first_cells == numbers:

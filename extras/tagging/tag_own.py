@@ -11,8 +11,8 @@ import functools
 import logging
 
 from t2t_lite import registry
-from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.splits import FLAGS
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 from t2t_lite.errors import NotWritten, UserError, counted, located, shown
 from t2t_lite.extras.tagging.conll import LAYOUT, read_conll

@@ -16,6 +16,7 @@ from t2t_lite.evaluation.tokenizations import tokenization_of_problem
 from t2t_lite.extras.translate_all import decoder_command
 from t2t_lite.files import resumable
 from t2t_lite.files.file_system import status
+from t2t_lite.files.request import Request
 from t2t_lite.runs.directory import check_names
 from t2t_lite.runs.locating import encoders_of, read_config_of, run_files
 from t2t_lite.runs.log import RunLog
@@ -135,15 +136,12 @@ class CheckpointTranslations:
             **{name: used.get(name, getattr(SearchOptions, name)) for name in ("beam_size", "alpha")},
         }
         noted = self._path("settings.json")
-        if files.exists(noted) and resumable.find(self.folder, resumable.TRANSLATIONS):
-            before = files.read_json(noted)
-            for name, value in settings.items():
-                if before.get(name) != value:
-                    raise UserError(
-                        f"--translations_dir={self.folder}: its translations were made with {name}="
-                        f"{before.get(name)}, now it is {value}. Choose another folder; or delete {noted} if they are "
-                        "the same."
-                    )
+        is_begun = files.exists(noted) and resumable.find(self.folder, resumable.TRANSLATIONS)
+        if found := Request(settings, files.read_json(noted) if is_begun else settings, settings).first:
+            raise UserError(
+                f"--translations_dir={self.folder}: its translations were made with {found.name}={found.there}, now it "
+                f"is {found.asked}. Choose another folder; or delete {noted} if they are the same."
+            )
         steps = [file.step for file in resumable.find(self.model_dir, resumable.CHECKPOINTS)]
         files.check_outputs(
             {

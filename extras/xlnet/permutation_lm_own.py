@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data.problem import VocabType
-from t2t_lite.problems.languagemodel_own import LanguagemodelOwn
+from t2t_lite.problems.languagemodel import LanguagemodelOwn
 from t2t_lite.problems.masked_lm_own import MaskedLmOwn
 from t2t_lite.problems.own_settings import own_settings
 from t2t_lite.tasks.masked_language_model import MaskedLanguageModelTask
@@ -46,7 +46,7 @@ class PermutationLmOwn(MaskedLmOwn):
 
     def feature_encoders(self, data_dir):
         """See `Problem.feature_encoders`; inputs and targets share one vocabulary."""
-        from t2t_lite.data.masking import ordinary_ids
+        from t2t_lite.data.corruption import ordinary_ids
         from t2t_lite.extras.xlnet.permutation import Permutation
 
         encoder = LanguagemodelOwn.feature_encoders(self, data_dir)["targets"]

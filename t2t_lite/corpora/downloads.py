@@ -17,7 +17,8 @@ from t2t_lite import files
 from t2t_lite.cli.console import Progress
 from t2t_lite.corpora import plain_text, source_files
 from t2t_lite.errors import UserError, first_line
-from t2t_lite.files.file_system import file_sha256, rename, status, walk
+from t2t_lite.files.file_system import rename, status, walk
+from t2t_lite.files.hashes import file_sha256
 
 _LOGGER = logging.getLogger("t2t_lite")
 _MEGABYTE = 1_000_000

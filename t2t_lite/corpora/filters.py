@@ -13,7 +13,7 @@ import numpy as np
 from t2t_lite.corpora import scripts
 from t2t_lite.corpora.encodings import is_mojibake
 from t2t_lite.errors import UserError, nearest
-from t2t_lite.files.file_system import SeenHashes, hash64
+from t2t_lite.files.hashes import SeenHashes, hash64
 
 _LARGEST = 10**9
 _DEFAULTS = {"too_long": 1000, "length_ratio": 3.0}

@@ -5,9 +5,44 @@ import os
 import urllib.parse
 
 from t2t_lite import files
-from t2t_lite.corpora import archives, plain_text, tables, tmx, wmt_files
+from t2t_lite.corpora import archives, plain_text, sgml, tables, tmx, wmt_files
+from t2t_lite.corpora.cells import CSV, JSON_LINES
 from t2t_lite.corpora.scripts import subtags
 from t2t_lite.errors import UserError, counted
+
+TABLES = (".tsv", CSV, *JSON_LINES)
+_WITH_BOTH = (*TABLES, ".tmx", wmt_files.XML)  # kinds of files that hold both sides, as archives do
+_SHOWN = 5  # members of an archive
+
+
+def holds_both(path):
+    """Returns whether a file holds the inputs and the targets, by its name."""
+    return plain_text.kind(path) in _WITH_BOTH or archives.is_archive(path)
+
+
+def read_corpus(paths, layout, languages, removed=None, on_bad_line=None):
+    """Yields the pairs of a user's corpus: one file that holds both sides (see `holds_both`), or two.
+
+    Args:
+        paths: list of str.
+        layout: `tables.Layout`, of tables.
+        languages: (of inputs, of targets).
+        removed, on_bad_line: see `tmx.read_pairs`.
+
+    Raises:
+        UserError: as the reader of the file's kind.
+    """
+    if len(paths) == 2:
+        is_sgml = all(plain_text.kind(path) in wmt_files.SGM for path in paths)
+        return (sgml.read_segment_pairs if is_sgml else plain_text.read_pairs)(*paths, on_bad_line)
+    (path,) = paths
+    if archives.is_archive(path):
+        return read_packed_pairs(path, languages, removed, on_bad_line)
+    if plain_text.kind(path) == ".tmx":
+        return tmx.read_pairs(path, languages, removed, on_bad_line)
+    if plain_text.kind(path) == wmt_files.XML:
+        return wmt_files.read_pairs(path, languages)
+    return tables.read_pairs(path, layout, on_bad_line)
 
 
 def read_members(folder, members, url="", languages=None, removed=None, on_bad_line=None):
@@ -99,9 +134,6 @@ def archive_name(url):
     name = os.path.basename(parts.path.rstrip("/")) or parts.netloc
     values = [os.path.basename(value) for _, value in urllib.parse.parse_qsl(parts.query)]
     return next(filter(archives.is_archive, [name, *values]), name)
-
-
-_SHOWN = 5
 
 
 def read_packed_pairs(path, languages, removed=None, on_bad_line=None):

@@ -1,18 +1,44 @@
 """Tables: lines of tab-separated cells, CSV or JSON lines (`cells`), by the name's ending.
 
-The columns are chosen by number, or by the names in a header (`headers`); fields of JSON lines by name.
+The columns are chosen by number, or by the names in a header; fields of JSON lines by name. A header that is mistaken
+for data would become a class or a sentence pair, so a first line that looks like one is refused until the user has said
+what it is.
 """
 
 import collections
 import contextlib
 import itertools
+import re
 from typing import NamedTuple
 
 from t2t_lite.corpora import plain_text
 from t2t_lite.corpora.bad_lines import report
 from t2t_lite.corpora.cells import CSV, JSON_LINES, read_cells, read_fields
-from t2t_lite.corpora.headers import LOOKED_AT, columns_hint, header_question, looks_like_header, named_columns
 from t2t_lite.errors import UserError, counted, nearest, shown
+
+_NAME = re.compile(r"[^\W\d][\w.\-/]*( [^\W\d][\w.\-/]*){0,2}")
+_TEXTS = """
+    text texts sentence sentences title body content review comment tweet utterance document headline description
+    question questions answer answers premise hypothesis first second query passage
+"""
+# What headers call the columns of a layout.
+_WORDS = {
+    "label": "label labels class category categories topic intent sentiment polarity target targets gold",
+    "number": "score scores rating stars number value similarity relatedness label gold",
+    **dict.fromkeys(("text", "first", "second"), _TEXTS),
+    "inputs": "source src input inputs original",
+    "targets": "target targets tgt trg output outputs translation reference",
+    "word": "word words token tokens form text",
+    "tag": "tag tags pos upos xpos ner chunk label labels",
+}
+_IDS = {"id", "ids", "index", "idx", "guid", "uid", "pairid", "qid", "split"}
+_OTHER_WORDS = """
+    lemma english german french spanish italian portuguese dutch russian ukrainian polish czech slovak romanian
+    hungarian finnish swedish danish norwegian greek turkish arabic hebrew persian hindi bengali urdu chinese japanese
+    korean vietnamese thai indonesian
+"""
+_LABELS = ("label", "tag")  # of which a table has few different ones
+LOOKED_AT = 1000  # rows for a guess
 
 
 class Layout(NamedTuple):
@@ -113,11 +139,8 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
         mark, by = ("<TAB>", "one tab") if separator == "\t" else (separator, separator)
         if is_first:
             is_first = False
-            if layout.has_header is None and looks_like_header(cells, layout):
-                raise UserError(header_question(where, cells, layout, _next_rows(all_cells), mark))
-            numbers, width = _places(where, cells, layout, mark)
-            if layout.has_header:
-                names = [*map(plain_text.clean, cells)]
+            numbers, width, names = columns_of(where, cells, layout, _next_rows(all_cells), mark)
+            if names:
                 continue
         texts = [plain_text.clean(cells[at]) for at in numbers if at < len(cells)]
         is_right = len(texts) == len(numbers) and len(cells) == (width or len(cells))
@@ -133,11 +156,9 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
 
 
 def _next_rows(all_cells):
-    """Returns the next rows of a table, as far as they can be read."""
-    rows = []
+    """Yields the next rows of a table, as far as they can be read."""
     with contextlib.suppress(UserError):
-        rows += (cells for _, _, cells in itertools.islice(all_cells, LOOKED_AT))
-    return rows
+        yield from (cells for _, _, cells in itertools.islice(all_cells, LOOKED_AT))
 
 
 def _read_cells(path, on_bad_line):
@@ -156,19 +177,30 @@ def _read_json(path, layout, on_bad_line, allows_blank):
         report(f"{where}: the field {shown(blank)} is blank. Expected a text.", on_bad_line)
 
 
-def _places(where, cells, layout, mark):
-    """Returns (indices of the chosen columns, the number of columns that a line must have, or None for any)."""
+def columns_of(where, cells, layout, rows=(), mark="<TAB>"):
+    """Finds a layout's columns by the first line of a table; the arguments are those of `header_question`.
+
+    Returns:
+        (indices of the columns, the number of columns that a line must have, or None for any, the names of the columns
+        if the line has them, or else None).
+
+    Raises:
+        UserError: the line looks like a header, lacks a chosen column, or has the layout's in another order.
+    """
+    if layout.has_header is None and looks_like_header(cells, layout):
+        raise UserError(header_question(where, cells, layout, rows, mark))
     names, count = [*map(plain_text.clean, cells)], len(layout.names)
+    header = names if layout.has_header else None
     if layout.columns:
-        return [column_index(where, names, column) for column in layout.columns], None
-    named = named_columns(layout, names) if layout.has_header else {}
+        return [column_index(where, names, column) for column in layout.columns], None, header
+    named = named_columns(layout, names) if header else {}
     if len(named) == count == len(names) and [*named.values()] != [*range(count)]:
         columns = ",".join(names[named[name]] for name in layout.names)
         raise UserError(
             f"{where}: the header {shown(mark.join(names))} has another order than {mark.join(layout.names)}. Name the "
             f"columns: --columns={columns}."
         )
-    return range(count), count
+    return range(count), count, header
 
 
 def column_index(where, names, column):
@@ -190,3 +222,133 @@ def read_pairs(path, layout, on_bad_line=None):
     """Yields {"inputs": str, "targets": str} from two columns of a table, which may be blank; see `read_table`."""
     for (inputs, targets), _ in read_table(path, layout, on_bad_line, allows_blank=True):
         yield {"inputs": inputs, "targets": targets}
+
+
+def header_words(*names):
+    """Returns the set of words that headers have for the columns of some of a layout's names."""
+    return {word for name in names for word in _WORDS.get(name, name).split()}
+
+
+def looks_like_header(cells, layout):
+    """Returns whether the cells of a first line look like names of columns; `layout` is a `tables.Layout`."""
+    names = [plain_text.clean(cell).casefold() for cell in cells]
+    if len(names) < len(layout.names) or not all(map(_NAME.fullmatch, names)):
+        return False
+    words = {*_IDS, *_OTHER_WORDS.split(), *header_words(*_WORDS), *map(str.casefold, layout.languages)}
+    are_known = [_is_known(name, words) for name in names]
+    # A line of a dictionary may be `text<TAB>Text`; a label or text is seldom one of these words.
+    return all(are_known) if layout.languages else are_known[0] or (len(are_known) > 1 and all(are_known[1:]))
+
+
+def _is_known(name, words):
+    """Returns whether the words of a name, or the first or last part of `gold_label`, are among `words`."""
+    parts = [re.split(r"[_./-]", word.rstrip("0123456789")) for word in name.split(" ")]
+    return name in words or all(words & {part[0], part[-1]} for part in parts)
+
+
+def is_name(cell):
+    """Returns whether a cell is a single word, as in a header."""
+    return bool(_NAME.fullmatch(cell)) and " " not in cell
+
+
+def header_question(where, cells, layout, rows=(), mark="<TAB>"):
+    """Returns the message for a first line that looks like a header.
+
+    Args:
+        where: str, its place.
+        cells: list of str.
+        layout: `tables.Layout`.
+        rows: lists of str, some of the next lines.
+        mark: str that shows what separates its cells.
+    """
+    names = [plain_text.clean(cell) for cell in cells]
+    places = likely_columns(layout, names, rows)
+    in_order = places is None or places == [*range(len(names))]
+    chosen = [names[at] for at in places or range(len(layout.names))]
+    return (
+        f"{where}: {shown(mark.join(names))} looks like a header. Say what it is: --header=false for data; "
+        f"{'--header, or ' if in_order else ''}names such as --columns={','.join(chosen)}, for names of the columns."
+    )
+
+
+def columns_hint(layout, names, rows):
+    """Returns a sentence that proposes --columns for a table with other columns than expected, or "".
+
+    Args:
+        layout, rows: see `header_question`.
+        names: list of str, those of the columns; None: there is no header.
+    """
+    places = likely_columns(layout, names, rows)
+    columns = places and [names[at] if names else str(at + 1) for at in places]
+    return f" Choose them, perhaps --columns={','.join(columns)}." if columns else ""
+
+
+def named_columns(layout, names):
+    """Returns {name of the layout: index of the column that means it}, as far as a header says it.
+
+    Args:
+        layout: `tables.Layout`.
+        names: list of str, those of the columns.
+    """
+    chosen = {}
+    for name, language in zip(layout.names, layout.languages or layout.names, strict=False):
+        words = {*header_words(name), language.casefold()}
+        known = (at for at, one in enumerate(names) if at not in chosen.values() and _is_known(one.casefold(), words))
+        if (at := next(known, None)) is not None:
+            chosen[name] = at
+    return chosen
+
+
+def likely_columns(layout, names, rows):
+    """Returns the index of the column that each of the layout's names may mean, or None if that is unclear.
+
+    Names of columns decide first. Then labels are the column with the fewest different cells, and texts those with the
+    most text. A column of ids, which has as many different words as rows, is neither.
+
+    Args:
+        layout, names, rows: see `columns_hint`.
+    """
+    width = len(names or rows[0])
+    columns = [*zip(*(row for row in rows if len(row) == width), strict=True)] or [()] * width
+    chosen = named_columns(layout, names or ())
+    ids = {at for at, name in enumerate(names or ()) if _is_known(name.casefold(), _IDS)}
+    free = [at for at in range(width) if at not in ids and at not in chosen.values()]
+    unnamed = [name for name in layout.names if name not in chosen]
+    for name in unnamed:
+        others = [at for at in free if not _are_ids(columns[at])]
+        if name == "number":
+            found = sorted(filter(lambda at: _are_numbers(columns[at]), free), key=lambda at: at not in others)
+        elif name in _LABELS:
+            found = sorted(others, key=lambda at: len({*columns[at]}))
+            if len(found) > 1 and len({*columns[found[0]]}) == len(columns[found[0]]):
+                return None
+        else:
+            found = sorted(others, key=lambda at: _size(columns[at]), reverse=True)
+        if not found:
+            return None
+        chosen[name] = found[0]
+        free.remove(found[0])
+    texts = [name for name in unnamed if name not in (*_LABELS, "number")]
+    chosen |= dict(zip(texts, sorted(chosen[name] for name in texts), strict=True))
+    return [chosen[name] for name in layout.names]
+
+
+def _is_text(cell):
+    return " " in cell.strip() or not cell.isascii()
+
+
+def _size(cells):
+    """Returns a measure of how much text cells have."""
+    return sum(map(_is_text, cells)), sum(map(len, cells))
+
+
+def _are_ids(cells):
+    is_decimal = any("." in cell for cell in cells) and _are_numbers(cells)
+    return len({*cells}) == len(cells) > 2 and not any(map(_is_text, cells)) and not is_decimal
+
+
+def _are_numbers(cells):
+    try:
+        return bool([float(cell) for cell in cells])
+    except ValueError:
+        return False

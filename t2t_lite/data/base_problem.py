@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from t2t_lite import registry
 from t2t_lite.corpora.bad_lines import BadLines
-from t2t_lite.data.generation_settings import GenerationSettings
+from t2t_lite.data.named_problems import GenerationSettings
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit, generated
 from t2t_lite.errors import NotWritten, UserError
 from t2t_lite.files.file_errors import explain
@@ -316,8 +316,8 @@ class Problem:
     def dataset(
         self, data_dir: str, split: str = DatasetSplit.TRAIN, hparams: HParams | str | None = None
     ) -> tf.data.Dataset:
-        """Returns the batches of a split for Keras' `fit` and `evaluate`: see `t2t_lite.data.fit_dataset`."""
-        from t2t_lite.data.fit_dataset import fit_dataset
+        """Returns the batches of a split for Keras' `fit` and `evaluate`: see `t2t_lite.data.records`."""
+        from t2t_lite.data.records import fit_dataset
 
         return fit_dataset(self, data_dir, split, hparams)
 

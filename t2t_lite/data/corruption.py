@@ -1,11 +1,31 @@
-"""Applies a problem's `augment` and `corrupt`, and a model's `corrupt`, to batches."""
+"""Applies a problem's `augment` and `corrupt`, and a model's `corrupt`, to batches.
 
+One of them is masked language modelling (Devlin et al. 2019, "BERT", section 3.1): what a model predicts, and what it
+sees. Everything is a pure function of seeds, one per row.
+"""
+
+import dataclasses
 import functools
+import re
+import unicodedata
 
+import numpy as np
 import tensorflow as tf
 
-from t2t_lite.data.random_numbers import check_stateless, threefry
-from t2t_lite.errors import UserError
+from t2t_lite.data.random_numbers import check_stateless, threefry, uniform_numbers
+from t2t_lite.errors import UserError, shown
+from t2t_lite.settings.ranges import MASK_RATE, MASK_UNITS
+from t2t_lite.text.encoder_parts import mask_in
+from t2t_lite.text.published import pre_tokenization
+from t2t_lite.text.vocabulary import EOS_ID
+
+# The shares of the ids to predict that the model sees as the mask, as another id, and unchanged.
+_SHOWN_MASKED, _SHOWN_REPLACED = 0.8, 0.1
+LONGEST_NGRAM = 3
+LONGEST_PHRASE = 16  # ids
+_SPECIAL = re.compile(
+    r"\[(PAD|UNK|CLS|SEP|MASK|unused\d+)\]|<(pad|s|/s|unk|mask|cls|sep|eod|eop|unused_?\d*)>|<\|endoftext\|>"
+)
 
 
 def corrupted(problem, batches, hparams, is_stream=False, whole=False):
@@ -98,3 +118,240 @@ def row_seeds(batch, seed, index):
 def _words(number):
     """Returns the two uint32 words of an int64 scalar."""
     return tf.unstack(tf.bitcast(number, tf.uint32))
+
+
+def masking_of(encoder, rate, unit, phrases=()):
+    """Returns the Masking of a vocabulary.
+
+    Args:
+        encoder: TextEncoder of SentencePiece's pieces, or of a published vocabulary (WordPiece, byte-level BPE).
+        rate, unit: see `Masking`.
+        phrases: list of str, matched wherever they begin and end at word boundaries.
+
+    Raises:
+        UserError: the vocabulary has no mask, or no phrase consists of its pieces.
+    """
+    pieces = encoder.pieces(range(encoder.vocab_size))
+    mask_id, _ = mask_in(pieces)
+    ordinary = ordinary_ids(pieces)
+    # At the beginning of a text, within it, and after punctuation.
+    encoded = {tuple(encoder.encode(space + phrase)) for phrase in phrases for space in ("", " ")}
+    bracketed, mark = [encoder.encode("(" + phrase) for phrase in phrases], encoder.encode("(")
+    encoded |= {tuple(ids[len(mark) :]) for ids in bracketed if ids[: len(mark)] == mark}
+    encoded_phrases = sorted(ids for ids in encoded if ids and len(ids) <= LONGEST_PHRASE and ordinary[list(ids)].all())
+    if phrases and not encoded_phrases:
+        raise UserError(
+            f"None of the {len(phrases):,} phrases has 1 to {LONGEST_PHRASE} pieces of the vocabulary, such as "
+            f"{shown(phrases[0])}. Expected phrases of the text, one per line."
+        )
+    continues, closes = _borders(encoder, pieces)
+    return Masking(mask_id, ordinary, continues, rate, unit, encoded_phrases, closes)
+
+
+def ordinary_ids(pieces):
+    """Returns bool [V], which of a vocabulary's pieces stand for text: not padding, EOS or another special piece."""
+    return np.array([i > EOS_ID and not _SPECIAL.fullmatch(piece) for i, piece in enumerate(pieces)])
+
+
+def _borders(encoder, pieces):
+    """Returns (the ids that continue the preceding word, the ids that end a word), bool [V] each."""
+    if any(piece.startswith("##") for piece in pieces):  # WordPiece has already split the text
+        return np.array([piece.startswith("##") for piece in pieces]), np.zeros(len(pieces), bool)
+    texts = [text.decode("utf-8", errors="replace") for text in encoder.piece_bytes]
+    begins = np.array([text.startswith(" ") or _stands_alone(text[:1]) for text in texts])
+    return ~begins, np.array([_stands_alone(text[-1:]) for text in texts])
+
+
+def _stands_alone(character):
+    """Returns whether a character is not part of a word: BERT's punctuation and ideographs, symbols and line ends."""
+    # A part of a character (U+FFFD) continues a word; a space may be the first piece of one.
+    if character in ("", " ", "\ufffd"):
+        return False
+    return ord(character) in _alone() or unicodedata.category(character).startswith("S")
+
+
+@functools.cache
+def _alone():
+    sets = pre_tokenization.ranges("P"), pre_tokenization.IDEOGRAPHS, pre_tokenization.SPACES
+    return frozenset().union(*map(pre_tokenization.code_points, sets))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Masking:
+    """Masks ids of a vocabulary.
+
+    Attributes:
+        mask_id: int, the id of [MASK].
+        ordinary: bool [V], the ids that may be masked and may replace others: not padding, EOS or another special id.
+        continues: bool [V], the ids that continue the word of the id before them.
+        rate: float, the share of a row's ordinary ids to predict, at least one per row. There are fewer only if every
+            remaining unit would exceed the number (as in BERT's create_pretraining_data.py).
+        unit: what is masked as a whole: "token", "word"; "ngram", one to three consecutive words, n of them with a
+            probability proportional to 1/n (Lan et al. 2020, "ALBERT", section 3.1); or "phrase", a phrase of a list,
+            and a word elsewhere (Sun et al. 2019, "ERNIE"). A unit longer than the number of ids to predict is split
+            into its words, and a longer word, such as a text without spaces, into its ids.
+        phrases: sequence of sequences of at most `LONGEST_PHRASE` ids. Overlapping ones in a row become one.
+        closes: bool [V], the ids that no id continues, such as punctuation; None: there are none.
+
+    Raises:
+        UserError: the rate is not between 0 and 1, the unit is unknown, or the vocabulary has no ordinary id.
+    """
+
+    mask_id: int
+    ordinary: np.ndarray
+    continues: np.ndarray
+    rate: float = 0.15
+    unit: str = "token"
+    phrases: tuple = ()
+    closes: np.ndarray | None = None
+
+    def __post_init__(self):
+        if self.rate not in MASK_RATE:
+            raise UserError(f"mask_rate={self.rate}: expected a number {MASK_RATE}. BERT has 0.15.")
+        if self.unit not in MASK_UNITS:
+            raise UserError(f"mask_unit={self.unit!r}: expected {', '.join(MASK_UNITS)}.")
+        if not np.any(self.ordinary):
+            raise UserError("The vocabulary has no ordinary id that could be masked.")
+
+    def __call__(self, ids, seeds):
+        """Masks a batch.
+
+        Args:
+            ids: int32 [B, T], padded with 0.
+            seeds: int32 [B, 2].
+
+        Returns:
+            (the model's inputs, int32 [B, T]; targets, int32 [B, T]: the ids at the positions to predict, 0 elsewhere).
+            A row's results depend only on its seed and its own ids. A row without ordinary ids has nothing to predict.
+        """
+        maskable = tf.gather(tf.constant(self.ordinary), ids)
+        choice, action = tf.unstack(uniform_numbers(seeds, 2, tf.shape(ids)[1]), axis=1)  # [B, T, 2] each
+        budget = tf.round(self.rate * tf.reduce_sum(tf.cast(maskable, tf.float32), 1, keepdims=True))
+        budget = tf.maximum(tf.cast(budget, tf.int32), 1)
+        starts, *finer = self._starts(ids, maskable, choice[..., 1])
+        for parts in finer:
+            starts |= parts & (_units(starts)[1] > budget)
+        is_masked = _sample_units(starts, maskable, choice[..., 0], budget)
+        others = tf.constant(np.flatnonzero(self.ordinary), tf.int32)
+        count = tf.cast(tf.size(others), tf.float32)
+        other = tf.gather(others, tf.cast(action[..., 1] * count, tf.int32))
+        kind = action[..., 0]
+        visible = tf.where(kind < _SHOWN_MASKED + _SHOWN_REPLACED, other, ids)
+        visible = tf.where(kind < _SHOWN_MASKED, self.mask_id, visible)
+        return tf.where(is_masked, visible, ids), tf.where(is_masked, ids, 0)
+
+    @tf.autograph.experimental.do_not_convert
+    def _starts(self, ids, maskable, random):
+        """Returns bool [B, T], one or more: where units begin, then where the ever smaller parts of long ones do."""
+        # An id that cannot be masked is a unit of its own.
+        ids_alone = tf.ones_like(maskable)
+        if self.unit == "token":
+            return [ids_alone]
+        follows = maskable & tf.pad(maskable, [[0, 0], [1, 0]])[:, :-1]
+        words = ~(follows & tf.gather(tf.constant(self.continues), ids))
+        if self.closes is not None:
+            words |= tf.pad(tf.gather(tf.constant(self.closes), ids), [[0, 0], [1, 0]])[:, :-1]
+        if self.unit == "word":
+            return [words, ids_alone]
+        if self.unit == "phrase":
+            return [words & ~_inside(ids, words, self.phrases), words, ids_alone]
+        return [_ngram_starts(words, follows, random), words, ids_alone]
+
+
+def _units(starts):
+    """Returns (first position, size), int32 [B, T], of each id's unit; `starts`: where units begin, True at 0."""
+    length = tf.shape(starts)[1]
+    first_positions = tf.sort(tf.where(starts, tf.range(length), length), axis=1)
+    first_positions = tf.pad(first_positions, [[0, 0], [0, 1]], constant_values=length)
+    number = tf.cumsum(tf.cast(starts, tf.int32), 1)
+    first = tf.gather(first_positions, number - 1, batch_dims=1)
+    return first, tf.gather(first_positions, number, batch_dims=1) - first
+
+
+@tf.autograph.experimental.do_not_convert
+def _sample_units(starts, maskable, random, budget):
+    """Returns bool [B, T]: the ids of units taken in random order, without those that would exceed the budget."""
+    first, size = _units(starts)
+    score = tf.where(maskable, tf.gather(random, first, batch_dims=1), 2.0)
+    order = tf.argsort(score, axis=1, stable=True)  # a unit's ids have one score, so they stay together
+    place = tf.range(tf.shape(starts)[1]) - first  # within the unit
+    size, place, maskable = (tf.gather(tensor, order, batch_dims=1) for tensor in (size, place, maskable))
+
+    def fitting(is_masked):
+        room = budget - tf.reduce_sum(tf.cast(is_masked, tf.int32), 1, keepdims=True)
+        return maskable & ~is_masked & (size <= room), room
+
+    def take(is_masked):
+        fits, room = fitting(is_masked)
+        preceding = tf.cumsum(tf.cast(fits, tf.int32), 1, exclusive=True) - place  # ids of the units before this one
+        return [is_masked | fits & (preceding + size <= room)]
+
+    # Each turn takes all units before the first one that exceeds the budget, which then no longer fits: few are left
+    # after the first turn.
+    [is_masked] = tf.while_loop(lambda is_masked: tf.reduce_any(fitting(is_masked)[0]), take, [tf.zeros_like(maskable)])
+    return tf.gather(is_masked, tf.argsort(order, axis=1), batch_dims=1)
+
+
+def _inside(ids, words, phrases):
+    """Returns bool [B, T]: the ids within a phrase, except its first; phrases begin and end where `words` begin."""
+    ends = tf.pad(words, [[0, 0], [0, LONGEST_PHRASE]], constant_values=True)
+    ids = tf.pad(tf.cast(ids, tf.int64), [[0, 0], [0, LONGEST_PHRASE]])
+    length = tf.shape(words)[1]
+    inside = tf.zeros_like(words)
+    for n in sorted({len(phrase) for phrase in phrases} - {0, 1}):
+        numbers = np.unique([_number(phrase) for phrase in phrases if len(phrase) == n])
+        number = _number([ids[:, k : k + length] for k in range(n)])
+        place = tf.minimum(tf.searchsorted(numbers, tf.reshape(number, [-1])), len(numbers) - 1)
+        begins = words & ends[:, n : n + length] & (tf.reshape(tf.gather(numbers, place), tf.shape(number)) == number)
+        for k in range(1, n):
+            inside |= tf.pad(begins, [[0, 0], [k, 0]])[:, :length]
+    return inside
+
+
+def _number(ids):
+    """Returns an int64 that identifies some ids; different ids collide with a probability of 1 in 2^64."""
+    total = np.zeros([], np.int64)
+    with np.errstate(over="ignore"):
+        for token in ids:
+            total = total * np.int64(6364136223846793005) + (token + np.int64(1442695040888963407))
+    return total
+
+
+@tf.autograph.experimental.do_not_convert
+def one_of(first, second, seeds):
+    """Samples one of two rows with equal probability.
+
+    Args:
+        first, second: int32 [B, T] and [B, S], padded with 0.
+        seeds: int32 [B, 2].
+
+    Returns:
+        (int32 [B, max(T, S)], int32 [B]: 1 for the first row, 2 for the second).
+    """
+    width = tf.maximum(tf.shape(first)[1], tf.shape(second)[1])
+    first, second = (tf.pad(rows, [[0, 0], [0, width - tf.shape(rows)[1]]]) for rows in (first, second))
+    is_first = uniform_numbers(seeds, 3, 1)[:, 2, 0, 0] < 0.5  # `Masking` uses the other two
+    return tf.where(is_first[:, None], first, second), tf.where(is_first, 1, 2)
+
+
+def _ngram_starts(words, follows, random):
+    """Returns bool [B, T]: where n-grams of words begin, with a random n for each.
+
+    Args:
+        words: bool [B, T], where a word begins.
+        follows: bool [B, T], whether this position and the one before can both be masked.
+        random: float32 [B, T] in [0, 1), for the n of an n-gram that begins there.
+    """
+    share = np.cumsum([1 / n for n in range(1, LONGEST_NGRAM + 1)])
+    sizes = 1 + tf.reduce_sum(tf.cast(random[..., None] >= (share / share[-1])[:-1], tf.int32), -1)
+
+    def step(state, at):
+        remaining, _ = state
+        word, follow, size = at
+        start = ~follow | (word & (remaining == 0))
+        remaining = tf.where(start, size, remaining) - tf.cast(word, tf.int32)
+        return remaining, start
+
+    columns = [tf.transpose(tensor) for tensor in (words, follows, sizes)]
+    nothing = tf.zeros_like(columns[2][0]), tf.zeros_like(columns[0][0])
+    return tf.transpose(tf.scan(step, columns, nothing)[1])

@@ -1,29 +1,24 @@
-"""Writes a problem's vocabulary, shards and manifest, once.
+"""Writes a problem's vocabulary, shards and manifest, once; an interrupted generation gives the same files."""
 
-A manifest that contains only the request is written first, under a name that ends in `.begun`. The full manifest is
-written last, so its existence means that the data are finished. If generation was interrupted, the same request resumes
-with the existing vocabulary and chunks, and another request starts over. The resulting files are the same either way.
-"""
-
-import hashlib
-import inspect
 import itertools
 import logging
-import os
 import re
+
+import numpy as np
+import tensorflow as tf
 
 from t2t_lite import __version__, files
 from t2t_lite.cli.console import Progress
-from t2t_lite.data import sharding, split_facts
-from t2t_lite.data.encoder_files import encoder_files
-from t2t_lite.data.manifests import find_manifest, manifest_path, read_begun
+from t2t_lite.data import record_format, sharding
+from t2t_lite.data.folder import DataFolder, encoder_files
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
-from t2t_lite.data.vocabulary_coverage import report_coverage
 from t2t_lite.errors import UserError
-from t2t_lite.files.folders import held_lock
+from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 
 _LOGGER = logging.getLogger("t2t_lite")
-_FORMAT = 2  # increase it when the same request gives different files
+_EXAMPLES = 4096  # the first ones, which are in a random order
+_MOST = 0.05  # a vocabulary learned from such text has hardly any
+_BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
 
 
 def generate(problem, data_dir, tmp_dir):
@@ -33,18 +28,18 @@ def generate(problem, data_dir, tmp_dir):
         UserError: `data_dir` contains the output of another request (the message names the difference), or the input
             is invalid.
     """
+    folder = DataFolder(problem, data_dir)
     _check_order(problem)
-    files.check_outputs(problem.source_files(), {"--data_dir": _outputs(problem, data_dir)})
-    request = make_request(problem)
-    if not files.exists(_begun_path(problem, data_dir)) and _is_done(problem, data_dir, request):
+    files.check_outputs(problem.source_files(), {"--data_dir": folder.outputs()})
+    if not folder.is_begun() and _is_done(folder):
         return
     files.make_folder(data_dir)
-    with held_lock(_lock_path(problem, data_dir), f"{data_dir}: another t2t-datagen of {problem.name}"):
-        if _is_done(problem, data_dir, request):  # by a killed process before it cleaned up, or by one just finished
-            _end(problem, data_dir)
+    with folder.lock():
+        if _is_done(folder):  # by a killed process before it cleaned up, or by one just finished
+            folder.end()
         else:
             files.check_writable(data_dir)
-            _write_all(problem, data_dir, tmp_dir, request)
+            _write_all(folder, tmp_dir)
 
 
 def _check_order(problem):
@@ -56,21 +51,22 @@ def _check_order(problem):
             )
 
 
-def _is_done(problem, data_dir, request):
-    manifest = find_finished(problem, data_dir, request)
+def _is_done(folder):
+    manifest = folder.finished()
     if manifest:
-        _LOGGER.info(f"{problem.name}: already in {data_dir} ({_summary(manifest)}); nothing to do")
+        _LOGGER.info(f"{folder.problem.name}: already in {folder.path} ({_summary(manifest)}); nothing to do")
     return bool(manifest)
 
 
-def _write_all(problem, data_dir, tmp_dir, request):
-    _begin(problem, data_dir, request)
+def _write_all(folder, tmp_dir):
+    problem, data_dir = folder.problem, folder.path
+    folder.begin()
     try:
         problem.prepare_generation(data_dir, tmp_dir)
-        splits = _write_splits(problem, data_dir, tmp_dir)
+        splits = _write_splits(folder, tmp_dir)
     except BaseException as error:
-        if not any(_leftovers(problem, data_dir)):
-            files.remove(_begun_path(problem, data_dir))
+        if not folder.leftovers():
+            files.remove(folder.begun_path)
         if isinstance(error, SystemExit):
             raise UserError(
                 f"{problem.name}: its code called sys.exit({error.code!r}) while it generated. Expected an exception."
@@ -82,150 +78,28 @@ def _write_all(problem, data_dir, tmp_dir, request):
     }
     manifest = {
         "version": __version__,
-        "request": request,
+        "request": folder.request,
         "splits": splits,
         "vocabulary": vocabulary,
         "vocabulary_files": list(encoder_files(problem, data_dir)),
     }
-    files.write_json(manifest_path(problem, data_dir), manifest)
-    _end(problem, data_dir)
+    files.write_json(folder.manifest_path, manifest)
+    folder.end()
     _LOGGER.info(f"{problem.name}: written to {data_dir} ({_summary(manifest)})")
-    report_coverage(problem, data_dir)
+    report_coverage(folder)
 
 
-def make_request(problem):
-    """Returns everything that the files depend on, as JSON values."""
-    return {
-        "format": _FORMAT,
-        "problem": problem.name,
-        "random_seed": problem.random_seed,
-        "max_cases": problem.max_cases,
-        "shards": {split["split"]: split["shards"] for split in problem.dataset_splits},
-        **problem.generation_settings(),
-    }
-
-
-def find_finished(problem, data_dir, request):
-    """Returns the manifest of finished data, or None if there is none or a file is missing.
-
-    Raises:
-        UserError: `data_dir` contains finished data of another request (the message names the first difference), or
-            the size of a shard has changed since it was written.
-    """
-    manifest = find_manifest(problem, data_dir)
-    if not manifest:
-        return None
-    settings = manifest.get("request", {})
-    for key, value in {**dict.fromkeys(problem.newer_settings), **request}.items():
-        if settings.get(key) != value:
-            raise UserError(
-                f"{data_dir} contains {problem.name} with {key} = {_value_text(settings.get(key))}, but you requested "
-                f"{key} = {_value_text(value)}. Choose another --data_dir, or delete its files."
-            )
-    if lost := request["shards"].keys() - manifest["splits"].keys():
-        raise UserError(
-            f"{manifest_path(problem, data_dir)}: 'splits' lacks {', '.join(sorted(lost))}. Delete the file and run "
-            "t2t-datagen again."
-        )
-    for split, facts in manifest["splits"].items():
-        paths = problem.data_filepaths(split, data_dir, facts["shards"], shuffled=True)
-        if not all(map(files.exists, paths)):
-            return None
-        if "bytes" in facts:
-            split_facts.check_sizes(paths, facts["bytes"], "the same command again")
-    vocabularies = [os.path.join(data_dir, name) for name in manifest.get("vocabulary_files", ())]
-    return manifest if all(map(files.exists, vocabularies or problem.learned_files(data_dir))) else None
-
-
-def _value_text(value):
-    if isinstance(value, dict):
-        parts = {key: f"{part[:12]}…" if key == "sha256" else _value_text(part) for key, part in value.items()}
-        return ", ".join(f"{key}: {part}" for key, part in parts.items())
-    return " and ".join(map(_value_text, value)) if isinstance(value, list) else str(value)
-
-
-def _begin(problem, data_dir, request):
-    """Records the request; removes another's unfinished output. Raises `UserError` for records of another program."""
-    _, stale = _leftovers(problem, data_dir)
-    begun = {"request": request, "chunks": sharding.CHUNK_FORMAT, "source": _source(problem)}
-    if files.exists(_begun_path(problem, data_dir)):
-        earlier = read_begun(_begun_path(problem, data_dir))
-        names = earlier.pop("to_learn")
-        if earlier == begun:
-            return
-        _LOGGER.info(f"{problem.name}: replacing the unfinished output of another request in {data_dir}")
-        stale += filter(files.exists, (os.path.join(data_dir, name) for name in names))
-    elif not find_manifest(problem, data_dir) and (records := [path for path in stale if ".chunk-" not in path]):
-        raise UserError(
-            f"{records[0]}: t2t-datagen did not write these records. Choose another --data_dir, or delete them."
-        )
-    for path in stale:
-        files.remove(path)
-    vocabularies = [path for path in problem.learned_files(data_dir) if not files.exists(path)]
-    begun["to_learn"] = list(map(os.path.basename, vocabularies))
-    files.write_json(_begun_path(problem, data_dir), begun)
-
-
-def _end(problem, data_dir):
-    """Removes the files that only an unfinished generation needs."""
-    if files.exists(_begun_path(problem, data_dir)):
-        for paths in _shards(problem, data_dir).values():
-            sharding.remove_chunks(paths)
-        files.remove(_begun_path(problem, data_dir))
-
-
-def _lock_path(problem, data_dir):
-    return manifest_path(problem, data_dir) + ".lock"
-
-
-def _begun_path(problem, data_dir):
-    return manifest_path(problem, data_dir) + ".begun"
-
-
-def _source(problem):
-    """Returns the SHA-256 of the problem's module, since output of other code must not be continued."""
-    try:
-        return hashlib.sha256(inspect.getsource(inspect.getmodule(type(problem))).encode()).hexdigest()
-    except (OSError, TypeError):
-        return ""
-
-
-def _leftovers(problem, data_dir):
-    """Returns the existing vocabulary files, and the existing shards and chunks."""
-    vocabularies = [path for path in problem.learned_files(data_dir) if files.exists(path)]
-    name, tags = re.escape(problem.dataset_filename()), "|".join(FILE_TAGS.values())
-    shard = rf"{name}-(unshuffled-)?({tags})-\d{{5}}-of-\d{{5}}"
-    return vocabularies, files.list_files(
-        data_dir, rf"{shard}(\.chunk-.*)?(\.incomplete|{re.escape(files.INCOMPLETE)})?"
-    )
-
-
-def _outputs(problem, data_dir):
-    """Returns the paths that generation writes or removes."""
-    vocabularies, leftovers = _leftovers(problem, data_dir)
-    paths = [manifest_path(problem, data_dir), _begun_path(problem, data_dir), *leftovers, *vocabularies]
-    paths += [*problem.learned_files(data_dir), *problem.configuration_files(data_dir)]
-    return list(dict.fromkeys([*paths, *itertools.chain.from_iterable(_shards(problem, data_dir).values())]))
-
-
-def _shards(problem, data_dir):
-    """Returns {split: paths of its shards}."""
-    return {
-        split["split"]: problem.data_filepaths(split["split"], data_dir, split["shards"], shuffled=True)
-        for split in problem.dataset_splits
-    }
-
-
-def _write_splits(problem, data_dir, tmp_dir):
+def _write_splits(folder, tmp_dir):
     """Writes all shards; returns {split: facts}."""
-    shards = _shards(problem, data_dir)
-    if problem.is_generate_per_split:
-        return {split: _write(problem, data_dir, tmp_dir, {split: paths})[split] for split, paths in shards.items()}
-    return _write(problem, data_dir, tmp_dir, shards)
+    shards = folder.shards()
+    if folder.problem.is_generate_per_split:
+        return {split: _write(folder, tmp_dir, {split: paths})[split] for split, paths in shards.items()}
+    return _write(folder, tmp_dir, shards)
 
 
-def _write(problem, data_dir, tmp_dir, shards):
+def _write(folder, tmp_dir, shards):
     """Distributes one stream of examples over the shards of one or all splits; returns {split: facts}."""
+    problem = folder.problem
     split = next(iter(shards)) if problem.is_generate_per_split else DatasetSplit.TRAIN
     progress = Progress(f"{problem.name}: {' and '.join(map(FILE_TAGS.get, shards))}", "examples")
     paths = [path for split_paths in shards.values() for path in split_paths]
@@ -235,7 +109,7 @@ def _write(problem, data_dir, tmp_dir, shards):
         "features": problem.record_features,
         "is_ordered": problem.is_generate_per_split and split in problem.ordered_splits,
     }
-    source = Source(problem, data_dir, tmp_dir, split)
+    source = Source(problem, folder.path, tmp_dir, split)
     if problem.write_shards:
         facts_of_splits, noted = problem.write_shards(source, paths, **layout)
     else:
@@ -318,3 +192,55 @@ def _summary(manifest):
     examples = [f"{facts['examples']:,} {FILE_TAGS[split]} examples" for split, facts in manifest["splits"].items()]
     sizes = sorted({facts["size"] for facts in manifest["vocabulary"].values()})
     return f"{', '.join(examples)}, vocabulary of {' and '.join(f'{size:,}' for size in sizes)}"
+
+
+def report_coverage(folder):
+    """Logs the shares of unknown ids and of byte pieces in the training data, unless they are 0.0 %.
+
+    A share above 5 % is a warning: words become many byte pieces, or all the same unknown id.
+    """
+    problem, records = folder.problem, folder.records(DatasetSplit.TRAIN)
+    if not records.exist():
+        return
+    batch = next(iter(tf.data.TFRecordDataset(records.paths).batch(_EXAMPLES)), None)
+    if batch is None:
+        return
+    example = record_format.parse_batch(batch, problem.record_features)
+    for feature, encoder in problem.open_encoders(folder.path).items():
+        if feature not in example or not isinstance(encoder, TextEncoder):
+            continue
+        shares = coverage(encoder, example[feature].flat_values.numpy())
+        if any(round(100 * share, 1) for share in shares.values()):
+            shares_text = " and ".join(f"{100 * share:.1f} % {name}" for name, share in shares.items())
+            text = f"{problem.name}: {feature} have {shares_text} among their ids"
+            if sum(shares.values()) > _MOST:
+                _LOGGER.warning(
+                    f"{text}: much of the text is not known to the vocabulary, as if it were one of another language. "
+                    "Expected one that was learned from such text."
+                )
+            else:
+                _LOGGER.info(text)
+
+
+def coverage(encoder, ids):
+    """Returns {"<unk>": share, "byte pieces": share} of ids.
+
+    Args:
+        encoder: TextEncoder. For an encoder of bytes both shares are 0.
+        ids: int [n].
+    """
+    counts = np.bincount(ids, minlength=encoder.vocab_size)
+    unknown = counts[encoder.unknown_id] if encoder.unknown_id is not None else 0
+    in_bytes = 0 if isinstance(encoder, ByteTextEncoder) else counts[_bytes_of(encoder)].sum()
+    return {"<unk>": unknown / len(ids), "byte pieces": in_bytes / len(ids)}
+
+
+def _bytes_of(encoder):
+    """Returns the ids of pieces that are bytes, or are not text by themselves."""
+    pieces = encoder.pieces(range(encoder.vocab_size))
+    texts = encoder.piece_bytes or [b""] * len(pieces)
+    return [
+        i
+        for i, (piece, text) in enumerate(zip(pieces, texts, strict=True))
+        if _BYTE_PIECE.fullmatch(piece) or "\ufffd" in text.decode("utf-8", errors="replace")
+    ]

@@ -1,17 +1,36 @@
-"""Reads manifests of finished and unfinished data, without trusting their contents."""
+"""Manifests of finished and unfinished data, read without trusting their contents, and the facts that they hold.
 
+Facts about a split are counted while it is written and checked before training without reading it again. A manifest
+stores them as `splits.<split>`, beside "shards" and "removed":
+
+    "examples"      their number
+    "tokens"        {feature: ids with EOS}
+    "lengths"       {"<ids of the longest feature, with EOS>": examples}
+    "side_lengths"  {feature: {"<ids>": examples}}
+    "largest_id"    {feature: id}
+    "bytes"         [size of each shard]
+"""
+
+import collections
 import os
 import re
 
+import numpy as np
+import tensorflow as tf
+
 from t2t_lite import files
+from t2t_lite.data import record_format
+from t2t_lite.data.record_format import LARGEST_ID, SIDES
 from t2t_lite.data.splits import FILE_TAGS
-from t2t_lite.errors import UserError, shown
+from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.files.safe_json import check_schema
 
 _MOST_SHARDS = 99_999  # five digits in a name
 _COUNTS = {str: int}
 _VOCABULARY = re.compile(r"vocab\.[^/\\]+")
 _BEGUN = {"request": dict, "to_learn?": [str]}
+NEWER = {"lengths", "side_lengths", "largest_id", "bytes"}  # older manifests lack them
+RECORDS_AT_ONCE = 2**12
 
 
 def manifest_path(problem, data_dir):
@@ -30,7 +49,7 @@ def find_manifest(problem, data_dir):
 
 
 def read_manifest(path, features):
-    """Returns a manifest, a dict: "request", "splits" {split: facts, see `split_facts`}, "vocabulary" {feature: …};
+    """Returns a manifest, a dict: "request", "splits" {split: facts, see `manifests`}, "vocabulary" {feature: …};
     newer ones also have "vocabulary_files", the names of the files that the encoders read.
 
     Args:
@@ -68,7 +87,7 @@ def read_begun(path):
 
 
 def check_facts(facts, features, where):
-    """Raises `UserError`, which names `where`, unless a JSON value has the form of `split_facts.Facts.as_json`."""
+    """Raises `UserError`, which names `where`, unless a JSON value has the form of `manifests.Facts.as_json`."""
     check_schema(facts, _first_counts(features) | _newer_counts(features), where)
     check_counts(facts, where)
 
@@ -93,3 +112,170 @@ def check_counts(facts, where):
     numbers = [facts["examples"], *facts.get("bytes", []), *(n for counts in groups for n in counts.values())]
     if wrong := [number for number in numbers if not 0 <= number < 2**63]:
         raise UserError(f"{where}: the number {shown(wrong[0])} is out of range. Expected counts from 0.")
+
+
+class Facts:
+    """Counts of examples, accumulated from lists of them, results of `as_json`, and arrays.
+
+    Args:
+        features: names of the features.
+    """
+
+    def __init__(self, features):
+        self._longest = collections.Counter()
+        self._lengths = {name: collections.Counter() for name in features}
+        self._largest_id = dict.fromkeys(features, 0)
+
+    def add_examples(self, examples):
+        """Adds a list of {feature: ids} that has passed `check_examples`."""
+        ids = {name: [example[name] for example in examples] for name in self._lengths}
+        self._add(
+            {name: np.array([len(row) for row in of_name], np.int64) for name, of_name in ids.items()},
+            {name: int(max(set().union(*of_name), default=0)) for name, of_name in ids.items()},
+        )
+
+    def add_batch(self, batch):
+        """Adds {feature: ragged int32 [n, (length)]}, as `record_format.parse_batch` returns it."""
+        self._add(
+            {name: ids.row_lengths().numpy() for name, ids in batch.items()},
+            {name: int(ids.flat_values.numpy().max()) for name, ids in batch.items()},
+        )
+
+    def _add(self, lengths, largest_id):
+        _count(self._longest, np.maximum.reduce(list(lengths.values())))
+        for name, counter in self._lengths.items():
+            _count(counter, lengths[name])
+        self._note_largest(largest_id)
+
+    def add_json(self, facts):
+        """Adds the result of another `as_json`."""
+        self._longest.update(_by_number(facts["lengths"]))
+        for name, counter in self._lengths.items():
+            counter.update(_by_number(facts["side_lengths"][name]))
+        self._note_largest(facts["largest_id"])
+
+    def _note_largest(self, largest_id):
+        self._largest_id = {name: max(largest, largest_id[name]) for name, largest in self._largest_id.items()}
+
+    def as_json(self):
+        """Returns the counts as JSON values; see the module's docstring."""
+        return {
+            "examples": self._longest.total(),
+            "tokens": {name: sum(n * count for n, count in counts.items()) for name, counts in self._lengths.items()},
+            "lengths": _by_text(self._longest),
+            "side_lengths": {name: _by_text(counts) for name, counts in self._lengths.items()},
+            "largest_id": dict(self._largest_id),
+        }
+
+
+def _count(counter, lengths):
+    counter.update(dict(zip(*(array.tolist() for array in np.unique(lengths, return_counts=True)), strict=True)))
+
+
+def _by_number(lengths):
+    return {int(length): count for length, count in lengths.items()}
+
+
+def _by_text(lengths):
+    return {str(length): lengths[length] for length in sorted(lengths)}
+
+
+def check_examples(examples, features=SIDES):
+    """Raises `UserError` unless all examples are {feature: ids} with at least one id in each feature."""
+    try:
+        rows = [example[name] for example in examples for name in features]
+        kinds = set().union(*(map(type, row) for row in rows))  # to a set 1.0 is 1
+        if all(map(len, rows)) and all(map(_is_id, set().union(*rows))) and not any(map(_is_float, kinds)):
+            return
+    except (TypeError, KeyError, IndexError):  # not a dict, or not a list
+        pass
+    fault = next(filter(None, (_fault(example, features) for example in examples)))
+    raise UserError(
+        f"an example {fault}. Expected ids from 0 to {LARGEST_ID} as {' and as '.join(features)}: see the problem's "
+        "encoder and what it generates."
+    )
+
+
+def _fault(example, features):
+    if not isinstance(example, dict):
+        return f"is {shown(example)}"
+    for name in features:
+        ids = example.get(name, ())
+        if not isinstance(ids, list | tuple | np.ndarray):
+            return f"has {shown(ids)} as {name}"
+        if not len(ids):
+            return f"has no id in {name}"
+        wrong = [i for i in ids if not _is_id(i)]
+        if wrong:
+            return f"has the id {shown(wrong[0])} in {name}"
+    return None
+
+
+def _is_float(kind):
+    return issubclass(kind, float | np.floating)
+
+
+def _is_id(value):
+    return isinstance(value, int | np.integer) and 0 <= value <= LARGEST_ID
+
+
+def read_facts(paths, features=SIDES):
+    """Reads all records and returns their facts, except those of the files ("bytes").
+
+    Raises:
+        UserError: a file is missing or damaged, or has other contents; the message names it.
+    """
+    facts = Facts(features)
+    for path in paths:
+        with record_format.naming_damage(path, features=features):
+            for batch in tf.data.TFRecordDataset(path).batch(RECORDS_AT_ONCE).prefetch(1):
+                facts.add_batch(record_format.parse_batch(batch, features))
+    return facts.as_json()
+
+
+def check_sizes(paths, sizes, command):
+    """Raises `UserError` if sizes (bytes) of files have changed since they were written; it names the first file."""
+    if len(paths) != len(sizes):
+        raise UserError(
+            f"{paths[0]} and its like: {counted(len(paths), 'shard')}, but {len(sizes)} by the manifest. Delete "
+            f"them and run: {command}"
+        )
+    for path, size in zip(paths, sizes, strict=True):
+        actual = files.size(path)
+        if actual != size:
+            raise UserError(
+                f"{path}: has {actual:,} bytes, but {size:,} when it was written: cut off or replaced. Delete it and "
+                f"run: {command}"
+            )
+
+
+def check_ids(facts, encoders, where):
+    """Raises `UserError` if a feature has an id outside its vocabulary.
+
+    Args:
+        facts: facts of a split.
+        encoders: {feature: encoder}, as in the files.
+        where: path or pattern to name in the message.
+    """
+    for name, encoder in encoders.items():
+        if (largest := facts["largest_id"].get(name, 0)) >= encoder.vocab_size:
+            raise UserError(
+                f"{where}: id {largest} in {name} is outside the vocabulary of {encoder.vocab_size}. Records and "
+                "vocabulary do not belong together: run t2t-datagen into an empty folder."
+            )
+
+
+def count_kept(lengths, max_length, min_length=0):
+    """Returns (examples within the limits, examples outside) of {length: examples}; `max_length` 0: no limit."""
+    count = sum(n for length, n in lengths.items() if min_length <= int(length) <= (max_length or int(length)))
+    return count, sum(lengths.values()) - count
+
+
+def longest_row(problem, hparams):
+    """Returns the largest number of ids in a training row: `Problem.max_length`, or `batch_size` if that is less."""
+    return min(problem.max_length(hparams) or hparams.batch_size, hparams.batch_size)
+
+
+def count_cut(problem, hparams, facts):
+    """Returns how many examples of a split a problem truncates; `facts` are those of the stored split."""
+    return count_kept(facts["lengths"], problem.max_length(hparams))[1] if problem.cuts_rows else 0

@@ -1,18 +1,34 @@
-"""Generates the data of problems by name."""
+"""Generates the data of problems by name: the settings that all share, and the command that says the same."""
 
+import dataclasses
 import fnmatch
 import inspect
 import logging
 import os
 import random
-
-import numpy as np
+import shlex
 
 from t2t_lite import files, registry
-from t2t_lite.data.generation_settings import GenerationSettings
 from t2t_lite.errors import UserError, nearest
+from t2t_lite.settings.ranges import COUNT, SEED, Range, setting
 
 _LOGGER = logging.getLogger("t2t_lite")
+# Each process takes some 600 MB.
+_WORKERS = Range(1, max(16, 2 * (os.cpu_count() or 1)))
+
+
+@dataclasses.dataclass(frozen=True)
+class GenerationSettings:
+    """Attributes of `Problem` that are flags of t2t-datagen."""
+
+    max_cases: int = setting(0, limits=COUNT, meaning="Largest number of examples in a split; 0: all.")
+    skip_bad_lines: bool = setting(
+        False,
+        meaning="Leave out lines that cannot be read, such as those that are not UTF-8 or lack a column, and count "
+        "them.",
+    )
+    random_seed: int = setting(429459, limits=SEED, meaning="Seed of all that is drawn; equal seeds give equal files.")
+    num_workers: int | None = setting(None, limits=_WORKERS, meaning="Processes that encode; default: one per core.")
 
 
 def select_problems(patterns, excluded=(), keeps_suffix=False):
@@ -69,6 +85,8 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, a
         if wrong := [f"--{argument}" for argument in arguments or () if argument not in accepted]:
             only = f"Expected {', '.join(f'--{name}' for name in accepted)}." if accepted else "It brings its own data."
             raise UserError(f"{', '.join(wrong)}: not for --problem={problem.name}. {only}")
+    import numpy as np  # here, for `t2t-datagen --help` needs the settings alone
+
     settings = settings or GenerationSettings()
     for name in names:
         # For user problems that use the global generators; reseeded for each, so that the order does not matter.
@@ -81,3 +99,12 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, a
             problem.configure(**arguments)
         files.make_folder(tmp_dir)
         problem.generate_data(data_dir, tmp_dir)
+
+
+def datagen_command(problem, data_dir):
+    """Returns a command line of t2t-datagen, quoted for a shell, with all flags that the problem needs."""
+    usr_dir = registry.usr_dir_of(type(problem))
+    words = ["t2t-datagen", f"--problem={problem.name}"]
+    words += getattr(problem, "example_flags", "").split()  # names of files that only the user knows
+    words += [f"--data_dir={data_dir}", *([f"--t2t_usr_dir={usr_dir}"] if usr_dir else [])]
+    return shlex.join(words)

@@ -14,9 +14,10 @@ Your own problem subclasses `Text2TextProblem` and defines `generate_samples`:
 
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit, VocabType
-from t2t_lite.data.text_problems.chopped_text_problem import ChoppedTextProblem
-from t2t_lite.data.text_problems.text_class_problem import Text2ClassProblem, TextConcat2ClassProblem
-from t2t_lite.data.text_problems.text_iterators import (
+from t2t_lite.data.text_problems.labelled_text import (
+    Text2ClassProblem,
+    Text2RealProblem,
+    TextConcat2ClassProblem,
     text2class_txt_iterator,
     text2real_txt_iterator,
     text2self_txt_iterator,
@@ -25,8 +26,7 @@ from t2t_lite.data.text_problems.text_iterators import (
     txt_line_iterator,
 )
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
-from t2t_lite.data.text_problems.text_real_problem import Text2RealProblem
-from t2t_lite.data.text_problems.text_self_problem import Text2SelfProblem
+from t2t_lite.data.text_problems.text_self_problem import ChoppedTextProblem, Text2SelfProblem
 from t2t_lite.data.text_problems.translate import TranslateProblem
 from t2t_lite.process.registering_modules import names_in_extras
 

@@ -1,4 +1,4 @@
-"""The records of a split on disk: paths, facts, fingerprint, checks and batches."""
+"""The records of a split on disk: paths, facts, fingerprint, checks, and batches, for Keras' `fit`, too."""
 
 import dataclasses
 import fnmatch
@@ -10,13 +10,14 @@ import re
 
 import tensorflow as tf
 
-from t2t_lite import files
-from t2t_lite.data import split_facts
+from t2t_lite import files, registry
+from t2t_lite.data import manifests
 from t2t_lite.data.manifests import find_manifest
-from t2t_lite.data.next_command import datagen_command
-from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
+from t2t_lite.data.named_problems import datagen_command
+from t2t_lite.data.splits import FILE_TAGS, DatasetSplit, named_split
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
+from t2t_lite.settings.config import HParams
 
 _BYTES_OF_A_FINGERPRINT = 2**16  # of each shard: several hundred sentences of a shuffled set
 
@@ -80,15 +81,15 @@ class Records:
 
     @functools.cached_property
     def facts(self):
-        """The facts of the split from the manifest, see `split_facts`; {} if the manifest lacks some of them.
+        """The facts of the split from the manifest, see `manifests`; {} if the manifest lacks some of them.
 
         Raises:
             UserError: shards are missing, or their sizes differ from the manifest's.
         """
         paths, facts = self.paths, self._manifest_facts()
-        if not facts.keys() >= split_facts.NEWER:
+        if not facts.keys() >= manifests.NEWER:
             return {}
-        split_facts.check_sizes(paths, facts["bytes"], self._command)
+        manifests.check_sizes(paths, facts["bytes"], self._command)
         return facts
 
     def _manifest_facts(self):
@@ -155,8 +156,8 @@ class Records:
         self.check_vocabulary(encoders)
         facts, paths = self.facts, self.paths
         if reads_records or not facts:
-            facts = split_facts.read_facts(paths, self.problem.record_features)
-        split_facts.check_ids(facts, encoders, f"{paths[0]} and its like" if paths[1:] else paths[0])
+            facts = manifests.read_facts(paths, self.problem.record_features)
+        manifests.check_ids(facts, encoders, f"{paths[0]} and its like" if paths[1:] else paths[0])
         return facts
 
     def seen_facts(self, hparams, facts):
@@ -167,8 +168,8 @@ class Records:
         problem, reader = self.problem, self._reader(hparams, "train")
         if reader.preprocesses:
             dataset = tf.data.TFRecordDataset(reader.paths)
-            batches = reader.batched(dataset, split_facts.RECORDS_AT_ONCE).map(reader.parse)
-            counts = split_facts.Facts(batches.element_spec)
+            batches = reader.batched(dataset, manifests.RECORDS_AT_ONCE).map(reader.parse)
+            counts = manifests.Facts(batches.element_spec)
             with reader.naming_damage():
                 for batch in batches:
                     counts.add_batch(batch)
@@ -185,11 +186,11 @@ class Records:
             UserError: as `check`, or no example is within the length limits.
         """
         problem, facts = self.problem, self.check()
-        cut = split_facts.count_cut(problem, hparams, facts)
+        cut = manifests.count_cut(problem, hparams, facts)
         facts = self.seen_facts(hparams, facts)
-        longest = split_facts.longest_row(problem, hparams)
-        examples, dropped = split_facts.count_kept(facts["lengths"], longest, hparams.min_length)
-        if longest < getattr(problem, "sequence_length", 0) and split_facts.count_kept(facts["lengths"], longest)[1]:
+        longest = manifests.longest_row(problem, hparams)
+        examples, dropped = manifests.count_kept(facts["lengths"], longest, hparams.min_length)
+        if longest < getattr(problem, "sequence_length", 0) and manifests.count_kept(facts["lengths"], longest)[1]:
             raise UserError(
                 f"batch_size={hparams.batch_size}: {problem.full_name} has rows of {problem.sequence_length} ids, and "
                 f"a row must fit into a batch. Expected a batch_size of {problem.sequence_length} or more, or shorter "
@@ -215,7 +216,7 @@ class Records:
 
     def _reader(self, hparams, mode):
         # Here, as above, since looking for records needs no TensorFlow.
-        from t2t_lite.data.example_reader import ExampleReader
+        from t2t_lite.data.record_format import ExampleReader
 
         return ExampleReader(self.problem, hparams, mode, self.paths)
 
@@ -234,3 +235,40 @@ class TrainingSplit:
     examples: int
     dropped: int
     cut: int
+
+
+def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
+    """Returns a `tf.data.Dataset` of ({feature: ids}, labels), int32 [rows, length], padded with 0.
+
+    The labels are the targets. Numbers become float32 [rows], scaled from 0, the lowest, to 1, the highest. Masked ids
+    become int32 [n], the masked positions row by row, since `TransformerEncoder` has logits for these alone. A masked
+    problem with further tasks has a dict of labels, {feature: ids}.
+
+    Args:
+        problem: Problem; its `preprocess_example`, `_rev`, `_copy` and `corrupt` are applied.
+        data_dir: str, the folder that t2t-datagen wrote.
+        split: "train": an endless stream in a new order for each pass (set `fit`'s `steps_per_epoch`), the same as
+            t2t-trainer's on one replica. "eval" (or "dev") or "test": one pass.
+        hparams: HParams, or the name of a set; of it batch_size (tokens), max_length, min_length, random_seed and
+            bpe_dropout are used, and what `preprocess_example` reads; None: the paper's.
+
+    Raises:
+        UserError: the split does not exist, data are missing or damaged, no example is within the length limits, or the
+            problem has masked ids and a `tf.distribute` strategy of several replicas is active.
+    """
+    hparams = HParams() if hparams is None else registry.hparams(hparams)
+    split = named_split(split)
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    if registry.task_of(problem).labels_are_of_all_rows and replicas > 1:
+        raise UserError(  # Keras would split rows and labels independently
+            f"{problem.full_name}: `fit` cannot share out masked ids to {replicas} replicas. Expected one, or the "
+            "Trainer."
+        )
+    records = Records(problem, data_dir, split)
+    if split == DatasetSplit.TRAIN:
+        records.check_training(hparams)
+    else:
+        records.check()
+    batches = records.batches(hparams, problem.get_feature_encoders(data_dir))
+    fit_labels = registry.task_of(problem).fit_labels
+    return batches.map(lambda batch: (batch, fit_labels(batch, problem.features)))

@@ -26,9 +26,8 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite import files
-from t2t_lite.data.manifests import check_facts
+from t2t_lite.data.manifests import Facts, check_examples, check_facts
 from t2t_lite.data.record_format import SIDES, serialize
-from t2t_lite.data.split_facts import Facts, check_examples
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.process.quiet_import import start_worker
 
@@ -53,7 +52,7 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
         is_ordered: bool, whether the one shard keeps the order of the samples.
 
     Returns:
-        For each group, the facts described in `split_facts`: "examples", "tokens", …, "bytes".
+        For each group, the facts described in `manifests`: "examples", "tokens", …, "bytes".
 
     Raises:
         UserError: the samples differ from those of earlier chunks, or an id is below 0.

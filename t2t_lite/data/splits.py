@@ -1,8 +1,13 @@
-"""The parts of a data set and the kinds of vocabulary, under tensor2tensor's names; what generators must return."""
+"""The parts of a data set and the kinds of vocabulary, under tensor2tensor's names; what generators must return.
+
+Also the user's own files of each part, from which records are generated: which they are, and whether they have changed.
+"""
 
 import collections.abc
 import enum
+import os
 
+from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 
 
@@ -24,9 +29,9 @@ class VocabType(enum.Enum):
 
 
 FILE_TAGS = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test"}
-
 # The names of the parts in a prepared tensorflow-datasets set.
 PREPARED = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "validation", DatasetSplit.TEST: "test"}
+FLAGS = {DatasetSplit.TRAIN: "train_files", DatasetSplit.EVAL: "dev_files", DatasetSplit.TEST: "test_files"}
 
 
 def named_split(name):
@@ -54,3 +59,43 @@ def generated(samples, what, expected):
             f"{what} returned {shown(samples)}. Expected a generator or a list of {expected}: `yield` each sample."
         )
     return samples
+
+
+def with_content(facts, recorded):
+    """Returns {"path", "bytes", "sha256", "changed"} of a corpus as it is now.
+
+    The file is read only if its size or times differ from those in `recorded`, so an edit that changes neither is not
+    detected. Data of earlier versions have no SHA-256; for these only the size is compared.
+    """
+    from t2t_lite.files.hashes import file_sha256  # here, for NumPy would delay each `t2t-datagen --help`
+
+    path = facts["path"]
+    if not files.exists(path):  # finished data can be used without it
+        return facts
+    if files.is_remote(path):
+        import tensorflow as tf
+
+        size, times = files.size(path), [tf.io.gfile.stat(path).mtime_nsec]
+    else:
+        stat = os.stat(path)
+        size, times = stat.st_size, [stat.st_mtime_ns, stat.st_ctime_ns]
+    if recorded.get("bytes") == size and recorded.get("changed", times) == times:
+        return recorded
+    return {"path": path, "bytes": size, "sha256": file_sha256(path, size, *times), "changed": times}
+
+
+def describe_files(split, paths):
+    """Returns [{"path", "bytes"}, …] for the files that a flag names. Raises `UserError` if one is not a file."""
+
+    flag = f"--{FLAGS[split]}={','.join(paths)}"
+    for path in paths:
+        if not files.exists(path):
+            raise UserError(f"{flag}: no such file: {path}. Check the path.")
+        if files.is_folder(path):
+            raise UserError(f"{flag}: {path} is a folder. Expected a file.")
+    return [{"path": path, "bytes": files.size(path)} for path in map(full_path, paths)]
+
+
+def full_path(path):
+    """Returns a path that is valid in every folder."""
+    return path.rstrip("/") if files.is_remote(path) else os.path.abspath(path)

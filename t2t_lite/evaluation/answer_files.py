@@ -4,7 +4,7 @@ import logging
 from typing import NamedTuple
 
 from t2t_lite import registry
-from t2t_lite.corpora import headers, tables
+from t2t_lite.corpora import tables
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.evaluation.score_files import read_lines
 from t2t_lite.evaluation.text_warnings import warning_of_forms
@@ -85,12 +85,10 @@ def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):
     rows = [(at, line.split("\t")) for at, line in lines if line.strip()]
     column = header = 0
     if rows:
-        (first, names), where = rows[0], f"{path}, line {rows[0][0]}"
-        if layout.has_header is None and headers.looks_like_header(names, layout):
-            some = [row for _, row in rows[1 : 1 + headers.LOOKED_AT]]
-            raise UserError(headers.header_question(where, names, layout, some))
-        column = tables.column_index(where, names, layout.columns[0]) if layout.columns else 0
-        if layout.has_header:
+        (first, cells), layout = rows[0], layout._replace(columns=layout.columns[:1])  # others may be missing
+        some = [row for _, row in rows[1 : 1 + tables.LOOKED_AT]]
+        (column, *_), _, names = tables.columns_of(f"{path}, line {first}", cells, layout, some)
+        if names:
             header, rows = first, rows[1:]
     for at, row in rows:
         if column >= len(row):

@@ -1,4 +1,4 @@
-"""What `tf.io.gfile` does, for local paths by Python: only addresses such as gs://bucket/file need TensorFlow; hashes.
+"""What `tf.io.gfile` does, for local paths by Python: only addresses such as gs://bucket/file need TensorFlow.
 
 A missing file is Python's `FileNotFoundError` for both.
 """
@@ -6,21 +6,13 @@ A missing file is Python's `FileNotFoundError` for both.
 import collections
 import contextlib
 import errno
-import functools
-import hashlib
-import itertools
 import os
 import shutil
 
-import numpy as np
-
-from t2t_lite import files
 from t2t_lite.files.file_errors import translated
 
 Status = collections.namedtuple("Status", "size modified_ns is_folder")
 Status.__doc__ = "A file's size in bytes, the time of its last change in ns since 1970, and whether it is a folder."
-_PARTS = 64
-_BLOCK = 2**20
 
 
 def is_remote(path):
@@ -161,62 +153,3 @@ def _missing_as_in_python(path):
     except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError) as error:  # FailedPrecondition: it is a file
         code = errno.ENOENT if isinstance(error, tf.errors.NotFoundError) else errno.ENOTDIR
         raise OSError(code, os.strerror(code), path) from None
-
-
-@functools.lru_cache
-def file_sha256(path, length, *times):
-    """Returns the SHA-256 (hex) of a file; `length` and `times` are cache keys, so that it is read once per run."""
-    digest = hashlib.sha256()
-    with files.open_stream(path) as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def hash64(text, purpose=""):
-    """Returns a number from 0 to 2**64 - 1 that depends only on the text: the same on any machine.
-
-    Args:
-        text: str.
-        purpose: str; the numbers for different purposes are independent.
-    """
-    return int.from_bytes(hashlib.blake2b(f"{purpose}\n{text}".encode(), digest_size=8).digest())
-
-
-class SeenHashes:
-    """A set of hashes that needs 8 bytes per hash, and up to 1/64 more while it merges.
-
-    Hashes are split by value into 64 parts. A part consists of sorted arrays. A new array is merged with those that are
-    not much larger, so the number of arrays is about the logarithm of the part's size (O'Neil et al. 1996, "The
-    log-structured merge-tree").
-    """
-
-    def __init__(self):
-        self._parts = [[] for _ in range(_PARTS)]
-        self._begins = np.arange(1, _PARTS, dtype=np.uint64) << np.uint64(64 - _PARTS.bit_length() + 1)
-
-    def __len__(self):
-        return sum(map(len, itertools.chain.from_iterable(self._parts)))
-
-    def add(self, hashes):
-        """Adds uint64 [n]; returns bool [n], True for a hash that was added before or occurs earlier in `hashes`."""
-        values, places = np.unique(hashes, return_index=True)  # index of each value's first occurrence
-        is_new = np.ones(len(values), bool)
-        bounds = [0, *np.searchsorted(values, self._begins), len(values)]
-        for arrays, (begin, end) in zip(self._parts, itertools.pairwise(bounds), strict=True):
-            for array in arrays:
-                at = np.searchsorted(array, values[begin:end])
-                is_new[begin:end] &= array[np.minimum(at, len(array) - 1)] != values[begin:end]
-            _merge_in(arrays, values[begin:end][is_new[begin:end]])
-        was_met = np.ones(len(hashes), bool)
-        was_met[places[is_new]] = False
-        return was_met
-
-
-def _merge_in(arrays, values):
-    """Adds sorted values to a list of sorted arrays, each of which stays at least twice as long as the next."""
-    while arrays and len(arrays[-1]) < 2 * len(values):
-        values = np.concatenate([arrays.pop(), values])
-        values.sort(kind="stable")  # timsort merges the two sorted runs, which radix sort would not notice
-    if len(values):
-        arrays.append(values)

@@ -19,6 +19,7 @@ from t2t_lite.files import INCOMPLETE
 from t2t_lite.files.file_errors import explain, translated
 from t2t_lite.files.file_system import is_folder, list_names, status
 from t2t_lite.files.pipes import is_device, open_device, written_path
+from t2t_lite.files.request import Request
 from t2t_lite.files.safe_json import check_schema
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -134,7 +135,7 @@ class ResumableFiles:
             is_intact = done >= 0 and fits
         except UserError:
             is_intact = False
-        differing = [key for key in self._made_from | sources if self._made_from.get(key) != sources.get(key)]
+        differing = Request(sources, self._made_from).changes
         if is_intact and not differing:
             _LOGGER.info(f"{self._paths[0]}{INCOMPLETE}: goes on after {done:,} lines")
             return done, state, sizes

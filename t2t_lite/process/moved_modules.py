@@ -36,7 +36,12 @@ def _modules_of_today(parents, last):
     """Returns the names of modules in extras, or in the core's folders, that were one of these parents' before."""
     words = [f"{parents[-1]}_{last}", last] if parents else [last]
     places = packages() if parents else _FOLDERS
-    return [f"{place}.{word}" for word in words for place in places if word in module_paths(place)]
+    names = [(place, word) for word in words for place in places]
+    return [
+        _merged().get(f"{place}.{word}", f"{place}.{word}")
+        for place, word in names
+        if word in module_paths(place) or f"{place}.{word}" in _merged()
+    ]
 
 
 @functools.cache

@@ -12,6 +12,7 @@ from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.files import check_is_no_file, is_remote, make_folder
 from t2t_lite.files.folders import check_kinds, held_lock
+from t2t_lite.files.request import Request
 from t2t_lite.process.registering_modules import may_be_declared
 from t2t_lite.runs.checkpoint_files import check_can_be_placed
 from t2t_lite.runs.log import RunLog
@@ -28,6 +29,7 @@ STREAM = (
     "batch_size", "max_length", "min_length", "bpe_dropout", "random_seed", "xla_compile", "xla_shapes",
     "records_sha256", "segment_length",
 )  # fmt: skip
+_OF_EARLIER_VERSIONS = {"xla_compile": False, "xla_shapes": MOST_SHAPES}  # which did not say so
 # What training and evaluations write, as regular expressions of names.
 _FILES = (
     r"hparams\.json", r"flags\.txt", r"(train|eval)\.log", r"\.lock", "checkpoint",
@@ -151,18 +153,13 @@ def check_known(earlier, hparams_set=None, changes="", output_dir="", allow_chan
         return
     hparams = (parse_changes if of_run else HParams.parse)(hparams, changes, may_be_declared)
     if before and output_dir:
-        differing = _differing(before.values(), {**before.values(), **hparams.values()})
-        differing.pop("gradient_accumulation_steps", None)  # it depends on the replicas whether that is a change
-        _check_changes(output_dir, differing, before, allow_change)
+        asked, there = hparams.values(), before.values()
+        names = {*asked} - {"gradient_accumulation_steps"}  # it depends on the replicas whether that is a change
+        _check_changes(output_dir, Request(asked, there, sorted(names)), before, allow_change)
 
 
 def _is_of_run(earlier, hparams_set):
     return bool(earlier) and hparams_set in (None, "", earlier["hparams_set"])
-
-
-def _differing(old, new):
-    """Returns {name: [old value, new value]} of two dicts, where they differ."""
-    return {n: [old.get(n), new.get(n)] for n in sorted({*old, *new}) if old.get(n) != new.get(n)}
 
 
 def check_meaning(names, model_class, where, hparams=None):
@@ -266,23 +263,20 @@ def check_unchanged(config, changes):
     """Raises `UserError` if hyperparameters, `name=value,…`, differ from those in `hparams.json`, a dict."""
     check_known(config, changes=changes)
     trained = hparams_of(config)
-    for name, value in parse_changes(trained, changes).values().items():
-        if value != trained.get(name):
-            raise UserError(
-                f"--hparams: {name}={value}, but this model was trained with {name}={trained.get(name)}. "
-                "Leave the flag out."
-            )
+    if found := Request(parse_changes(trained, changes).values(), trained.values()).first:
+        raise UserError(
+            f"--hparams: {found.name}={found.asked}, but this model was trained with {found.name}={found.there}. "
+            "Leave the flag out."
+        )
 
 
 def check_belongs(output_dir, facts):
     """Raises `UserError`, naming the fact, if the run in output_dir has other `facts`, {`hparams.json` key: value}."""
-    earlier = read_run_config(output_dir) or facts
-    for key, value in facts.items():
-        if earlier[key] != value:
-            raise UserError(
-                f"{output_dir}: was trained with {key}={earlier[key]}, now it is {value}. "
-                "Expected the same, or another output_dir."
-            )
+    if found := Request(facts, read_run_config(output_dir) or facts, facts).first:
+        raise UserError(
+            f"{output_dir}: was trained with {found.name}={found.there}, now it is {found.asked}. "
+            "Expected the same, or another output_dir."
+        )
 
 
 def check_places(output_dir, others=()):
@@ -301,11 +295,6 @@ def fixed_settings(names, hparams):
     """Returns those of some hyperparameters' names on which checkpoints of a model depend."""
     settings = hparams.settings()
     return [name for name in names if name in settings and settings[name].fixed]
-
-
-def text_of_changes(changes):
-    """Returns {name: (old value, new value)} as "num_heads: 4 -> 8, pos: timing -> none"."""
-    return ", ".join(f"{name}: {was} -> {now}" for name, (was, now) in changes.items())
 
 
 def changed_hparams(output_dir, config, allow_change):
@@ -328,43 +317,40 @@ def changed_hparams(output_dir, config, allow_change):
         return {}
     belongs = ("problem", "model", "vocab_size", "target_vocab_size", "vocabulary_sha256")
     check_belongs(output_dir, {key: config[key] for key in belongs})
-    # Hyperparameters unknown to an earlier version had their default values.
-    old, new = hparams_of(earlier).values(), config["hparams"]
-    changes = _differing(old, new)
-    if earlier["hparams_set"] != config["hparams_set"]:
-        changes["hparams_set"] = [earlier["hparams_set"], config["hparams_set"]]
-    compiled = [facts.get("xla_compile", False) for facts in (earlier, config)]
-    shapes = [facts.get("xla_shapes", MOST_SHAPES) for facts in (earlier, config)]
-    if compiled[0] != compiled[1]:
-        changes["xla_compile"] = compiled
-    elif compiled[0] and shapes[0] != shapes[1]:
-        changes["xla_shapes"] = shapes
-    if earlier.get("batches_a_step") == config["batches_a_step"]:
-        changes.pop("gradient_accumulation_steps", None)
-    elif "batches_a_step" in earlier:
-        changes["batches_a_step"] = [earlier["batches_a_step"], config["batches_a_step"]]
-    _check_changes(output_dir, changes, hparams_of(earlier), allow_change)
-    records = [facts.get("records_sha256") for facts in (earlier, config)]
-    if all(records) and records[0] != records[1]:  # earlier versions did not record them
-        changes["records_sha256"] = records
-        if not allow_change:
-            raise UserError(
-                f"{output_dir}: --data_dir has other training records than this run was trained on. Expected the same. "
-                "To continue with the new ones, from their beginning, add --allow_hparams_change; for a new run choose "
-                "another output_dir."
-            )
-    return changes
-
-
-def _check_changes(output_dir, changes, hparams, allow_change):
-    """Raises `UserError` if hyperparameters may not change so in a run that was trained with `hparams`."""
-    changes_text = text_of_changes(changes)
-    if fixed := fixed_settings(changes, hparams):
+    hparams = hparams_of(earlier)  # those unknown to an earlier version had their default values
+    there = {**_OF_EARLIER_VERSIONS, **earlier, **hparams.values()}
+    asked = {**_OF_EARLIER_VERSIONS, **config, **config["hparams"]}
+    names = {*hparams.values(), *config["hparams"]}
+    others = ["hparams_set", "xla_compile"]
+    if there["xla_compile"] and asked["xla_compile"]:
+        others.append("xla_shapes")
+    if there.get("batches_a_step") == asked["batches_a_step"]:
+        names -= {"gradient_accumulation_steps"}
+    elif "batches_a_step" in there:
+        others.append("batches_a_step")
+    request = Request(asked, there, [*sorted(names), *others])
+    _check_changes(output_dir, request, hparams, allow_change)
+    records = Request(config, earlier, ["records_sha256"]).changes
+    if not all(records.get("records_sha256", ())):  # earlier versions did not record them
+        return request.changes
+    if records and not allow_change:
         raise UserError(
-            f"{output_dir}: {changes_text}. {', '.join(fixed)} cannot change in a run: train in another output_dir."
+            f"{output_dir}: --data_dir has other training records than this run was trained on. Expected the same. "
+            "To continue with the new ones, from their beginning, add --allow_hparams_change; for a new run choose "
+            "another output_dir."
         )
-    if changes and not allow_change:
+    return request.changes | records
+
+
+def _check_changes(output_dir, request, hparams, allow_change):
+    """Raises `UserError` if hyperparameters may not change so in a run that was trained with `hparams`."""
+    if fixed := fixed_settings(request.changes, hparams):
         raise UserError(
-            f"{output_dir}: hyperparameters differ from those it was trained with: {changes_text}. To continue with "
-            "the new ones add --allow_hparams_change; for a new run choose another output_dir."
+            f"{output_dir}: {request.difference()}. {', '.join(fixed)} cannot change in a run: train in another "
+            "output_dir."
+        )
+    if request.changes and not allow_change:
+        raise UserError(
+            f"{output_dir}: hyperparameters differ from those it was trained with: {request.difference()}. To continue "
+            "with the new ones add --allow_hparams_change; for a new run choose another output_dir."
         )

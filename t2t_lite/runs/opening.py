@@ -9,7 +9,7 @@ import keras
 
 from t2t_lite import registry
 from t2t_lite.data.base_problem import Problem
-from t2t_lite.data.encoder_files import encoder_files
+from t2t_lite.data.folder import encoder_files
 from t2t_lite.errors import UserError, first_line, located
 from t2t_lite.process.backend import check_tensorflow
 from t2t_lite.runs import exported

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data.base_problem import Problem
-from t2t_lite.data.encoder_files import encoder_files
+from t2t_lite.data.folder import encoder_files
 from t2t_lite.errors import UserError
 from t2t_lite.files import copy_files, folders, plain_folder
 from t2t_lite.models.arguments import differing_settings, model_hparams

@@ -8,11 +8,11 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError, first_line
+from t2t_lite.files.request import Request
 from t2t_lite.models.arguments import model_settings
 from t2t_lite.models.outputs import shapes_only
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.runs import exported
-from t2t_lite.runs.directory import text_of_changes
 from t2t_lite.runs.locating import encoders_of, find_checkpoint, read_config_of
 from t2t_lite.runs.lora import lora_facts, lora_names
 from t2t_lite.runs.opening import restore_weights
@@ -112,29 +112,27 @@ def warm_start(path, model, encoders, hparams=None):
 
 def _check_fits(checkpoint, model, apart, config, hparams):
     """As `check_fits`; its error, or a warning, also says which settings differ that shape a model, if any do."""
-    changes = {} if hparams is None else _changes(config, model, hparams)
+    request = Request({}, {}) if hparams is None else _request(config, model, hparams)
     try:
         check_fits(checkpoint, model, apart=apart)
     except UserError as error:
-        if not changes:
+        if not request.changes:
             raise
-        raise UserError(f"{error} These differ: {text_of_changes(changes)}.") from None
-    if "num_heads" in changes:
+        raise UserError(f"{error} These differ: {request.difference()}.") from None
+    if heads := request.changes.get("num_heads"):
         raise UserError(
-            f"{checkpoint}: num_heads is {changes['num_heads'][0]} there, {changes['num_heads'][1]} in the new model. "
+            f"{checkpoint}: num_heads is {heads[0]} there, {heads[1]} in the new model. "
             "Its weights mean nothing in heads of another size. Expected the same."
         )
-    if changes:
-        _LOGGER.warning(
-            f"{checkpoint}: was trained with other settings than the new model has: {text_of_changes(changes)}"
-        )
+    if request.changes:
+        _LOGGER.warning(f"{checkpoint}: was trained with other settings than the new model has: {request.difference()}")
 
 
-def _changes(config, model, hparams):
-    """Returns {name: (of the run, of the new model)} of the settings of the models that differ, but for their heads."""
-    old, new, settings = hparams_of(config).values(), hparams.values(), model_settings(type(model), **hparams.kinds())
+def _request(config, model, hparams):
+    """Returns the `Request` of the settings that both models have, the run's and the new one, but for their heads."""
+    there, settings = hparams_of(config).values(), model_settings(type(model), **hparams.kinds())
     names = [name for name, setting in settings.items() if setting.fixed and setting.argument not in ("", *_OF_HEADS)]
-    return {name: (old[name], new[name]) for name in names if name in old and old[name] != new[name]}
+    return Request(hparams.values(), there, [name for name in names if name in there])
 
 
 def _tell(facts):

@@ -7,8 +7,8 @@ import time
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.data.example_batches import check_stride
 from t2t_lite.data.records import Records
-from t2t_lite.data.sliding_windows import check_stride
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.metrics import metrics_of

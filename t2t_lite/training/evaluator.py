@@ -14,7 +14,7 @@ from t2t_lite import registry
 from t2t_lite.cli.console import waiting
 from t2t_lite.data import record_format
 from t2t_lite.data.corruption import draws
-from t2t_lite.data.sliding_windows import sliding_batches
+from t2t_lite.data.example_batches import sliding_batches
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError

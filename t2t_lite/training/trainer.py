@@ -11,7 +11,7 @@ import keras
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.data.sliding_windows import check_stride
+from t2t_lite.data.example_batches import check_stride
 from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.evaluation.metrics import metric_names

@@ -6,15 +6,15 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.corpora.sentences import sentences
-from t2t_lite.data import record_format, split_facts
+from t2t_lite.data import manifests, record_format
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.corruption import batch_features
-from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.data.example_batches import ExampleBatches
+from t2t_lite.data.folder import encoder_files
 from t2t_lite.data.records import Records
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.data.width_ladder import WidthLadder
-from t2t_lite.decoding.parts import is_natural
+from t2t_lite.decoding.sentence_parts import is_natural
 from t2t_lite.errors import UserError
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.settings.reserved_names import BEFORE
@@ -82,7 +82,7 @@ def open_training_data(problem, hparams, data_dir, most_shapes=None, batches=Exa
     train = records.check_training(source.hparams)
     stream = source.training(records.paths, train.facts, most_shapes)
     dev_facts = dev_records.check(reads_records=True)
-    cut = {DatasetSplit.TRAIN: train.cut, DatasetSplit.EVAL: split_facts.count_cut(problem, hparams, dev_facts)}
+    cut = {DatasetSplit.TRAIN: train.cut, DatasetSplit.EVAL: manifests.count_cut(problem, hparams, dev_facts)}
     return TrainingData(
         problem, encoders, encoder_files(problem, data_dir), vocab_size, target_vocab_size, records, dev_records,
         train.examples, train.dropped, cut, source.longest, source, stream, source.ladder,
@@ -92,8 +92,8 @@ def open_training_data(problem, hparams, data_dir, most_shapes=None, batches=Exa
 def several_sentences(data):
     """Returns the share of the first thousand training examples whose inputs are several sentences, or None.
 
-    A run remembers it, and decoding splits texts by it: see `t2t_lite.decoding.parts.splits_sentences`. None: the
-    texts are no natural language.
+    A run remembers it, and decoding splits texts by it: see `t2t_lite.decoding.sentence_parts.splits_sentences`. None:
+    the texts are no natural language.
 
     Args:
         data: TrainingData.

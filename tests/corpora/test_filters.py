@@ -10,7 +10,7 @@ import pytest
 from t2t_lite.corpora.filters import ORDER, PairFilter, find_bound, is_held_out, parse_filters
 from t2t_lite.corpora.scripts import script_of, scripts_of
 from t2t_lite.errors import UserError
-from t2t_lite.files.file_system import SeenHashes, hash64
+from t2t_lite.files.hashes import SeenHashes, hash64
 
 
 def filtered(pairs, *words, languages=("en", "de")):

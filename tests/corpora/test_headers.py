@@ -2,8 +2,7 @@
 
 import pytest
 
-from t2t_lite.corpora.headers import header_question, likely_columns
-from t2t_lite.corpora.tables import Layout, read_table
+from t2t_lite.corpora.tables import Layout, header_question, likely_columns, read_table
 from t2t_lite.errors import UserError
 
 LABELS, NUMBERS = Layout(("label", "text")), Layout(("number", "text"))

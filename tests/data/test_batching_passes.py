@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.data import batching, sharding, split_facts
+from t2t_lite.data import batching, manifests, sharding
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams
@@ -307,7 +307,7 @@ def test_copies_have_one_cut(text):
 def test_the_shapes_of_a_ladder_hold_what_dropout_makes(text):
     encoders, paths, _ = text
     hparams = HParams(batch_size=500, bpe_dropout=0.3)
-    ladder = batching.problem_ladder(Problem(), hparams, paths, encoders, split_facts.read_facts(paths))
+    ladder = batching.problem_ladder(Problem(), hparams, paths, encoders, manifests.read_facts(paths))
     for batch in batching.training_batches(Problem(), hparams, paths, encoders, ladder).take(30):
         assert [len(batch["inputs"]), *(batch[side].shape[1] for side in batch)] in ladder.shapes.tolist()
 

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.data.encoder_files import encoder_files
+from t2t_lite.data.folder import encoder_files
 from t2t_lite.data.problem import DatasetSplit, Problem, Text2ClassProblem, Text2TextProblem
 from t2t_lite.errors import MissingFile, UserError
 from t2t_lite.export.saved_model import write_package

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.data import batching, sharding, split_facts
-from t2t_lite.data.example_reader import ExampleReader
+from t2t_lite.data import batching, manifests, sharding
 from t2t_lite.data.problem import DatasetSplit, Problem
+from t2t_lite.data.record_format import ExampleReader
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams
@@ -241,7 +241,7 @@ def test_any_number_of_features(tmp_path, with_ladder):
                 for n in range(90)]  # fmt: skip
     path, names = str(tmp_path / "several"), Several().record_features
     facts = sharding.write_shards(examples, [path], seed=0, features=names)[0]
-    read = split_facts.read_facts([path], names)
+    read = manifests.read_facts([path], names)
     assert read == {name: facts[name] for name in read}
     assert read["largest_id"] == {"targets": 94, "segments": 2, "label": 2}
     ladder = batching.problem_ladder(Several(), HPARAMS, [path], {}, read) if with_ladder else None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.data.masking import LONGEST_NGRAM, Masking, masking_of, one_of
+from t2t_lite.data.corruption import LONGEST_NGRAM, Masking, masking_of, one_of
 from t2t_lite.errors import UserError
 
 V, MASK, SPECIAL = 50, 3, (0, 1, 2, 3)

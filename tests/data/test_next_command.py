@@ -8,7 +8,7 @@ from t2t_lite import registry
 from t2t_lite.bin import t2t_datagen
 from t2t_lite.cli import usr_dirs
 from t2t_lite.cli.commands import flags_of
-from t2t_lite.data.next_command import datagen_command
+from t2t_lite.data.named_problems import datagen_command
 from t2t_lite.data.problem import Text2TextProblem
 
 

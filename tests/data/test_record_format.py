@@ -4,9 +4,9 @@ import re
 import pytest
 import tensorflow as tf
 
-from t2t_lite.data import record_format, split_facts
-from t2t_lite.data.example_reader import ExampleReader
+from t2t_lite.data import manifests, record_format
 from t2t_lite.data.problem import Problem
+from t2t_lite.data.record_format import ExampleReader
 from t2t_lite.data.sharding import write_shards
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.settings.config import HParams
@@ -29,7 +29,7 @@ def examples_of(paths):
 
 READERS = (
     examples_of,
-    split_facts.read_facts,
+    manifests.read_facts,
     lambda paths: list(
         record_format.naming(corpus.training_batches(paths, batch_size=4096).take(9), paths),
     ),

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from t2t_lite.data import record_format, split_facts
+from t2t_lite.data import manifests, record_format
 from t2t_lite.data.problem import DatasetSplit, Problem
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
@@ -96,12 +96,12 @@ def test_only_complete_sets_are_found(tmp_path):
 def check(data_dir, max_length=0, min_length=0, split=DatasetSplit.TRAIN, **kind):
     records, hparams = Records(Uneven(**kind), data_dir, split), HParams(max_length=max_length, min_length=min_length)
     facts = records.seen_facts(hparams, records.check())
-    return [*split_facts.count_kept(facts["lengths"], max_length, min_length)]
+    return [*manifests.count_kept(facts["lengths"], max_length, min_length)]
 
 
 def test_the_manifest_says_what_reading_says(data_dir):
     records = Records(Uneven(), data_dir, DatasetSplit.TRAIN)
-    read, facts = split_facts.read_facts(records.paths), records.facts
+    read, facts = manifests.read_facts(records.paths), records.facts
     assert read == {key: facts[key] for key in read}
     assert facts["bytes"] == [pathlib.Path(path).stat().st_size for path in records.paths]
     assert facts["lengths"] == {str(n): 10 for n in range(2, 22)}
@@ -138,7 +138,7 @@ def test_each_side_is_held_against_its_own_vocabulary(data_dir, monkeypatch, has
 
 
 def test_with_the_facts_no_record_is_read(data_dir, monkeypatch):
-    monkeypatch.setattr(split_facts.tf.data, "TFRecordDataset", lambda *_: pytest.fail("read"))
+    monkeypatch.setattr(manifests.tf.data, "TFRecordDataset", lambda *_: pytest.fail("read"))
     assert check(data_dir, max_length=11) == [100, 100]
 
 
@@ -176,7 +176,7 @@ def test_without_the_facts_a_damaged_record_is_found_by_reading(data_dir):
 
 def test_ids_below_zero_are_found_by_reading(tmp_path):
     path = str(tmp_path / "records")
-    with split_facts.tf.io.TFRecordWriter(path) as writer:
+    with manifests.tf.io.TFRecordWriter(path) as writer:
         writer.write(record_format.serialize({"inputs": [5, 1], "targets": [-2, 1]}))
     with pytest.raises(UserError, match=f"{path}: .*the id -2 in targets"):
-        split_facts.read_facts([path])
+        manifests.read_facts([path])

@@ -5,8 +5,8 @@ import types
 
 import pytest
 
+from t2t_lite.data.generation import coverage
 from t2t_lite.data.problem import DatasetSplit, Text2TextProblem
-from t2t_lite.data.vocabulary_coverage import coverage
 from t2t_lite.text import subwords
 from t2t_lite.text.published.byte_level_bpe import learn_byte_level_bpe
 from t2t_lite.text.vocabulary import ByteTextEncoder

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.data import batching, split_facts
+from t2t_lite.data import batching, manifests
 from t2t_lite.data.problem import Problem
 from t2t_lite.data.records import Records
 from t2t_lite.data.width_ladder import WidthLadder, choose_ladder, nested_widths
@@ -37,7 +37,7 @@ def ladder_of(paths, problem=None, **settings):
     hparams, problem = HParams(batch_size=256, max_length=256, **settings), problem or Problem()
     records = Records(problem, "", "train")
     records.paths = paths
-    facts = records.seen_facts(hparams, split_facts.read_facts(paths))
+    facts = records.seen_facts(hparams, manifests.read_facts(paths))
     return batching.problem_ladder(problem, hparams, paths, {}, facts)
 
 

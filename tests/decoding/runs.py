@@ -12,7 +12,7 @@ import keras
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.data.encoder_files import encoder_files
+from t2t_lite.data.folder import encoder_files
 from t2t_lite.files import copy_files
 from t2t_lite.runs.run_config import build_model, write_run_config
 from t2t_lite.runs.weights import trackable_weights

@@ -9,7 +9,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit, VocabType
 from t2t_lite.errors import UserError
-from t2t_lite.problems import wmt_corpora
+from t2t_lite.problems import translate_wmt
 from tests.data import packing
 
 SPLITS = (DatasetSplit.TRAIN, DatasetSplit.EVAL, DatasetSplit.TEST)
@@ -179,7 +179,7 @@ def test_all_problems_are_covered():
     corpora_problems = {
         name
         for name in registry.list_problems("translate_")
-        if isinstance(registry.problem(name), wmt_corpora.CorporaProblem)
+        if isinstance(registry.problem(name), translate_wmt.CorporaProblem)
     }
     assert corpora_problems <= covered
     assert {
@@ -204,15 +204,15 @@ def test_checksums_are_those_of_tensorflow_datasets():
     import tensorflow_datasets as tfds
 
     theirs = tfds.download.checksums.get_all_url_infos()
-    for url, (length, sha256) in wmt_corpora.CHECKSUMS.items():
+    for url, (length, sha256) in translate_wmt.CHECKSUMS.items():
         assert (int(theirs[url].size), theirs[url].checksum) == (length, sha256)
-    addresses = {wmt_corpora.source(name, x)[0] for name, row in wmt_corpora.CORPORA.items() for x in row.languages}
-    assert set(wmt_corpora.CHECKSUMS) <= addresses
+    addresses = {translate_wmt.source(name, x)[0] for name, row in translate_wmt.CORPORA.items() for x in row.languages}
+    assert set(translate_wmt.CHECKSUMS) <= addresses
 
 
 def test_a_language_that_a_corpus_lacks():
     with pytest.raises(ValueError, match=r"corpus un has no de. Expected one of es fr"):
-        wmt_corpora.source("un", "de")
+        translate_wmt.source("un", "de")
 
 
 def test_a_cleaner_that_is_not_here_is_refused(tmp_path):

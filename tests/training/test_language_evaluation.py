@@ -9,9 +9,9 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.data.example_batches import check_stride
 from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, Problem, VocabType
 from t2t_lite.data.records import Records
-from t2t_lite.data.sliding_windows import check_stride
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation import loss_units
 from t2t_lite.models import TransformerLM

@@ -1,10 +1,14 @@
-"""Problems of texts with one label each, a class or a number."""
+"""Problems of texts with one label each, a class or a number (tensor2tensor's text_problems.py), and its readers."""
 
 import functools
+import numbers
 import types
 
+from t2t_lite.corpora import tables
+from t2t_lite.corpora.plain_text import clean, read_lines, read_pairs
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
-from t2t_lite.errors import NotWritten
+from t2t_lite.errors import NotWritten, UserError, located, shown
+from t2t_lite.text.class_label_encoder import ClassLabelEncoder, RealEncoder
 from t2t_lite.text.rows import cut_texts
 from t2t_lite.text.vocabulary import EOS_ID
 
@@ -59,3 +63,133 @@ def _encode(encoder, prefix, num_texts, label_id, samples):
         row = [i for text in texts for i in (*encoder.encode(prefix + text), EOS_ID)]
         examples.append({"inputs": row, "targets": [label]})
     return examples
+
+
+class Text2ClassProblem(LabelledTextProblem):
+    """Text in, a class label out. Subclasses write `num_classes` and `generate_samples`, as in tensor2tensor.
+
+    Samples are {"inputs": str, "label": int}, the label from 0 to num_classes - 1. Records and batches hold label + 1
+    as `targets`, because id 0 is padding.
+    """
+
+    task = "classification"
+
+    @property
+    def num_classes(self):
+        """The number of classes."""
+        raise NotWritten(f"{type(self).__name__}: write num_classes.")
+
+    def class_labels(self, data_dir):
+        """Returns the names of the classes in order; by default ID_0, ID_1, …"""
+        return [f"ID_{number}" for number in range(self.num_classes)]
+
+    def feature_encoders(self, data_dir):
+        """Returns the vocabulary of the inputs, and a `ClassLabelEncoder`."""
+        labels = self.class_labels(data_dir)
+        if len(labels) != self.num_classes:
+            raise UserError(f"{self.name}: {len(labels)} class labels, but num_classes = {self.num_classes}.")
+        return {**super().feature_encoders(data_dir), "targets": ClassLabelEncoder(labels)}
+
+    def label_ids(self, data_dir):
+        """See `LabelledTextProblem.label_ids`."""
+        return functools.partial(_class_id, self.name, self.num_classes)
+
+
+class TextConcat2ClassProblem(Text2ClassProblem):
+    """Pairs of texts in, a class label out: "inputs" is a list of two str (tensor2tensor's name)."""
+
+    num_texts = 2
+
+
+def _class_id(name, num_classes, sample):
+    if not isinstance(label := sample.get("label"), numbers.Integral) or not 0 <= label < num_classes:
+        raise UserError(
+            f"{name}: generate_samples gave the label {shown(label)}. Expected an int from 0 to {num_classes - 1}."
+        )
+    return int(label) + 1
+
+
+class Text2RealProblem(LabelledTextProblem):
+    """Text in, a number out. Subclasses write `label_range` and `generate_samples`.
+
+    Samples are {"inputs": str, "targets": float, or a list of one float, as in tensor2tensor}. Records and batches hold
+    the number, scaled to the range, as an id: see `RealEncoder`.
+    """
+
+    task = "regression"
+
+    def label_range(self, data_dir):
+        """Returns (the lowest, the highest) number of all splits."""
+        raise NotWritten(f"{type(self).__name__}: write label_range.")
+
+    def feature_encoders(self, data_dir):
+        """Returns the vocabulary of the inputs, and a `RealEncoder`."""
+        return {**super().feature_encoders(data_dir), "targets": self._label_encoder(data_dir)}
+
+    def label_ids(self, data_dir):
+        """See `LabelledTextProblem.label_ids`."""
+        return functools.partial(_real_id, self.name, self._label_encoder(data_dir))
+
+    def _label_encoder(self, data_dir):
+        ends = self.label_range(data_dir) if callable(self.label_range) else self.label_range
+        if not (isinstance(ends, list | tuple) and len(ends) == 2):
+            raise UserError(f"{self.name}: label_range is {shown(ends)}. Expected (the lowest, the highest) number.")
+        with located(f"{self.name}: label_range"):
+            return RealEncoder(*ends)
+
+
+def _real_id(name, encoder, sample):
+    number = sample.get("targets")
+    with located(f"{name}: generate_samples gave"):
+        return encoder.encode(number[0] if isinstance(number, list | tuple) and len(number) == 1 else number)[0]
+
+
+def txt_line_iterator(txt_path, on_bad_line=None):
+    """Yields the lines of a file, str."""
+    return (clean(line) for line in read_lines(txt_path, on_bad_line) if line is not None)
+
+
+def text2text_txt_iterator(source_txt_path, target_txt_path, on_bad_line=None):
+    """Yields {"inputs": str, "targets": str} of two parallel files."""
+    return read_pairs(source_txt_path, target_txt_path, on_bad_line)
+
+
+def text2text_txt_tab_iterator(txt_path, on_bad_line=None):
+    """Yields {"inputs": str, "targets": str} of lines `inputs<TAB>targets`; blank ones are skipped."""
+    return tables.read_pairs(txt_path, tables.Layout(("inputs", "targets"), header=False), on_bad_line)
+
+
+def text2self_txt_iterator(txt_path, on_bad_line=None):
+    """Yields {"targets": str} of the lines of a file."""
+    return ({"targets": line} for line in txt_line_iterator(txt_path, on_bad_line))
+
+
+def text2class_txt_iterator(source_txt_path, label_txt_path, class_strs=None, on_bad_line=None):
+    """Yields {"inputs": str, "label": int} of two parallel files: texts, and the class of each.
+
+    Args:
+        source_txt_path, label_txt_path: paths.
+        class_strs: list of str, the classes by label; None: the second file contains numbers.
+        on_bad_line: see above.
+    """
+    labels = None if class_strs is None else {name: label for label, name in enumerate(class_strs)}
+    for number, pair in enumerate(read_pairs(source_txt_path, label_txt_path, on_bad_line), 1):
+        try:
+            label = int(pair["targets"]) if labels is None else labels[pair["targets"]]
+        except (ValueError, KeyError):
+            expected = "a whole number" if labels is None else " or ".join(class_strs)
+            raise UserError(
+                f"{label_txt_path}, line {number}: {shown(pair['targets'])}. Expected {expected}."
+            ) from None
+        yield {"inputs": pair["inputs"], "label": label}
+
+
+def text2real_txt_iterator(source_txt_path, target_txt_path, on_bad_line=None):
+    """Yields {"inputs": str, "targets": list of float} of two parallel files: texts, and the number of each."""
+    for number, pair in enumerate(read_pairs(source_txt_path, target_txt_path, on_bad_line), 1):
+        try:
+            yield {"inputs": pair["inputs"], "targets": [float(word) for word in pair["targets"].split()]}
+        except ValueError:
+            raise UserError(
+                f"{target_txt_path}, line {number}: {shown(pair['targets'])}. Expected a number, such as 3.5."
+            ) from None

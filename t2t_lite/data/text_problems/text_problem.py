@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from t2t_lite import files
 from t2t_lite.corpora.reservoir import Reservoir
 from t2t_lite.data.base_problem import Problem
-from t2t_lite.data.next_command import datagen_command
+from t2t_lite.data.named_problems import datagen_command
 from t2t_lite.data.splits import DatasetSplit, VocabType, generated
 from t2t_lite.errors import MissingFile, NotWritten, UserError, shown
 from t2t_lite.text import subwords, vocabulary, vocabulary_files

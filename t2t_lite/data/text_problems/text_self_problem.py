@@ -1,9 +1,20 @@
 """Problems of text alone, for language models (tensor2tensor's text_problems.py)."""
 
+import functools
+import itertools
+import re
 import types
 
+from t2t_lite.corpora import plain_text
+from t2t_lite.data.splits import DatasetSplit, generated
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
+from t2t_lite.errors import NotWritten
 from t2t_lite.evaluation import loss_units
+from t2t_lite.settings.ranges import Choices, typed_value
+from t2t_lite.text.vocabulary import EOS_ID
+
+_SHORTEST_PIECE, _LONGEST_PIECE = 1000, 1300  # characters
+_BETWEEN_WORDS = re.compile(r"(?<=\S) (?=\S)")
 
 
 class Text2SelfProblem(Text2TextProblem):
@@ -32,3 +43,109 @@ class Text2SelfProblem(Text2TextProblem):
             character=len(text) + ends,
             byte=len(text.encode(errors="surrogatepass")) + ends,
         )
+
+
+class ChoppedTextProblem(Text2SelfProblem):
+    """Documents in rows of `sequence_length` ids. Subclasses write that number and the paths of their files.
+
+    The ids of each document are followed by 1, then by those of the next document, regardless of rows. Text is encoded
+    in pieces of about 1,000 characters; only the last row of every 16,384 pieces can have fewer ids. The development
+    and the test set keep the order of the text: their records, one after the other, are its ids.
+
+    Attributes:
+        sequence_length: number of ids in a row.
+        remainder_policy: "pad" keeps rows with fewer ids, "drop" drops them.
+    """
+
+    is_generate_per_split = True
+    rows_are_windows = True
+    ordered_splits = (DatasetSplit.EVAL, DatasetSplit.TEST)
+    max_samples_for_vocab = 100_000  # pieces of text
+    remainder_policy = "pad"
+
+    @property
+    def sequence_length(self):
+        """The number of ids in a row."""
+        raise NotWritten(f"{type(self).__name__}: write sequence_length.")
+
+    def train_text_filepaths(self, tmp_dir):
+        """Returns the paths of the training files, which may be downloaded first; UTF-8, also compressed."""
+        raise NotWritten(f"{type(self).__name__}: write train_text_filepaths, or generate_documents.")
+
+    def dev_text_filepaths(self, tmp_dir):
+        """Returns the paths of the development files."""
+        raise NotWritten(f"{type(self).__name__}: write dev_text_filepaths, or generate_documents.")
+
+    def test_text_filepaths(self, tmp_dir):
+        """Returns the paths of the test files; asked for if `dataset_splits` has a test set."""
+        raise NotWritten(f"{type(self).__name__}: write test_text_filepaths, or generate_documents.")
+
+    def filepath_to_unicode_strings(self, filepath):
+        """Yields the text of a file, in parts of any length."""
+        return plain_text.read_text(filepath, self.on_bad_line)
+
+    def generate_documents(self, data_dir, tmp_dir, dataset_split):
+        """Yields the documents of a split, each an iterable of strings that follow each other; by default the files."""
+        paths = {
+            DatasetSplit.TRAIN: self.train_text_filepaths,
+            DatasetSplit.EVAL: self.dev_text_filepaths,
+            DatasetSplit.TEST: self.test_text_filepaths,
+        }
+        return map(self.filepath_to_unicode_strings, paths[dataset_split](tmp_dir))
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"targets": a piece of text, "ends": whether its document ends there}."""
+        documents = self.generate_documents(data_dir, tmp_dir, dataset_split)
+        for document in generated(documents, f"{self.name}: generate_documents", "documents, each an iterable of str"):
+            for text, is_last in _pieces(document):
+                yield {"targets": text, "ends": is_last}
+
+    def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields and counts all samples, since blank text belongs to its document."""
+        last_character = " "
+        for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
+            text, ends = sample["targets"], sample["ends"]
+            self.count_text(text, ends)
+            self.unit_counts["word"] -= not (last_character.isspace() or text[:1].isspace())  # one word in two pieces
+            last_character = " " if ends else text[-1]
+            yield sample
+
+    def sample_encoder(self, data_dir):
+        """Returns the function that turns consecutive samples into rows; see `Text2TextProblem`."""
+        encoder = self.feature_encoders(data_dir)["targets"]
+        return functools.partial(_rows, encoder, self.sequence_length, self.remainder_policy == "pad")
+
+    def generation_settings(self):
+        """Returns the settings of text problems, and those of rows."""
+        typed_value("remainder_policy", self.remainder_policy, str, Choices(("pad", "drop")))
+        rows = {"sequence_length": self.sequence_length, "remainder_policy": self.remainder_policy}
+        return {**super().generation_settings(), **rows}
+
+    def max_length(self, model_hparams):
+        """Returns `sequence_length`, regardless of the hyperparameters."""
+        return self.sequence_length
+
+
+def _pieces(parts):
+    """Yields the pieces, (text, whether it is the last), of a document given in parts."""
+    # A piece ends before a single space between two words, where every vocabulary gives the same ids as for the whole
+    # text; if there is none, after a line end or anywhere.
+    rest = ""
+    for part in parts:
+        rest, begin = rest + part, 0
+        while len(rest) - begin > _LONGEST_PIECE:
+            first, last = begin + _SHORTEST_PIECE, begin + _LONGEST_PIECE
+            boundary = _BETWEEN_WORDS.search(rest, first, last)
+            end = boundary.start() if boundary else rest.rfind("\n", first, last) + 1 or last
+            yield rest[begin:end], False
+            begin = end
+        rest = rest[begin:]
+    if rest:
+        yield rest, True
+
+
+def _rows(encoder, length, keeps_rest, samples):
+    ends = ([], [EOS_ID])
+    ids = list(itertools.chain.from_iterable([*encoder.encode(s["targets"]), *ends[s["ends"]]] for s in samples))
+    stop = len(ids) if keeps_rest else len(ids) // length * length
+    return [{"targets": ids[start : start + length]} for start in range(0, stop, length)]

@@ -1,0 +1,167 @@
+"""`classify_own`, `classify_pair_own`, `regress_own`, `regress_pair_own`: labelled texts, or pairs.
+
+    t2t-datagen --problem=classify_own --train_files=train.tsv --dev_files=dev.tsv --vocab_size=8000 --data_dir=D
+
+A line of a file is `label<TAB>text`; for pairs it is `label<TAB>first<TAB>second`. The classes are the labels of the
+training files; what `regress_own` learns are numbers, such as similarities of pairs. `D/<problem>.json` stores
+everything that was asked for, so that later commands need only `--data_dir=D`.
+"""
+
+import collections
+import logging
+import statistics
+
+from t2t_lite import registry
+from t2t_lite.corpora import tables
+from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem, Text2RealProblem
+from t2t_lite.data.splits import FLAGS
+from t2t_lite.errors import UserError, shown
+from t2t_lite.problems.own_corpus import OwnCorpus
+from t2t_lite.problems.own_settings import LABELLED, OwnSetting, own_settings
+from t2t_lite.text.class_label_encoder import RealEncoder, as_number
+
+_LOGGER = logging.getLogger("t2t_lite")
+_FEW_LABELS = 10  # may be as many as the lines of a small file
+
+
+@registry.register_problem
+class ClassifyOwn(OwnCorpus, Text2ClassProblem):
+    """Texts with a label each, given to `configure`."""
+
+    columns = ("label", "text")
+    settings = own_settings(*LABELLED, OwnSetting("class_labels", list, None), "problem", vocab_type="subwords")
+
+    @property
+    def num_classes(self):
+        """The number of classes."""
+        return len(self.determined("class_labels"))
+
+    def class_labels(self, data_dir):
+        """Returns the labels, sorted."""
+        return self.determined("class_labels", data_dir)
+
+    def check_corpus(self, data_dir, tmp_dir):
+        """Finds the classes, and warns of those that other files lack; see `OwnCorpus.check_corpus`."""
+        counts = {
+            split: collections.Counter(cells[0] for cells, _ in self.rows(split)) for split in self.config["files"]
+        }
+        self._check_first_lines(counts[DatasetSplit.TRAIN])
+        labels_by_split = {split: {*labels} for split, labels in counts.items()}
+        self.config["class_labels"] = self.enough_labels(
+            labels_by_split[DatasetSplit.TRAIN], "label in the first column"
+        )
+        num_labels, num_lines = len(counts[DatasetSplit.TRAIN]), counts[DatasetSplit.TRAIN].total()
+        if num_labels > max(_FEW_LABELS, num_lines / 2):
+            _LOGGER.warning(
+                f"--{FLAGS[DatasetSplit.TRAIN]}: {self.paths_of(DatasetSplit.TRAIN)}: {num_labels:,} different labels "
+                f"in {num_lines:,} lines, such as {shown(min(counts[DatasetSplit.TRAIN]))}: they look like ids or "
+                "texts. Expected labels that many lines share; choose their column by --columns."
+            )
+        for split, labels in labels_by_split.items():
+            if missing := labels_by_split[DatasetSplit.TRAIN] - labels:
+                _LOGGER.warning(
+                    f"--{FLAGS[split]}: {self.paths_of(split)}: no example of {shown(', '.join(sorted(missing)))}, so "
+                    "that evaluations say nothing of it."
+                )
+        super().check_corpus(data_dir, tmp_dir)
+
+    def _check_first_lines(self, counts):
+        """Refuses a first line that may be a header: only its label is unique."""
+        if self.layout.has_header is not None:
+            return
+        paths = [facts["path"] for facts in self.files_of(DatasetSplit.TRAIN)]
+        firsts = [next(tables.read_table(path, self.layout, self.on_bad_line), None) for path in paths]
+        for cells, where in filter(None, firsts):
+            others = [count for label, count in counts.items() if label != cells[0]]
+            is_alone = counts[cells[0]] == sum(first[0][0] == cells[0] for first in firsts if first)
+            if is_alone and len(others) > 1 and min(others) > 1 and all(map(tables.is_name, cells)):
+                raise UserError(tables.header_question(where, cells, self.layout))
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"inputs": str or for pairs a list of str, "label": int}; skips blank lines."""
+        numbers = {label: number for number, label in enumerate(self.class_labels(data_dir))}
+        for (label, *texts), where in self.rows(dataset_split):
+            if label not in numbers:
+                raise UserError(
+                    f"{where}: the label {shown(label)} is in no training file. Expected one of "
+                    f"{shown(', '.join(numbers))}."
+                )
+            yield {"inputs": texts if self.num_texts > 1 else texts[0], "label": numbers[label]}
+
+
+@registry.register_problem
+class ClassifyPairOwn(ClassifyOwn):
+    """Pairs of texts with a label each, given to `configure`; in a row each of the two ends in 1."""
+
+    columns = ("label", "first", "second")
+    num_texts = 2
+
+
+def _are_numbers(ends):
+    return isinstance(ends, list) and len(ends) == 2 and all(isinstance(end, int | float) for end in ends)
+
+
+@registry.register_problem
+class RegressOwn(OwnCorpus, Text2RealProblem):
+    """Texts with a number each, given to `configure`."""
+
+    columns = ("number", "text")
+    settings = own_settings(
+        *LABELLED, OwnSetting("label_range", list, None, fits=_are_numbers), "problem", vocab_type="subwords"
+    )
+
+    def label_range(self, data_dir):
+        """Returns (the lowest, the highest) number of all files."""
+        return self.determined("label_range", data_dir)
+
+    def check_corpus(self, data_dir, tmp_dir):
+        """Finds the range of the numbers; see `OwnCorpus.check_corpus`."""
+        numbers = {number for _, number, _ in self._all_numbered()}
+        if not numbers:
+            raise UserError(
+                f"{self.paths_of(DatasetSplit.TRAIN)}: all lines are blank. Expected {self.expected_lines}."
+            )
+        lowest, highest = min(numbers), max(numbers)
+        if lowest == highest:
+            raise UserError(
+                f"{self.paths_of(DatasetSplit.TRAIN)}: all numbers are {lowest:g}. Expected different ones to learn."
+            )
+        encode = RealEncoder(lowest, highest).encode
+        steps = len({encode(number)[0] for number in numbers})
+        if steps < min(len(numbers), 100) / 2:
+            far = max(lowest, highest, key=lambda end: abs(end - statistics.median(numbers)))
+            where = next(where for _, number, where in self._all_numbered() if number == far)
+            raise UserError(
+                f"{where}: {far:.15g} is so far from the other numbers that {len(numbers):,} different ones become "
+                f"{steps}: {RealEncoder.STEPS:,} steps are between {lowest:.15g} and {highest:.15g}. Expected numbers "
+                "of one scale: leave out what is no measurement, or give their logarithms."
+            )
+        self.config["label_range"] = [lowest, highest]
+        super().check_corpus(data_dir, tmp_dir)
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"inputs": str or for pairs a list of str, "targets": float}; skips blank lines."""
+        for texts, number, _ in self._numbered(dataset_split):
+            yield {"inputs": texts if self.num_texts > 1 else texts[0], "targets": number}
+
+    def _all_numbered(self):
+        for split in self.config["files"]:
+            yield from self._numbered(split)
+
+    def _numbered(self, split):
+        for (text, *texts), where in self.rows(split):
+            number = as_number(text)
+            if number is None:
+                header = "; --header if this line names the columns" if where.endswith(", line 1") else ""
+                raise UserError(
+                    f"{where}: found {shown(text)} in the first column. Expected a number, such as 3.5{header}."
+                )
+            yield texts, number, where
+
+
+@registry.register_problem
+class RegressPairOwn(RegressOwn):
+    """Pairs of texts with a number each, given to `configure`; in a row each of the two ends in 1."""
+
+    columns = ("number", "first", "second")
+    num_texts = 2

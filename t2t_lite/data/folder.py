@@ -1,0 +1,239 @@
+"""A problem's data in a folder: which are there, finished or begun, and whether they are those that are asked for.
+
+Also finds all files that a problem's encoders read, so that a run or an export with copies of them is complete.
+"""
+
+import copy
+import functools
+import hashlib
+import inspect
+import itertools
+import logging
+import os
+import re
+import tempfile
+
+from t2t_lite import files
+from t2t_lite.data import manifests, sharding
+from t2t_lite.data.manifests import find_manifest, manifest_path, read_begun
+from t2t_lite.data.records import Records
+from t2t_lite.data.splits import FILE_TAGS
+from t2t_lite.errors import UserError, first_line
+from t2t_lite.files.folders import held_lock
+from t2t_lite.files.request import Request
+
+_LOGGER = logging.getLogger("t2t_lite")
+_FORMAT = 2  # increase it when the same request gives different files
+
+
+class DataFolder:
+    """The files that t2t-datagen writes for a problem into a folder.
+
+    A manifest that contains only the request is written first, under a name that ends in `.begun`. The full manifest is
+    written last, so its existence means that the data are finished. If generation was interrupted, the same request
+    resumes with the existing vocabulary and chunks, and another request starts over.
+
+    Args:
+        problem: Problem.
+        path: str, the folder, which may be missing.
+
+    Attributes:
+        manifest_path, begun_path: str, the files of finished and of begun data.
+    """
+
+    def __init__(self, problem, path):
+        self.problem = problem
+        self.path = path
+        self.manifest_path = manifest_path(problem, path)
+        self.begun_path = f"{self.manifest_path}.begun"
+
+    def lock(self):
+        """Returns a context manager that keeps other processes from writing these data. Raises `UserError`."""
+        return held_lock(f"{self.manifest_path}.lock", f"{self.path}: another t2t-datagen of {self.problem.name}")
+
+    def records(self, split):
+        """Returns the `Records` of a split."""
+        return Records(self.problem, self.path, split)
+
+    @functools.cached_property
+    def request(self):
+        """Everything that the files depend on, as JSON values."""
+        problem = self.problem
+        return {
+            "format": _FORMAT,
+            "problem": problem.name,
+            "random_seed": problem.random_seed,
+            "max_cases": problem.max_cases,
+            "shards": {split["split"]: split["shards"] for split in problem.dataset_splits},
+            **problem.generation_settings(),
+        }
+
+    def finished(self):
+        """Returns the manifest of finished data, or None if there is none or a file is missing.
+
+        Raises:
+            UserError: they are of another request (the message names the first difference), or the size of a shard has
+                changed since it was written.
+        """
+        problem, manifest = self.problem, find_manifest(self.problem, self.path)
+        if not manifest:
+            return None
+        asked = {**dict.fromkeys(problem.newer_settings), **self.request}
+        if found := Request(asked, manifest.get("request", {}), asked).first:
+            raise UserError(
+                f"{self.path} contains {problem.name} with {found.name} = {_value_text(found.there)}, but you "
+                f"requested {found.name} = {_value_text(found.asked)}. Choose another --data_dir, or delete its files."
+            )
+        if lost := self.request["shards"].keys() - manifest["splits"].keys():
+            raise UserError(
+                f"{self.manifest_path}: 'splits' lacks {', '.join(sorted(lost))}. Delete the file and run "
+                "t2t-datagen again."
+            )
+        for split, facts in manifest["splits"].items():
+            paths = problem.data_filepaths(split, self.path, facts["shards"], shuffled=True)
+            if not all(map(files.exists, paths)):
+                return None
+            if "bytes" in facts:
+                manifests.check_sizes(paths, facts["bytes"], "the same command again")
+        vocabularies = [os.path.join(self.path, name) for name in manifest.get("vocabulary_files", ())]
+        return manifest if all(map(files.exists, vocabularies or problem.learned_files(self.path))) else None
+
+    def is_begun(self):
+        """Returns whether an earlier generation has begun, and not ended."""
+        return files.exists(self.begun_path)
+
+    def begin(self):
+        """Records the request; removes the unfinished output of another one.
+
+        Raises:
+            UserError: another program wrote records here.
+        """
+        stale = self._shards_and_chunks()
+        begun = {"request": self.request, "chunks": sharding.CHUNK_FORMAT, "source": _source(self.problem)}
+        if self.is_begun():
+            earlier = read_begun(self.begun_path)
+            names = earlier.pop("to_learn")
+            if not Request(begun, earlier).changes:
+                return
+            _LOGGER.info(f"{self.problem.name}: replacing the unfinished output of another request in {self.path}")
+            stale += filter(files.exists, (os.path.join(self.path, name) for name in names))
+        elif not files.exists(self.manifest_path) and (found := [path for path in stale if ".chunk-" not in path]):
+            raise UserError(
+                f"{found[0]}: t2t-datagen did not write these records. Choose another --data_dir, or delete them."
+            )
+        for path in stale:
+            files.remove(path)
+        to_learn = [path for path in self.problem.learned_files(self.path) if not files.exists(path)]
+        files.write_json(self.begun_path, begun | {"to_learn": list(map(os.path.basename, to_learn))})
+
+    def end(self):
+        """Removes the files that only an unfinished generation needs."""
+        if self.is_begun():
+            for paths in self.shards().values():
+                sharding.remove_chunks(paths)
+            files.remove(self.begun_path)
+
+    def shards(self):
+        """Returns {split: paths of its shards}."""
+        return {
+            split["split"]: self.problem.data_filepaths(split["split"], self.path, split["shards"], shuffled=True)
+            for split in self.problem.dataset_splits
+        }
+
+    def leftovers(self):
+        """Returns the paths of the vocabularies, shards and chunks that are there, complete or not."""
+        return [*self._shards_and_chunks(), *filter(files.exists, self.problem.learned_files(self.path))]
+
+    def _shards_and_chunks(self):
+        name, tags = re.escape(self.problem.dataset_filename()), "|".join(FILE_TAGS.values())
+        shard = rf"{name}-(unshuffled-)?({tags})-\d{{5}}-of-\d{{5}}"
+        return files.list_files(self.path, rf"{shard}(\.chunk-.*)?(\.incomplete|{re.escape(files.INCOMPLETE)})?")
+
+    def outputs(self):
+        """Returns the paths that generation writes or removes."""
+        paths = [self.manifest_path, self.begun_path, *self.leftovers(), *self.problem.learned_files(self.path)]
+        paths += [*self.problem.configuration_files(self.path), *itertools.chain(*self.shards().values())]
+        return list(dict.fromkeys(paths))
+
+
+def _value_text(value):
+    if isinstance(value, dict):
+        parts = {key: f"{part[:12]}…" if key == "sha256" else _value_text(part) for key, part in value.items()}
+        return ", ".join(f"{key}: {part}" for key, part in parts.items())
+    return " and ".join(map(_value_text, value)) if isinstance(value, list) else str(value)
+
+
+def _source(problem):
+    """Returns the SHA-256 of the problem's module, since output of other code must not be continued."""
+    try:
+        return hashlib.sha256(inspect.getsource(inspect.getmodule(type(problem))).encode()).hexdigest()
+    except (OSError, TypeError):
+        return ""
+
+
+def encoder_files(problem, folder):
+    """Returns the files of a folder that a problem's encoders read.
+
+    `Problem.vocabulary_files` names those that the encoders know. Other files that `feature_encoders` reads, such as a
+    list of labels, are found by calling it with a folder that contains only the known ones. A file elsewhere cannot be
+    copied, which is logged.
+
+    Args:
+        problem: Problem.
+        folder: str, a data folder or that of a run.
+
+    Returns:
+        {path relative to the folder: path}.
+
+    Raises:
+        UserError: a file is missing, or copies of all these files do not give the same encoders.
+    """
+    paths = {}
+    for path in problem.vocabulary_files(folder):
+        if (name := _relative(path, folder)) is None:
+            _LOGGER.warning(
+                f"{path}: {problem.name} reads it outside of {folder}, so the run will need it there, too. Expected it "
+                f"in {folder}, from where it is copied."
+            )
+        else:
+            paths[name] = path
+    expected = _fingerprints(problem.open_encoders(folder))
+    with tempfile.TemporaryDirectory() as copies:
+        while True:
+            files.copy_files(paths, copies)
+            try:
+                encoders = copy.copy(problem).open_encoders(copies)  # a copy, as a problem may remember the folder
+            except Exception as error:  # the user's code may raise anything
+                name = _named_in(str(error), copies)
+                if name is None or name in paths or not files.exists(os.path.join(folder, name)):
+                    reason = first_line(error).replace(copies, folder)
+                    raise _incomplete(problem, folder, paths, f"it makes none: {reason}") from error
+                paths[name] = os.path.join(folder, name)
+                continue
+            if _fingerprints(encoders) != expected:
+                raise _incomplete(problem, folder, paths, "it makes other encoders")
+            return paths
+
+
+def _incomplete(problem, folder, paths, what):
+    return UserError(
+        f"{problem.name}: feature_encoders reads more of {folder} than {', '.join(paths) or 'no file'}: of copies of "
+        f"that alone {what}. Expected vocabulary_files to return the paths of all files that it reads."
+    )
+
+
+def _fingerprints(encoders):
+    return {feature: getattr(encoder, "fingerprint", None) for feature, encoder in encoders.items()}
+
+
+def _relative(path, folder):
+    """Returns a path relative to the folder that it is in, or None if it is elsewhere."""
+    path, folder = (part if files.is_remote(part) else os.path.abspath(part) for part in (path, folder))
+    folder = folder.rstrip("/") + "/"
+    return path.removeprefix(folder) if path.startswith(folder) else None
+
+
+def _named_in(message, folder):
+    """Returns the path of a file in a folder that an error message names, relative to the folder, or None."""
+    match = re.search(re.escape(folder) + r"/([^:;\n'\"]+)", message)
+    return match[1] if match and ".." not in match[1].split("/") else None

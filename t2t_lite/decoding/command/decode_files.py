@@ -1,0 +1,359 @@
+"""Decoding of a file, in chunks, so that a killed command can resume; of standard input; and of what a user types."""
+
+import contextlib
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import sys
+
+import t2t_lite
+from t2t_lite import files
+from t2t_lite.cli import streams
+from t2t_lite.cli.console import Progress
+from t2t_lite.corpora import wmt_files
+from t2t_lite.corpora.plain_text import LONGEST_LINE
+from t2t_lite.decoding.command import text_files
+from t2t_lite.decoding.search.loops import use_a_thread_per_search
+from t2t_lite.errors import UserError, counted
+from t2t_lite.evaluation.scores import METRICS, corpus_scores
+from t2t_lite.files.pipes import is_device
+from t2t_lite.files.resumable import ResumableFiles
+from t2t_lite.settings.ranges import typed_value
+from t2t_lite.tasks.task import unit_of
+
+_INTERACTIVE_HELP = "INTERACTIVE MODE: type a sentence, ns=<n> (samples), dl=<n> (extra length of outputs) or q (quit)."
+_PREDICTING_HELP = "INTERACTIVE MODE: type a text, or two with a tab between them, or q (quit)."
+_MANY_BATCHES = 8  # so that the last one, which is searched alone, is a small part
+
+
+@dataclasses.dataclass
+class FilePart:
+    """The lines of a file, or this command's part of them, and what else there is for each.
+
+    Attributes:
+        name: str, where the lines come from, for messages.
+        lines: list of str, or of what else `LinePredictor` takes; None is a line that could not be read.
+        first: int, the number of the first line.
+        prefixes: list of str, or None.
+        references: list of str, from which BLEU is computed at the end, or None.
+    """
+
+    name: str
+    lines: list
+    first: int = 1
+    prefixes: list | None = None
+    references: list | None = None
+
+    def lines_beside(self, flag, path, settings):
+        """Returns the lines of another file, as many as these. Raises `UserError` for another number."""
+        side = wmt_files.REFERENCE if flag == "--decode_reference" else wmt_files.SOURCE
+        other = part_of_file(path, settings, read=functools.partial(text_files.input_lines, side=side))
+        if len(other.lines) != len(self.lines):
+            raise UserError(
+                f"{flag}={path}: {other.name} has {counted(len(other.lines), 'line')}, {self.name} has "
+                f"{len(self.lines):,}. Expected as many."
+            )
+        return other.lines
+
+
+def translate_file(job, source, output="", reference="", prefixes=""):
+    """Translates a file.
+
+    Args:
+        job: DecodingJob.
+        source, output: paths; the output "" gets tensor2tensor's name, beside the source; that of /dev/stdin and the
+            like is standard output.
+        reference, prefixes: paths of files with as many lines, or "".
+
+    Raises:
+        UserError: a file is missing or has a different number of lines, or a line cannot be translated.
+    """
+    if reference and job.settings.identity_output and job.n_best_format == "text":
+        raise UserError(
+            "--decode_reference: identity_output=true writes ids, which have no BLEU with a text. Leave one of them "
+            "out, or add --n_best_format=json, which writes the texts."
+        )
+    path, write = job.settings.shard_name(output or _default_output(job, source)), job.writer(output)
+    if write and (reference or job.n_best_format == "json"):
+        flag = "--decode_reference" if reference else "--n_best_format=json"
+        raise UserError(f"{flag}: of lines of text, and --decode_to_file={output} is none. Leave it out.")
+    job.check_files({"--decode_to_file": path, **dict(job.files_beside().values())})
+    part = part_of_file(source, job.settings, job.errors, job.reader(source))
+    if reference:
+        part.references = part.lines_beside("--decode_reference", reference, job.settings)
+    if prefixes:
+        part.prefixes = part.lines_beside("--prefix_file", prefixes, job.settings)
+    if searches_many_batches(job, len(part.lines)):
+        use_a_thread_per_search()
+    translate_lines(job, part, path, write)
+
+
+def _default_output(job, source):
+    """Returns a name beside the source; of a device in the system's folders, where no file can be, standard output."""
+    is_of_system = is_device(source) and os.path.abspath(source).startswith(("/dev/", "/proc/"))
+    return "-" if is_of_system else job.default_name(source)
+
+
+def searches_many_batches(job, num_lines):
+    """Returns whether a job mostly runs uncompiled searches side by side, which gain from one thread each.
+
+    Predictions are no searches. Searches of single sentences and samples are compiled, and a compiled search uses all
+    threads by itself.
+    """
+    options = job.settings.search
+    if job.predicts or options.batch_size == 1 or options.sampling or job.mbr or len(job.devices) > 1:
+        return False
+    return num_lines >= _MANY_BATCHES * options.batch_size
+
+
+def translate_lines(job, part, path, write=None):
+    """Translates a `FilePart`, or predicts of it, into a file, or - for standard output; logs a summary.
+
+    Args:
+        job: DecodingJob.
+        part: FilePart.
+        path: str.
+        write: function of `Problem.writers`, or None for lines of text.
+    """
+    as_ids = dataclasses.replace(job.settings, identity_output=True, write_beam_scores=False)
+    lines_of = job.lines_of(part.name)
+    checked = lines_of.check_lengths(part.lines, part.first)
+
+    def make(chunk, start, on_progress):
+        prefixes = part.prefixes and part.prefixes[start : start + len(chunk)]
+        lines = checked[start : start + len(chunk)]
+        outputs, answers = lines_of.outputs(lines, part.first + start, prefixes, on_progress, inputs=chunk)
+        if write:
+            outputs = [text_files.output_line(found, as_ids) for found in answers]
+        texts = [outputs, *([found.beside.get(name, "") for found in answers] for name in job.files_beside())]
+        return texts, sum(found.tokens for found in answers)
+
+    paths = [path, *(beside for _, beside in job.files_beside().values())]
+
+    def convert(lines):
+        contents = text_files.converted(write, path, part.lines, lines, job.translator.encoders)
+        job.check_files({"--decode_to_file": [*contents]})  # they may have other names
+        return contents
+
+    outputs = _write(job, paths, part, make, lines_of.title, convert if write else None)
+    if part.references:  # of no sentences there is no score
+        # sacreBLEU with its signature. tensor2tensor's BLEU_cased is another measure: see t2t-bleu.
+        texts = [_first_text(job, line) for line in outputs()]
+        found = corpus_scores(texts, part.references, ["bleu"], job.bleu_tokenization, where=path)
+        print(f"{METRICS['bleu']} = {found['bleu']}", file=sys.stderr)
+
+
+def score_file(job, source, output="-"):
+    """Writes the mean loss per target piece of each line of a file, which holds an input, a tab and a target.
+
+    Of a language model the lines are texts, and the loss is per piece of them; an empty one has none.
+    """
+    path = job.settings.shard_name(output)
+    job.check_files({"--decode_to_file": path})
+    part = part_of_file(source, job.settings, job.errors)
+    for number, line in enumerate(part.lines, part.first):
+        if line is not None and line.count("\t") != 1 and not job.generates:
+            columns = counted(line.count("\t") + 1, "column")
+            part.lines[number - part.first] = job.errors(
+                f"{part.name}, line {number}: {columns}, expected input<TAB>target."
+            )
+    lines_of = job.lines_of(part.name)
+
+    def make(chunk, start, on_progress):
+        found = lines_of.score(chunk, part.first + start)
+        on_progress(len(chunk))
+        counts = [len(score.token_log_probs) if score else 0 for score in found]
+        texts = [f"{score.per_token:.6f}" if count else "" for score, count in zip(found, counts, strict=True)]
+        return [texts], sum(counts)
+
+    _write(job, [path], part, make, "scoring")
+
+
+def part_of_file(path, settings, errors=None, read=text_files.input_lines):
+    """Returns this command's `FilePart`. `read` is `text_files.input_lines`, or a function like it."""
+    name = settings.shard_name(path)
+    if name != path and files.exists(name):
+        return FilePart(name, read(name, settings.delimiter, errors))
+    lines = read(path, settings.delimiter, errors)
+    begin, end = settings.shard_range(len(lines))
+    return FilePart(path, lines[begin:end], begin + 1)
+
+
+def made_from(job, part, title):
+    """Returns everything that the outputs depend on, under names that suit messages; `title` says what is done."""
+    asked = ["long_input", "split_sentences", "on_error", "n_best_format", "mbr", "devices", "compute_dtype"]
+    asked += ["tokenization"] if job.mbr == "bleu" else []
+    return {
+        "kind of job": title,
+        "version": t2t_lite.__version__,
+        # an index holds a checksum of every weight
+        "checkpoint": [
+            hashlib.sha256(files.read_bytes(f"{found.checkpoint}.index")).hexdigest() for found in job.found
+        ],
+        "decode_hparams": {**dataclasses.asdict(job.settings), "log_results": None},
+        "flags": {name: getattr(job, name) for name in asked},
+        "input": _digest([part.first, part.lines]),
+        "prefixes": _digest(part.prefixes),
+    }
+
+
+def _digest(value):
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
+
+
+def _write(job, paths, part, make, title, convert=None):
+    """Computes and writes the outputs of all lines, chunk by chunk.
+
+    Args:
+        job: DecodingJob.
+        paths: list of str.
+        part: FilePart.
+        make: function of (lines, index of the first one, on_progress) -> (a list of lines for each path, tokens).
+        title: str, what is done with the lines: another job does not go on with an unfinished output of this one.
+        convert: function of the lines of the first file that returns {path: bytes} of the files to write instead; the
+            lines are in `<path>.ids` until then.
+
+    Returns:
+        Function that returns the list of lines of the first file.
+    """
+    paths = [f"{paths[0]}.ids", *paths[1:]] if convert else paths
+    keeps = paths[0] == "-" or is_device(paths[0])  # it cannot be read back
+    translator, delimiter, kept = job.translator, job.settings.delimiter, []
+    written = _ToStandardOutput(paths) if "-" in paths else ResumableFiles(paths, made_from(job, part, title))
+    chunk = job.chunk * getattr(translator, "count", 1)
+    if written.state is not None:  # decides what is compiled from here on, which affects the last digits of scores
+        _go_on_as(translator, written.state, paths[0])
+    progress = Progress(title, f"{unit_of(job.found[0].problem)}s", len(part.lines), written.done)
+    try:
+        for start in range(written.done, len(part.lines), chunk):
+            lines = part.lines[start : start + chunk]
+            end = start + len(lines)
+            texts, tokens = make(lines, start, lambda n, end=end: progress.add(min(n, end - progress.count)))
+            written.write(
+                ["".join(line + delimiter for line in of_file) for of_file in texts],
+                len(lines),
+                translator.search_history,
+            )
+            progress.add(end - progress.count, tokens)
+            kept += texts[0] if keeps else []
+        written.finish()
+    finally:
+        written.close()
+    progress.done()
+    lines = (lambda: kept) if keeps else (lambda: files.read_bytes(paths[0]).decode().split(delimiter)[:-1])
+    for path in [*_replaced(paths[0], convert(lines())), *paths[1:]] if convert else paths:
+        if path != "-":
+            if job.keep_timestamp:
+                job.take_time(path)
+            print(f"written: {path}", file=sys.stderr)
+    job.errors.done()
+    return lines
+
+
+def _replaced(path, contents):
+    """Writes files {path: bytes} instead of one, which is removed; returns their paths."""
+    for name, content in contents.items():
+        files.write_bytes(name, content)
+    files.remove(path)
+    return [*contents]
+
+
+def _go_on_as(translator, history, path):
+    """Gives a translator the search history stored with the unfinished file; a pool has a list of them."""
+    count = getattr(translator, "count", None)
+    if isinstance(history, dict) if count is None else isinstance(history, list) and len(history) == count:
+        translator.search_history = history
+    else:
+        raise UserError(
+            f"{path}: the record of its unfinished part is damaged. Delete {path}.t2t_lite_incomplete.json."
+        )
+
+
+class _ToStandardOutput:
+    """Has the methods of ResumableFiles, but one file is standard output, which cannot be resumed."""
+
+    def __init__(self, paths):
+        self.done, self.state = 0, None
+        self._stack = contextlib.ExitStack()
+        self._writers = [self._stack.enter_context(text_files.output_file(path)) for path in paths]
+
+    def write(self, texts, count, state):
+        for write, text in zip(self._writers, texts, strict=True):
+            write(text)
+        self.done += count
+
+    def finish(self):
+        self._stack.close()
+
+    def close(self):
+        self._stack.__exit__(*sys.exc_info())
+
+
+def _first_text(job, line):
+    """Returns the best output in a written line."""
+    if job.n_best_format == "json":
+        found = json.loads(line)["hypotheses"]
+        return found[0]["text"] if found else ""
+    return line.split("\t")[0]
+
+
+def translate_stdin(job, output="-"):
+    """Translates standard input into `output`; available lines are answered before more are read."""
+    job.check_files({"--decode_to_file": output}, {"standard input": "-"})
+    if job.writer(output):
+        raise UserError(f"--decode_to_file={output}: standard input gives lines. Name a file, --decode_from_file.")
+    lines_of, delimiter = job.lines_of("standard input"), job.settings.delimiter
+    with text_files.output_file(output) as write:
+        for first, lines in text_files.stdin_lines(delimiter, job.errors):
+            texts, _ = lines_of.outputs(lines, first)
+            write("".join(text + delimiter for text in texts))
+    job.errors.done()
+
+
+def interact(job):
+    """Reads lines until q or the end of input. Results go to stdout, everything else to stderr (or the prompt)."""
+    job.translator  # noqa: B018  (load it before prompting the user)
+    print(_PREDICTING_HELP if job.predicts else _INTERACTIVE_HELP, file=sys.stderr)
+    for line in streams.typed_lines("> ", LONGEST_LINE):
+        try:
+            changed = None if job.predicts else _changed(job.settings, line, bool(job.mbr))
+            if changed is None:
+                _answer(job, line)
+            else:
+                job = job.with_settings(changed)
+        except UserError as error:
+            print(error, file=sys.stderr)
+
+
+def _changed(settings, line, mbr):
+    """Returns the settings after a line such as dl=20, or None for a line to translate."""
+    name, equals, value = line.partition("=")
+    if not equals or name not in ("ns", "dl", "it"):
+        return None
+    if name == "it":
+        if value != "text":
+            raise UserError(f"it={value}: inputs are text.")
+        return settings
+    number = typed_value(name, value, int)
+    if name == "dl":
+        changed = settings.searching(extra_length=number)
+    else:
+        changed = dataclasses.replace(settings, num_samples=number if number > 0 else -1)
+        changed = changed.searching(sampling=number > 0)
+    changed.check(mbr), changed.search_options(mbr)
+    return changed
+
+
+def _answer(job, line):
+    lines_of = job.lines_of("input")
+    lines_of.compile = False  # no pause for a compilation
+    plain = not (job.n_best_format == "json" or job.settings.write_beam_scores or job.settings.identity_output)
+    if plain and (parts := lines_of.stream(line)):
+        for part in parts:
+            print(part, end="", flush=True)
+        print()
+        return
+    (output,), _ = lines_of.outputs([line])
+    print(output if job.n_best_format == "json" or job.predicts else output.replace("\t", "\n"), flush=True)

@@ -1,0 +1,91 @@
+"""Decoding a problem's dev or test records, as tensor2tensor's dataset decoding does."""
+
+import dataclasses
+import os
+import sys
+
+from t2t_lite import files
+from t2t_lite.data.problem import FILE_TAGS
+from t2t_lite.data.records import Records
+from t2t_lite.decoding.command.decode_files import FilePart, translate_lines
+from t2t_lite.errors import UserError
+
+
+def translate_records(job, split, output=""):
+    """Writes `<output>.<model>…​.decodes` and, beside it, `.inputs` and `.targets`; shows BLEU.
+
+    Args:
+        job: DecodingJob.
+        split: DatasetSplit.
+        output: path; "": beside the checkpoint.
+    """
+    base = output or os.path.join(os.path.dirname(job.found[0].checkpoint), FILE_TAGS[split])
+    paths = [_output_path(job, base, number) for number in range(job.settings.num_decodes)]
+    job.check_files(
+        {
+            "--decode_to_file": [*paths, *(name for path in paths for name in _beside(path))],
+            **{flag: [beside] * job.settings.num_decodes for flag, beside in job.files_beside().values()},
+        },
+        {"the problem's": Records(job.found[0].problem, job.data_dir, split).paths},
+    )
+    inputs, references = read_records(job, split)
+    full_name = job.translator.problem.full_name
+    print(f"decoding {len(inputs):,} {FILE_TAGS[split]} examples of {full_name}", file=sys.stderr)
+    for number, path in enumerate(paths):
+        files.make_folder(os.path.dirname(path) or ".")
+        # Of records, num_samples is their number.
+        once = dataclasses.replace(job.settings, num_samples=-1)
+        once = once.searching(seed=once.search.seed + number)
+        has_texts = job.n_best_format == "json" or not job.settings.identity_output  # ids have no BLEU
+        part = FilePart("examples", inputs, references=references if has_texts else None)
+        translate_lines(job.with_settings(once), part, path)
+        for other, lines in zip(_beside(path), (inputs, references), strict=True):
+            files.write_bytes(other, "".join(line + job.settings.delimiter for line in lines).encode("utf-8"))
+
+
+def read_records(job, split):
+    """Returns the texts of this job's shard of the examples, and their references.
+
+    Raises:
+        UserError: the records are missing or were made with another vocabulary.
+    """
+    translator = job.translator
+    for side, encoder in translator.problem.get_feature_encoders(job.data_dir).items():
+        if encoder.fingerprint != translator.encoders[side].fingerprint:
+            raise UserError(
+                f"--data_dir={job.data_dir}: its vocabulary of the {side} is not the one that the model was trained "
+                "with. Name the folder that the model was trained on."
+            )
+    records = Records(translator.problem, job.data_dir, split)
+    wanted = None if job.settings.num_samples == -1 else job.settings.num_samples
+    pairs = []
+    for example in records.examples(translator.hparams):
+        if len(pairs) == wanted:
+            break
+        pairs.append([_text(translator, side, example[side]) for side in ("inputs", "targets")])
+    begin, end = job.settings.shard_range(len(pairs))
+    return [pair[0] for pair in pairs[begin:end]], [pair[1] for pair in pairs[begin:end]]
+
+
+def _text(translator, side, ids):
+    ids = ids[: ids.index(1)] if 1 in ids else ids
+    text = translator.encoders[side].decode([i for i in ids if i])
+    return (
+        " ".join(text.splitlines())
+        if side == "inputs"
+        else translator.problem.output_text("", text, translator.encoders)
+    )
+
+
+def _output_path(job, base, number):
+    """Returns the output path of one pass over the records; with several passes, each has a folder of its own."""
+    if job.settings.num_decodes > 1:
+        base = os.path.join(os.path.dirname(base), f"decode_{number:05d}", os.path.basename(base))
+    suffix = job.default_name("")
+    path = job.settings.shard_name(base)
+    return path if path.endswith(suffix) else path + suffix
+
+
+def _beside(path):
+    """Returns the paths of inputs and targets beside the outputs."""
+    return [f"{path.rpartition('.')[0]}.{extension}" for extension in ("inputs", "targets")]

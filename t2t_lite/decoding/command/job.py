@@ -1,0 +1,254 @@
+"""What all ways of decoding share: the model on its devices, the settings, and messages about lines."""
+
+import concurrent.futures
+import dataclasses
+import functools
+import logging
+import os
+from typing import ClassVar
+
+import tensorflow as tf
+
+from t2t_lite import files, registry
+from t2t_lite.decoding.answering import usable_dtype
+from t2t_lite.decoding.command import text_files
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams
+from t2t_lite.decoding.command.lines import LineGenerator, LinePredictor, LineTranslator
+from t2t_lite.decoding.generator import Generator
+from t2t_lite.decoding.predictor import Predictor
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.errors import UserError
+from t2t_lite.evaluation.tokenizations import tokenization_of_problem
+from t2t_lite.runs.locating import run_files
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+
+class LineErrors:
+    """Handles lines that cannot be translated: "stop" raises an error, "skip" warns.
+
+    Attributes:
+        count: int, the number of skipped lines.
+    """
+
+    def __init__(self, on_error):
+        self._skip = on_error == "skip"
+        self.count = 0
+
+    def __call__(self, message):
+        """Raises `UserError`, or warns."""
+        if not self._skip:
+            raise UserError(f"{message} (--on_error=skip leaves its output empty.)")
+        self.count += 1
+        _LOGGER.warning(f"{message} Skipped.")
+
+    def done(self):
+        """Logs how many lines were skipped."""
+        if self.count:
+            _LOGGER.warning(f"{self.count:,} line{'s' * (self.count != 1)} skipped: their outputs are empty.")
+
+
+@dataclasses.dataclass
+class DecodingJob:
+    """How lines become outputs.
+
+    Attributes:
+        found: list of `runs.opening.LocatedRun`, the model's checkpoint, or several for an ensemble.
+        settings: DecodeHParams.
+        data_dir: path of the vocabulary, if it is not beside the checkpoint; for records, their folder.
+        devices: names of devices that share the lines; with fewer than two, TensorFlow chooses.
+        inputs: {name in messages: path}, files that no output may overwrite.
+        long_input, split_sentences: as in `LineTranslator`.
+        on_error: "stop" or "skip", what to do with a line that cannot be translated.
+        n_best_format: "text" or "json".
+        mbr: None, or the utility function that selects outputs among samples.
+        tokenization: the tokenization for BLEU; None: see `bleu_tokenization`.
+        alignments_file: path of the word alignments; "": none are written.
+        told_files: {name of a teller: path} of what it tells.
+        keep_timestamp: bool, whether outputs get the checkpoint's time.
+        compute_dtype: as in `Translator.load`.
+        chunk: int, class attribute: lines that each device translates before they are written. It is large enough for
+            sorting by length, and small enough that little work is lost when the process is killed.
+    """
+
+    found: list
+    settings: DecodeHParams
+    data_dir: str | None = None
+    devices: list = ()
+    inputs: dict = dataclasses.field(default_factory=dict)
+    long_input: str | None = None
+    split_sentences: str | None = None
+    on_error: str = "stop"
+    n_best_format: str = "text"
+    mbr: str | None = None
+    tokenization: str | None = None
+    alignments_file: str = ""
+    told_files: dict = dataclasses.field(default_factory=dict)
+    keep_timestamp: bool = False
+    compute_dtype: str | None = None
+    chunk: ClassVar = 2000
+
+    @functools.cached_property
+    def translator(self):
+        """The Translator, Generator or Predictor, or a TranslatorPool over the devices; loaded on first use."""
+        load = (Predictor if self.predicts else Generator if self.generates else Translator).load
+        if len(self.devices) > 1:
+            load = functools.partial(TranslatorPool.load, self.devices, load)
+        return load(self.found, self.data_dir, usable_dtype(self.compute_dtype))
+
+    @property
+    def generates(self):
+        """Whether a language model continues the lines."""
+        return registry.task_of(self.found[0].problem).answered_by == "Generator"
+
+    @property
+    def predicts(self):
+        """Whether an encoder says something of the lines."""
+        return registry.task_of(self.found[0].problem).answered_by == "Predictor"
+
+    @property
+    def config(self):
+        """The contents of the (first) model's `hparams.json`."""
+        return self.found[0].config
+
+    @property
+    def bleu_tokenization(self):
+        """The tokenization for BLEU: the one given, or as in evaluations, by default that of the target language."""
+        return self.tokenization or tokenization_of_problem(self.translator.problem, self.translator.hparams)
+
+    def check_files(self, outputs, inputs=None):
+        """Raises `UserError` if an output would overwrite an input, a file of the model or another output.
+
+        Args:
+            outputs: {flag: path, or list of paths}, the files to write; "-" is standard output.
+            inputs: further inputs, {name in messages: path, or list of paths}.
+        """
+        parts = {
+            name: [
+                path,
+                self.settings.shard_name(path),
+                *(files.find_files(path, ("",)) if os.path.isdir(path) else ()),
+            ]
+            for name, path in self.inputs.items()
+            if path
+        }
+        of_model = [path for found in self.found for path in run_files(os.path.dirname(found.checkpoint))]
+        files.check_outputs(parts | {"the model's": of_model} | (inputs or {}), outputs)
+
+    def files_beside(self):
+        """Returns {name in `LineAnswer.beside`: (flag, path)} of the files that get a line for each line."""
+        paths = {"alignment": ("--alignments_file", self.alignments_file)} if self.alignments_file else {}
+        paths |= {name: (f"--{registry.teller(name).flag}", path) for name, path in self.told_files.items()}
+        return {name: (flag, self.settings.shard_name(path)) for name, (flag, path) in paths.items()}
+
+    def with_settings(self, settings):
+        """Returns the same job with other settings; it keeps the loaded translator."""
+        job = dataclasses.replace(self, settings=settings)
+        job.translator = self.translator
+        return job
+
+    def reader(self, path):
+        """Returns the function that reads a file to decode: `text_files.input_lines`, or one like it."""
+        found = self.found[0]
+        folder = self.data_dir or os.path.dirname(found.checkpoint)
+        return text_files.reader(path, found.problem, folder, lambda: self.translator.encoders)
+
+    def writer(self, path):
+        """Returns the function of the problem that writes files with a path's ending, or None."""
+        return text_files.writer(path, self.found[0].problem)
+
+    @functools.cached_property
+    def errors(self):
+        """The LineErrors of the lines that this job reads and answers."""
+        return LineErrors(self.on_error)
+
+    def lines_of(self, name, **options):
+        """Returns the `Lines` that answer lines; `name` says where these come from, and options are of the `Lines`."""
+        made = LinePredictor if self.predicts else LineGenerator if self.generates else LineTranslator
+        options |= {"long_input": self.long_input, "on_error": self.errors, "as_json": self.n_best_format == "json"}
+        if made is LineTranslator:
+            options |= {"split_sentences": self.split_sentences, "alignments": bool(self.alignments_file)}
+            options |= {"told": [*self.told_files], "utility": self.mbr, "tokenize": self.tokenization}
+        return made(self.translator, self.settings, name, **options)
+
+    def default_name(self, path):
+        """tensor2tensor's name of an output: `<input>.<model>.<hparams_set>.<problem>.beam4.alpha0.6.decodes`.
+
+        Predictions are made without a beam, and have none in their name.
+        """
+        names = [self.config["model"], self.config["hparams_set"], self.config["problem"]]
+        beam = [] if self.predicts else [f"beam{self.settings.search.beam_size}.alpha{self.settings.search.alpha}"]
+        return ".".join([path.rstrip("/"), *filter(None, names), *beam, "decodes"])
+
+    def take_time(self, path):
+        """Gives a file the time of the checkpoint, or of the newest of several."""
+        paths = [f"{found.checkpoint}.index" for found in self.found]
+        times = [os.path.getmtime(path) for path in paths if os.path.exists(path)]
+        if times and os.path.isfile(path):
+            os.utime(path, (max(times), max(times)))
+
+
+# `answer` of the pool itself calls these, so that the parts of long texts are shared, too.
+_SHARED = ("translate", "translate_by_risk", "generate", "score", "predict", "fill_mask", "features")
+
+
+class TranslatorPool:
+    """Has the attributes of `Translator`, `Generator` or `Predictor`, and their methods that take lists of texts.
+
+    Sentences are distributed by length, so that all devices have about the same work. The distribution does not depend
+    on the speed of the devices.
+
+    Args:
+        translators: list of (device name, Translator, Generator or Predictor with its weights on that device).
+    """
+
+    def __init__(self, translators):
+        self._devices, self._translators = zip(*translators, strict=True)
+
+    @classmethod
+    def load(cls, devices, load, *args):
+        """Loads the same model once for each device, by `load` of these arguments."""
+        return cls([(device, _on(device, load, *args)) for device in devices])
+
+    @property
+    def count(self):
+        """The number of translators."""
+        return len(self._translators)
+
+    @property
+    def search_history(self):
+        """The `Searcher.history` of each translator."""
+        return [translator.search_history for translator in self._translators]
+
+    @search_history.setter
+    def search_history(self, histories):
+        for translator, history in zip(self._translators, histories, strict=True):
+            translator.search_history = history
+
+    def __getattr__(self, name):
+        if name in _SHARED:
+            return functools.partial(self._deal, name)
+        if name == "answer":
+            return functools.partial(type(self._translators[0]).answer, self)
+        return getattr(self._translators[0], name)
+
+    def _deal(self, method, texts, **options):
+        """Calls the method of each translator with its share of the texts and of options that are lists."""
+        order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
+        shares = [order[start :: self.count] for start in range(self.count)]
+        found = [None] * len(texts)
+        with concurrent.futures.ThreadPoolExecutor(self.count) as threads:
+            results = []
+            for device, translator, share in zip(self._devices, self._translators, shares, strict=True):
+                part = {k: [v[at] for at in share] if isinstance(v, list) else v for k, v in options.items()}
+                call = getattr(translator, method)
+                results.append(threads.submit(_on, device, call, [texts[at] for at in share], **part))
+            for share, result in zip(shares, results, strict=True):
+                for at, one in zip(share, result.result(), strict=True):
+                    found[at] = one
+        return found
+
+
+def _on(device, function, *args, **options):
+    with tf.device(device):  # for this thread only
+        return function(*args, **options)

@@ -1,0 +1,309 @@
+"""Reads the lines to translate from a file or a stream, and formats the output lines."""
+
+import contextlib
+import functools
+import itertools
+import json
+import os
+import re
+import sys
+
+from t2t_lite import files, registry
+from t2t_lite.cli import streams
+from t2t_lite.corpora import encodings, plain_text, wmt_files
+from t2t_lite.decoding.command import text_files
+from t2t_lite.errors import UserError
+from t2t_lite.files.file_errors import translated
+from t2t_lite.files.pipes import is_device, open_device, written_path
+
+# Characters that JSON does not escape, but some programs treat as line ends.
+_NOT_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029]")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LINES_AHEAD = 256
+_BLOCK = 2**20  # bytes that are read at once
+
+
+def input_lines(path, delimiter="\n", on_bad_line=None, side=wmt_files.SOURCE):
+    """Returns the lines of a file as a list of str; [] for an empty file. Of WMT's test sets these are segments.
+
+    Lines end only at LF or CR LF. With another delimiter, records end there, and a last empty one does not count. All
+    lines are checked before any is translated.
+
+    Args:
+        path: str.
+        delimiter: str.
+        on_bad_line: None, or a function that gets a message for each line that is not UTF-8, in whose place is None.
+        side: str, what to read of a test set, see `wmt_files`.
+
+    Raises:
+        UserError: the file is missing, unreadable or damaged, or a line, which is named, is not UTF-8.
+    """
+    if is_device(path):
+        with open_device(path, "rb") as file:
+            return list(itertools.chain.from_iterable(stream_lines(file.fileno(), path, delimiter, on_bad_line)))
+    with translated(path), files.open_stream(path) as file:
+        if not file.peek(1):
+            return []
+    if wmt_files.is_test_set(path):
+        return wmt_files.read_side(path, side, on_bad_line)
+    if delimiter == "\n":
+        return list(plain_text.read_lines(path, on_bad_line))
+    with plain_text.naming_errors(path), plain_text.open_binary(path) as file:
+        encodings.check_head(path, file.peek(encodings.HEAD), has_lines=False)
+        blocks = iter(functools.partial(file.read, _BLOCK), b"")
+        return list(itertools.chain.from_iterable(_records(blocks, path, delimiter, on_bad_line)))
+
+
+def output_line(translation, settings):
+    """Returns the output line of a translation, without its line end.
+
+    Args:
+        translation: Translation.
+        settings: DecodeHParams: write_beam_scores and identity_output are used.
+    """
+    fields = []
+    for hypothesis in translation.hypotheses:
+        text = " ".join(map(str, hypothesis.ids)) if settings.identity_output else hypothesis.text
+        fields.append(plain_text.as_field(text))
+        if settings.write_beam_scores:
+            fields.append(f"{hypothesis.score:.2f}")
+    return "\t".join(fields)
+
+
+def described(hypothesis):
+    """Returns the JSON object of a `Hypothesis`."""
+    return {
+        "text": hypothesis.text,
+        "score": round(hypothesis.score, 6),
+        "ended": hypothesis.ended,
+        "tokens": hypothesis.tokens,
+        "token_scores": [round(score, 6) for score in hypothesis.token_scores or ()],
+        **({"lost": hypothesis.lost} if hypothesis.lost else {}),
+    }
+
+
+def json_line(number, line, translation, describe=described):
+    """Returns one line of JSON: the line's number, its text, and all hypotheses with their tokens and scores.
+
+    Args:
+        number: int, from 1.
+        line: str, the input; None where it is not UTF-8.
+        translation: LineTranslation.
+        describe: function that returns the JSON object of a hypothesis.
+    """
+    found = {"line": number, "input": line}
+    if translation.parts != 1:
+        found |= {"parts": translation.parts} if translation.parts else {"skipped": True}
+    found |= {"truncated": True} if translation.truncated else {}
+    found |= {"short": True} if translation.is_short else {}
+    found["hypotheses"] = list(map(describe, translation.hypotheses))
+    return json_text(found)
+
+
+def json_text(value):
+    """Returns a value as JSON that is one line for every program."""
+    return _NOT_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+
+def rounded(value):
+    """Returns a value with all floats in it rounded to six digits behind the point."""
+    match value:
+        case float():
+            return round(value, 6)
+        case dict():
+            return {key: rounded(one) for key, one in value.items()}
+        case list() | tuple():
+            return [rounded(one) for one in value]
+    return value
+
+
+@contextlib.contextmanager
+def output_file(path):
+    """Opens a file for writing text. The file appears only when it is complete, not after an error.
+
+    Args:
+        path: str; - is standard output, which is flushed after every text. A link stays, and its file is written.
+
+    Yields:
+        function that writes a text.
+
+    Raises:
+        UserError: the file cannot be written; raised before anything else is done.
+    """
+    if path == "-":
+        yield _print
+        return
+    path = written_path(path)
+    is_there_already = is_device(path)  # renaming would replace it
+    with contextlib.nullcontext() if is_there_already else files.replacing(path) as temporary:
+        with translated(path, "write"):
+            if os.path.isdir(path):
+                raise UserError(f"{path}: is a folder. Expected a file to write.")
+            file = open_device(path, "wb") if is_there_already else files.create(temporary)
+
+        def write(text):
+            data = text.encode("utf-8")
+            with translated(path, "write"):
+                file.write(data)
+                if is_there_already:  # a reader is waiting
+                    file.flush()
+
+        try:
+            yield write
+            with translated(path, "write"):
+                file.close()
+        finally:
+            with contextlib.suppress(OSError):  # a full disk fails a second time
+                file.close()
+
+
+def _print(text):
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def stdin_lines(delimiter="\n", on_bad_line=None):
+    """Yields (number of the first, lines) of standard input: the available lines, at most 256 at a time.
+
+    This is enough for full batches, and few enough for a short wait. Arguments and errors are those of `stream_lines`.
+    """
+    first = 1
+    for lines in stream_lines(streams.descriptor(), "standard input", delimiter, on_bad_line):
+        for start in range(0, len(lines), _LINES_AHEAD):
+            yield first + start, lines[start : start + _LINES_AHEAD]
+        first += len(lines)
+
+
+def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
+    """Yields lists of complete lines as they become available: single lines from a slow writer, many otherwise.
+
+    Args:
+        descriptor: int, the file descriptor to read from.
+        name: str, its name in error messages.
+        delimiter: str, the end of a line; a CR before LF is removed, too.
+        on_bad_line: as in `input_lines`.
+
+    Raises:
+        UserError: a line is not UTF-8; the lines before it have been yielded.
+    """
+
+    def read():
+        with translated(name):
+            return os.read(descriptor, _BLOCK)
+
+    first = read()
+    encodings.check_head(name, first, has_lines=delimiter == "\n")
+    blocks = itertools.chain([first] if first else [], iter(read, b""))
+    yield from _records(blocks, name, delimiter, on_bad_line)
+
+
+def _records(blocks, name, delimiter, on_bad_line):
+    """Yields for each of some blocks of bytes the list of records that end in it, if any does; see `stream_lines`."""
+    number = bad = 0
+    blocks = blocks if "\r" in delimiter else _with_lf(blocks)
+    for complete in _complete(blocks, name, delimiter.encode()):
+        lines, error = [], None
+        if number == 0:
+            complete[0] = complete[0].removeprefix(_BYTE_ORDER_MARK)
+        for at, raw in enumerate(complete, 1):
+            number += 1
+            try:
+                lines.append(raw.decode("utf-8"))
+            except UnicodeDecodeError as wrong:
+                message = encodings.not_utf8(name, number, wrong)
+                if not bad:
+                    valid = sum(not line.isascii() for line in lines)
+                    message += f" {encodings.advice(valid, complete[at:])}"
+                if on_bad_line is None:
+                    error = UserError(message)
+                    break
+                on_bad_line(message)
+                bad += 1
+                lines.append(None)
+        if lines:
+            yield lines
+        if error:
+            raise error
+
+
+def _with_lf(blocks):
+    """Yields blocks of bytes with CR LF as LF, without a CR at their very end."""
+    held = b""
+    for block in blocks:
+        block = held + block
+        held = b"\r" if block.endswith(b"\r") else b""  # the LF may be in the next block
+        yield block.removesuffix(held).replace(b"\r\n", b"\n")
+
+
+def _complete(blocks, name, end):
+    """Yields the lists of records, bytes, that end in each block. Of a long record each byte is looked at once."""
+    number, rest = 0, bytearray()
+    for block in blocks:
+        seen = max(0, len(rest) - len(end) + 1)  # an end may begin in one block and end in the next
+        rest += block
+        complete = []
+        if rest.find(end, seen) >= 0:
+            *complete, last = bytes(rest).split(end)
+            rest = bytearray(last)
+        number += len(complete)
+        if len(rest) > plain_text.LONGEST_LINE:
+            raise plain_text.too_long(name, number + 1)
+        if complete:
+            yield complete
+    if rest.strip() if end != b"\n" else rest:
+        yield [bytes(rest).removesuffix(b"\n")]  # the file's own end, if it is not the delimiter's
+
+
+def reader(path, problem, folder, encoders):
+    """Returns the function that reads a file, or a shard of it, as a list of what `Lines` take as a line.
+
+    It takes a path, a delimiter and what is told of bad lines, as `text_files.input_lines` does.
+
+    Args:
+        path: str, the name of the whole file, of which the ending counts, without .gz or the like; or of a folder of
+            files of one of `Problem.readers`.
+        problem: Problem.
+        folder: str, where the problem's configuration is.
+        encoders: function that returns {feature: encoder}; called for `Problem.readers` alone.
+    """
+    ending = _ending(path)
+    if files.is_folder(path):
+        ending = _ending_inside(path, problem)
+    if read := problem.readers.get(ending):
+        return lambda path, delimiter, on_bad_line: read(path, encoders())
+    task = registry.task_of(problem)
+    read = task.file_reader(ending, problem, folder) if task.answered_by == "Predictor" else None
+    return text_files.input_lines if read is None else lambda path, delimiter, on_bad_line: read(path)
+
+
+def writer(path, problem):
+    """Returns the function of `Problem.writers` for a path's ending, or None: lines of text are written."""
+    return problem.writers.get(_ending(path)) if path else None
+
+
+def converted(write, path, inputs, lines, encoders):
+    """Returns the files {path: bytes} of answers.
+
+    Args:
+        write: function of `Problem.writers`.
+        path: str.
+        inputs: list of what was read.
+        lines: list of str, of each input the ids of its outputs, separated by spaces, and the outputs by tabs.
+        encoders: {feature: encoder}.
+    """
+    answers = [[[int(i) for i in ids.split()] for ids in line.split("\t")] for line in lines]
+    return write(path, list(zip(inputs, answers, strict=True)), encoders)
+
+
+def _ending(path):
+    return plain_text.kind(path).removeprefix(".")
+
+
+def _ending_inside(folder, problem):
+    """Returns the ending that the files of a folder have. Raises `UserError` if it is none of `Problem.readers`."""
+    found = {*map(_ending, files.find_files(folder, ("",)))} & {*problem.readers}
+    if len(found) != 1:
+        endings = ", ".join(f".{ending}" for ending in problem.readers)
+        what = f"Expected files that all end in one of {endings}." if endings else "Expected a file."
+        raise UserError(f"--decode_from_file={folder}: is a folder. {what}")
+    return found.pop()

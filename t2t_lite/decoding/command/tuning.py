@@ -1,0 +1,170 @@
+"""Tries search settings on a dev set: every combination of a grid, in one table."""
+
+import dataclasses
+import itertools
+import logging
+import os
+import time
+
+from t2t_lite.cli import console
+from t2t_lite.data.problem import FILE_TAGS
+from t2t_lite.decoding.command.decode_files import part_of_file
+from t2t_lite.decoding.command.decode_hparams import DEFAULT_GRID
+from t2t_lite.decoding.command.decode_records import read_records
+from t2t_lite.errors import UserError, counted, located
+from t2t_lite.evaluation import scores
+from t2t_lite.evaluation.tokenizations import target_language, ter_options_of
+from t2t_lite.settings.ranges import settings_of
+from t2t_lite.settings.search_options import SearchOptions
+
+_LOGGER = logging.getLogger("t2t_lite")
+_METRICS = ("bleu", "chrf", "ter")  # the first one selects the best combination
+_NAMES = ("beam_size", "alpha", "extra_length", "length_penalty")
+
+
+@dataclasses.dataclass(frozen=True)
+class GridTrial:
+    """One row of the table.
+
+    Attributes:
+        settings: dict, the `SearchOptions` that were tried.
+        scores: dict, name -> float.
+        seconds: float, time spent translating.
+    """
+
+    settings: dict
+    scores: dict
+    seconds: float
+
+
+def parse_grid(text, where="--tune"):
+    """Parses `beam_size=1,4;alpha=0,0.6` (or spaces for semicolons) into a list of dicts, one per combination.
+
+    Alpha has no effect with a beam size of one, so such combinations occur only once.
+
+    Raises:
+        UserError: wrong syntax, an unknown name, a value of the wrong type or out of range, or a repetition.
+    """
+    axes, kinds = {}, settings_of(SearchOptions)
+    for part in text.replace(";", " ").split():
+        name, equals, values = part.partition("=")
+        if not equals or name not in _NAMES:
+            raise UserError(
+                f"{where}: {part!r}: expected name=value,value of {', '.join(_NAMES)}; such as {DEFAULT_GRID}"
+            )
+        if name in axes:
+            raise UserError(f"{where}: {name} is given twice.")
+        with located(where):
+            axes[name] = list(dict.fromkeys(kinds[name].typed(value) for value in values.split(",")))
+    if not axes:
+        raise UserError(f"{where}: nothing to try. Expected such as {DEFAULT_GRID}")
+    combinations = []
+    for values in itertools.product(*axes.values()):
+        settings = dict(zip(axes, values, strict=True))
+        with located(where):
+            SearchOptions(**settings)
+        if settings.get("beam_size") == 1:
+            settings.pop("alpha", None)
+            settings.pop("length_penalty", None)
+        if settings not in combinations:
+            combinations.append(settings)
+    return combinations
+
+
+def tune(translate, score, combinations, warm_up=None):
+    """Yields a `GridTrial` for each combination as it is done.
+
+    Args:
+        translate: function of the settings, a dict; returns the argument of `score`.
+        score: function that returns a dict of floats.
+        combinations: as `parse_grid` returns them.
+        warm_up: None, or a function of the settings for one-time work, whose time does not count.
+    """
+    for settings in combinations:
+        if warm_up:
+            warm_up(settings)
+        start = time.monotonic()
+        outputs = translate(settings)
+        seconds = time.monotonic() - start
+        yield GridTrial(settings, score(outputs), seconds)
+
+
+def tune_search(job, grid, split, source="", reference=""):
+    """Translates a dev set with each combination of a grid; logs each, and returns the lines to print.
+
+    Args:
+        job: DecodingJob.
+        grid: str, as `parse_grid` takes it.
+        split: DatasetSplit of the records, if no file is given.
+        source, reference: paths of the dev set's two sides.
+
+    Raises:
+        UserError: an invalid grid, a missing dev set, or settings that do not belong to a search.
+    """
+    combinations = parse_grid(grid)
+    for combination in combinations:
+        job.settings.searching(**combination).check()
+    if job.settings.search.sampling or job.mbr:
+        raise UserError("--tune: tries settings of the search. Leave sampling_method and --mbr out.")
+    lines, references, name = _dev_set(job, split, source, reference)
+    if not lines:
+        raise UserError(f"{name}: no sentences to translate.")
+    _LOGGER.info(f"tuning on {counted(len(lines), 'sentence')} of {name}: {counted(len(combinations), 'combination')}")
+
+    def translate(combination, some=lines):
+        changed = job.with_settings(job.settings.searching(**combination))
+        return [found.text for found in changed.lines_of(name).answer(some)]
+
+    signatures, tokenize = [], job.bleu_tokenization
+    ter = ter_options_of(target_language(job.translator.problem))
+
+    def score(outputs):
+        # Warnings are mostly about the references, which are always the same.
+        found = scores.corpus_scores(outputs, references, _METRICS, tokenize, ter, None if signatures else name)
+        signatures[:] = scores.signature_lines(found)
+        points = {scores.METRICS[metric]: round(score.score, 2) for metric, score in found.items()}
+        return points | {"BP": round(scores.brevity_penalty(outputs, references, tokenize), 3)}
+
+    trials = []
+    for trial in tune(translate, score, combinations, lambda combination: translate(combination, lines[:1])):
+        trials.append(trial)
+        words = [f"{key}={value}" for key, value in (trial.settings | trial.scores).items() if key != "BP"]
+        _LOGGER.info(f"{len(trials)} of {len(combinations)}: {', '.join(words)}, {trial.seconds:.1f} s")
+    best = best_trial(trials)
+    chosen = ",".join(f"{key}={value}" for key, value in best.settings.items())
+    return [*signatures, *table(trials), f"best: --decode_hparams={chosen}"]
+
+
+def _dev_set(job, split, source, reference):
+    """Returns lines, references and their name in messages."""
+    if not source:
+        return *read_records(job, split), f"the {FILE_TAGS[split]} records in {job.data_dir}"
+    part = part_of_file(source, job.settings, job.errors)
+    return part.lines, part.lines_beside("--decode_reference", reference, job.settings), os.path.basename(part.name)
+
+
+def best_trial(trials, metrics=(scores.METRICS["bleu"], scores.METRICS["chrf"])):
+    """Returns the trial with the highest BLEU; on a tie that with the highest chrF, then with the smallest beam.
+
+    Args:
+        trials: list of GridTrial.
+        metrics: names of scores, in this order.
+    """
+
+    def merits(trial):
+        of_metrics = [round(trial.scores[name], 2) for name in metrics if name in trial.scores]
+        return *of_metrics, -trial.settings.get("beam_size", 0)
+
+    return max(trials, key=merits)
+
+
+def table(trials):
+    """Returns the trials as lines of text, aligned in columns."""
+    names = list(dict.fromkeys(name for trial in trials for name in trial.settings))
+    metrics = list(trials[0].scores)
+    rows = [[*names, *metrics, "seconds"]]
+    for trial in trials:
+        settings = [str(trial.settings.get(name, "-")) for name in names]
+        scores = [f"{trial.scores[name]:.3f}" if name == "BP" else f"{trial.scores[name]:.2f}" for name in metrics]
+        rows.append([*settings, *scores, f"{trial.seconds:.1f}"])
+    return console.table(rows)

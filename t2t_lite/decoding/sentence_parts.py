@@ -1,0 +1,226 @@
+"""Texts that are translated in parts, such as their sentences: reading them, and joining what was made of the parts."""
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from t2t_lite import registry
+from t2t_lite.corpora.sentences import (
+    checked_choice,
+    join_texts,
+    progress_in_wholes,
+    sentence_parts,
+    split_text,
+    starts_of,
+)
+from t2t_lite.data.source_text import SourceText
+from t2t_lite.data.text_problems.translate import TranslateProblem
+from t2t_lite.decoding.answering import Reader
+from t2t_lite.decoding.texts import one_for_each
+from t2t_lite.errors import UserError
+
+_SEVERAL = 0.1  # the share of training examples with several sentences from which a model translates such
+
+
+def is_natural(problem):
+    """Whether a problem's texts are natural language, which can be split into sentences; None counts as such."""
+    return problem is None or isinstance(problem, TranslateProblem)
+
+
+def splits_sentences(choice, problem, config=None):
+    """Returns whether texts are split into sentences before they are translated.
+
+    A model that was trained on single sentences translates one or two of several, and ends.
+
+    Args:
+        choice: one of `SPLIT_SENTENCES`, or None for "auto": where the problem's texts are natural language, and fewer
+            than one in ten of its training examples had several sentences.
+        problem: Problem, or None.
+        config: dict, the contents of the run's `hparams.json`, whose "several_sentences" is that share; runs of earlier
+            versions, which lack it, count as trained on single sentences.
+
+    Raises:
+        UserError: another choice.
+    """
+    if checked_choice(choice) in ("always", "never"):
+        return choice == "always"
+    return is_natural(problem) and ((config or {}).get("several_sentences") or 0.0) < _SEVERAL
+
+
+def whole_sentences(text, problem):
+    """Returns `sentence_parts` of a text for a problem, or None: none ends within what the problem keeps whole."""
+    return unbroken(sentence_parts(text), text, problem)
+
+
+def unbroken(parts, text, problem):
+    """Returns the parts of a text; those are joined between which a `SourceText.whole` part would be cut.
+
+    Args:
+        parts: list of str, in order, with nothing but spaces between them.
+        text: str.
+        problem: Problem, or None.
+    """
+    if len(parts) < 2 or not (problem and problem.substitution):
+        return parts
+    spans, joined_parts, first = problem.source_text(text).whole, [], starts_of(parts, text)[0]
+    starts = starts_of(parts, text)
+    for at, part in enumerate(parts):
+        end = starts[at] + len(part)
+        if at + 1 == len(parts) or not any(start < starts[at + 1] < stop for start, stop in spans):
+            joined_parts.append(text[first:end])
+            first = starts[at + 1] if at + 1 < len(parts) else end
+    return joined_parts
+
+
+class TextParts(NamedTuple):
+    """A text that was read, in one part or several.
+
+    Attributes:
+        text: str.
+        parts: list of one or more str, in order, with nothing but spaces between them.
+        sources: list of `SourceText`, what was read of each part.
+        is_long: bool, whether it has more ids than are read at once.
+        prefix: list of int, ids with which its output has to begin.
+    """
+
+    text: str
+    parts: list
+    sources: list
+    is_long: bool = False
+    prefix: list = ()
+
+
+class SentenceReader(Reader):
+    """Reads texts for a Translator, as `TextParts`: in sentences, and what is too long in parts, cut off or not at all.
+
+    Args:
+        translator: Translator, or what has its `read`, `checked_length`, `problem`, `hparams` and `run`.
+        max_input_length, long_input, split_sentences: see `Translator.translate`.
+        as_flags: see `Reader`.
+    """
+
+    taken = (SourceText, TextParts)
+
+    def __init__(self, translator, max_input_length=None, long_input=None, split_sentences=None, as_flags=False):
+        limit = translator.checked_length(max_input_length, "max_input_size" if as_flags else "max_input_length")
+        if long_input == "split" and max_input_length is None:  # training had no longer sentences
+            limit = min(limit, translator.hparams.max_length or limit)
+        super().__init__(translator, limit, long_input or "truncate", as_flags)
+        self._splits = splits_sentences(split_sentences, translator.problem, translator.run and translator.run.config)
+
+    def read(self, text):
+        """See `Reader`; a `SourceText` is not split."""
+        if isinstance(text, self.taken):
+            return text if isinstance(text, TextParts) else TextParts(text.text, [text.text], [text])
+        read, problem = functools.cache(lambda part: self.answerer.read(part, self.limit)), self.answerer.problem
+
+        def length(part):  # of a very long one some length over the limit
+            return len(read(part).ids) + 1
+
+        is_long = length(text) > self.limit
+        if is_long and self.long_input == "refuse":
+            count = f"{length(text):,} pieces, more" if length(text) <= 2 * self.limit else "more pieces"
+            raise UserError(f"{count} than {self.limit:,}. Split it, or {self.argument}=split.")
+        parts = whole_sentences(text, problem) if self._splits else [text]
+        if is_long and self.long_input == "split":
+            parts = unbroken(split_text(text, length, self.limit), text, problem)
+        return TextParts(text, parts, [*map(read, parts)], is_long)
+
+
+def answer_parts(translate, readings, language=None, prefixes=None, on_progress=None):
+    """Translates the parts of texts, and joins their translations.
+
+    Args:
+        translate: function of a list of `SourceText`, `on_progress` and perhaps `prefixes`: see `Translator.translate`.
+        readings: list of `TextParts`.
+        language: str, of the translations, or None.
+        prefixes: as `Translator.translate`; a text's prefix is that of its first part.
+        on_progress: as `Translator.translate`, a function of a number of texts.
+
+    Returns:
+        list of `Translation`, one for each text.
+    """
+    sources, options = [source for reading in readings for source in reading.sources], {}
+    if prefixes is not None:
+        pairs = zip(one_for_each(prefixes, len(readings), "prefixes"), readings, strict=True)
+        options["prefixes"] = [one for first, (_, parts, *_) in pairs for one in (first, *[None] * (len(parts) - 1))]
+    if on_progress and len(sources) > len(readings):
+        on_progress = progress_in_wholes(on_progress, len(readings), len(sources))
+    found = iter(translate(sources, on_progress=on_progress, **options))
+    return [joined(one.text, one.parts, [next(found) for _ in one.parts], language) for one in readings]
+
+
+def joined(text, parts, translations, language=None):
+    """Joins the translations of a text's parts to one of the text.
+
+    Args:
+        text: str.
+        parts: list of one or more str, in order, with nothing but spaces between them.
+        translations: list of `Translation`, one for each part.
+        language: str, of the translations, or None.
+
+    Returns:
+        `Translation`: its k-th hypothesis joins the k-th ones of the parts, or the last one of a part that has fewer.
+    """
+    first = translations[0]
+    if parts == [text]:
+        return first
+    count = max(len(one.hypotheses) for one in translations)
+    ranks = [[one.hypotheses[min(rank, len(one.hypotheses) - 1)] for one in translations] for rank in range(count)]
+    sizes = [len(one.source_tokens) for one in translations]
+    spans = None
+    if any(one.source_spans is not None for one in translations):
+        spans = _shifted([one.source_spans for one in translations], starts_of(parts, text))
+    return dataclasses.replace(
+        first,
+        hypotheses=tuple(_joined_hypotheses(of_rank, sizes, language) for of_rank in ranks),
+        truncated=any(one.truncated for one in translations),
+        source_tokens=[token for one in translations for token in one.source_tokens],
+        source_spans=spans,
+        parts=sum(one.parts for one in translations),
+        is_short=any(one.is_short for one in translations),
+    )
+
+
+def _joined_hypotheses(hypotheses, sizes, language):
+    """Joins the hypotheses of consecutive parts, whose sources have so many pieces, to one."""
+    text, starts = join_texts([one.text for one in hypotheses], language)
+    scores = [one.token_scores for one in hypotheses if one.token_scores is not None]
+    spans = [one.spans for one in hypotheses]
+    told = {name: [one.told[name] for one in hypotheses if name in one.told] for one in hypotheses for name in one.told}
+    return dataclasses.replace(
+        hypotheses[0],
+        text=text,
+        score=sum(one.score for one in hypotheses),
+        tokens=[token for one in hypotheses for token in one.tokens],
+        ids=[i for one in hypotheses for i in one.ids],
+        ended=all(one.ended for one in hypotheses),
+        lost=[text for one in hypotheses for text in one.lost],
+        token_scores=[score for of_part in scores for score in of_part] if scores else None,
+        attention=_joined_attention(hypotheses, sizes),
+        told={name: registry.teller(name).joined(values) for name, values in told.items()},
+        spans=None if all(of_part is None for of_part in spans) else _shifted(spans, starts),
+    )
+
+
+def _joined_attention(hypotheses, sizes):
+    """Returns float32 [ids of all parts, source pieces of all parts + EOS]; every EOS of the parts is in its column."""
+    if all(one.attention is None for one in hypotheses):
+        return None
+    weights = np.zeros((sum(len(one.ids) for one in hypotheses), sum(sizes) + 1), np.float32)
+    row = column = 0
+    for one, size in zip(hypotheses, sizes, strict=True):
+        count = len(one.ids)
+        if one.attention is not None:
+            weights[row : row + count, column : column + size] = one.attention[:count, :size]
+            weights[row : row + count, -1] = one.attention[:count, size]
+        row, column = row + count, column + size
+    return weights
+
+
+def _shifted(spans, starts):
+    """Returns the spans of all parts, lists of (start, end) or None, where each part begins at its start."""
+    pairs = zip(spans, starts, strict=True)
+    return [(start + at, end + at) for of_part, at in pairs for start, end in of_part or ()]

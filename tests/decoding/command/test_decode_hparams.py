@@ -1,0 +1,158 @@
+import dataclasses
+
+import pytest
+
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams, evaluation_search
+from t2t_lite.errors import UserError
+from t2t_lite.settings.search_options import SearchOptions
+
+
+def test_values_have_types():
+    found = DecodeHParams.parse("beam_size=2, alpha=1,return_beams=true,batch_size=0")
+    assert (found.search.beam_size, found.search.alpha, found.return_beams) == (2, 1.0, True)
+    options = found.search_options()
+    assert (options.n_best, options.batch_size, options.ends) == (2, 32, "any")
+    assert DecodeHParams.parse("ends=top").search_options().ends == "top"
+
+
+DRAWS = "sampling_method=random,"
+
+
+@pytest.mark.parametrize(
+    "text, option, value",
+    [
+        ("beam_size=7", "beam_size", 7),
+        ("alpha=0.3", "alpha", 0.3),
+        ("extra_length=9", "extra_length", 9),
+        ("batch_size=5", "batch_size", 5),
+        ("length_penalty=power", "length_penalty", "power"),
+        ("ends=top", "ends", "top"),
+        ("no_repeat_ngram_size=3", "no_repeat_ngram_size", 3),
+        ("repetition_penalty=1.2", "repetition_penalty", 1.2),
+        ("stop=END", "stop", ("END",)),
+        (r"stop=[END,\n\sa]", "stop", ("END", "\n a")),
+        ("n_best=3", "n_best", 3),
+        ("return_beams=true", "n_best", 4),
+        (DRAWS + "sampling_temp=0.5", "temperature", 0.5),
+        (DRAWS + "sampling_keep_top_k=6", "top_k", 6),
+        (DRAWS + "sampling_keep_top_p=0.7", "top_p", 0.7),
+        (DRAWS + "sampling_seed=8", "seed", 8),
+        (DRAWS + "num_samples=9", "n_best", 9),
+        ("sampling_method=random_per_example,num_samples=9", "n_best", 9),
+    ],
+)
+def test_a_setting_reaches_its_option_and_no_other(text, option, value):
+    before = SearchOptions(sampling=text.startswith("sampling_method"))
+    found = DecodeHParams.parse(text).search_options()
+    assert getattr(before, option) != value
+    assert found == dataclasses.replace(before, **{option: value})
+
+
+def test_how_many_outputs_a_line_has():
+    for text, count in (("", 1), ("return_beams=true", 4), ("return_beams=true,n_best=2", 2), ("n_best=3", 3),
+                        (DRAWS + "num_samples=5", 5), ("sampling_method=random", 1),
+                        (DRAWS + "return_beams=true", 1)):  # fmt: skip
+        assert DecodeHParams.parse(text).num_outputs == count, text
+
+
+def test_a_problems_defaults_are_taken_where_nothing_is_given():
+    defaults = {"beam_size": 21, "alpha": 0.3}
+    found = DecodeHParams.parse("alpha=1", defaults=defaults)
+    assert found.search == SearchOptions(beam_size=21, alpha=1.0)
+
+
+def test_characters_of_a_delimiter():
+    assert [DecodeHParams.parse(f"delimiter={text}").delimiter for text in (r"\n", r"\t", r"\0", "|")] == [
+        "\n", "\t", "\0", "|"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("beam_sze=4", ["beam_sze", "Nearest: beam_size"]),
+        ("beam_size=0", ["beam_size=0", "from 1 to 1,024"]),
+        ("length_penalty=hf", ["gnmt, power"]),
+        ("force_decode_length=true", ["force_decode_length", "not available"]),
+        ("shards=2,shard_id=2", ["shard_id=2", "from 0 to 1"]),
+        ("force_decode_length=[1]", ["force_decode_length=['1']", "not available"]),
+        ("block_size=[1],beam_size=[1]", ["beam_size=['1']"]),
+        ("delimiter=[1]", ["delimiter=['1']", "text"]),
+        ("n_best=5", ["n_best=5", "beam_size=4"]),
+        ("min_length=5", ["Outputs have no shortest length", "alpha", "--hparams=min_length"]),
+        ("max_length=5", ["extra_length", "--hparams=max_length"]),
+        ("num_beams=4", ["Here it is beam_size."]),
+        ("temperature=2", ["Here it is sampling_temp."]),
+        ("split_sentences=always", ["It is a flag: --split_sentences."]),
+        ("delimiter=", ["delimiter"]),
+        ("stop=", ["stop=['']", "1 to 100 characters"]),
+        ("beam_size", ["name=value"]),
+    ],
+)
+def test_mistakes_are_named(text, words):
+    with pytest.raises(UserError) as caught:
+        DecodeHParams.parse(text)
+    message = str(caught.value)
+    assert message.startswith("--decode_hparams: ") and "\n" not in message
+    assert all(word in message for word in words), message
+
+
+def test_records_may_be_many_samples_of_a_line_may_not():
+    settings = DecodeHParams.parse("sampling_method=random,num_samples=5000")
+    with pytest.raises(UserError, match="num_samples=5000: expected a whole number from 1 to 4,096"):
+        settings.search_options()
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("sampling_temp=0.5", "sampling_temp: only of sampling. Add sampling_method=random, or leave it out."),
+        ("sampling_keep_top_k=5,sampling_seed=3", "sampling_keep_top_k, sampling_seed: .* leave them out"),
+        ("sampling_keep_top_p=0.5,sampling_method=argmax", "sampling_keep_top_p: only of sampling"),
+        ("sampling_method=random,n_best=3,num_samples=2", "n_best=3: of a search. Of samples, num_samples"),
+    ],
+)
+def test_settings_that_would_change_nothing(text, words):
+    with pytest.raises(UserError, match=f"--decode_hparams: {words}"):
+        DecodeHParams.parse(text).check_effect(text)
+
+
+def test_of_samples_there_may_be_as_many_outputs_as_are_drawn():
+    """Of minimum Bayes risk decoding; the beam, which it does not use, counts for nothing."""
+    for text in ("num_samples=16,n_best=8", "n_best=32", "beam_size=1,n_best=2,num_samples=2"):
+        settings = DecodeHParams.parse(text, mbr=True)
+        settings.check_effect(text, mbr=True)
+        assert settings.search_options(mbr=True) == settings.search
+    for text, words in (("num_samples=2,n_best=4", "at most num_samples=2"), ("n_best=33", "at most num_samples=32")):
+        with pytest.raises(UserError, match=f"n_best=.*: expected {words}"):
+            DecodeHParams.parse(text, mbr=True).check_effect(text, mbr=True)
+    with pytest.raises(UserError, match="n_best=8: expected at most beam_size=4"):
+        DecodeHParams.parse("n_best=8")
+
+
+def test_settings_that_change_something(caplog):
+    for text, options in (
+        ("sampling_temp=0.5,sampling_method=random,beam_size=1", {}),
+        ("sampling_temp=0.5", {"mbr": True}),
+        ("sampling_temp=0.5", {"may_sample": True}),
+        ("sampling_temp=1.0,sampling_keep_top_k=-1,sampling_seed=0", {}),
+        ("alpha=1,n_best=2,length_penalty=power", {}),
+        ("n_best=2,num_samples=8", {"mbr": True}),
+    ):
+        DecodeHParams.parse(text).check_effect(text, **options)
+    assert caplog.text == ""
+    text = "sampling_method=random,alpha=1"
+    DecodeHParams.parse(text).check_effect(text)
+    assert "--decode_hparams: alpha: no effect on samples" in caplog.text
+
+
+def test_evaluations_take_only_what_is_given():
+    assert evaluation_search("") is None
+    assert evaluation_search("alpha=0,batch_size=0") == {"alpha": 0.0, "batch_size": SearchOptions.batch_size}
+    with pytest.raises(UserError, match="n_best has no meaning in evaluations"):
+        evaluation_search("n_best=2")
+
+
+def test_defaults_of_tensor2tensor_that_mean_nothing_else_are_accepted(caplog):
+    assert DecodeHParams.parse("num_samples=-1,shards=1,block_size=0") == DecodeHParams()
+    assert "block_size has no effect" in caplog.text

@@ -1,0 +1,292 @@
+"""Lines around a stand-in for the model that reverses words: every character is an id."""
+
+import json
+import re
+import types
+
+import numpy as np
+import pytest
+
+from t2t_lite.data.problem import Problem, TranslateProblem
+from t2t_lite.decoding.command import text_files
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams
+from t2t_lite.decoding.command.lines import LineTranslator
+from t2t_lite.decoding.hypothesis import Hypothesis, Translation
+from t2t_lite.decoding.search.searcher import longest_translation
+from t2t_lite.decoding.translator import SourceText, Translator
+from t2t_lite.errors import UserError
+
+
+class Characters:
+    def encode(self, text):
+        if "%" in text:
+            raise UserError("'%' is not in the vocabulary.")
+        return [ord(character) for character in text]
+
+
+class Reversing:
+    """Notes the prefixes that it was given."""
+
+    encoders = types.MappingProxyType({"inputs": Characters(), "targets": Characters()})
+    problem = run = None
+    max_input_length = 12
+    hparams = types.SimpleNamespace(max_length=11)
+    searcher = types.SimpleNamespace(longest_output=longest_translation)
+    reader, answer = Translator.reader, Translator.answer
+
+    def checked_length(self, length, name):
+        return length or self.max_input_length
+
+    def read(self, text, max_input_length):
+        return SourceText(text, text, self.encoders["inputs"].encode(text) if text.strip() else [])
+
+    def translate(self, sources, max_input_length, on_progress=None, prefixes=None, n_best=1, **options):
+        self.prefixes = prefixes
+        longest = max_input_length - 1  # beside EOS
+        texts = [source.text for source in sources]
+        return [
+            Translation(
+                tuple(Hypothesis(text[:longest][::-1] + "!" * n, -1.0 * n, ids=[n]) for n in range(n_best)),
+                truncated=len(text) > longest,
+            )
+            for text in texts
+        ]
+
+
+def make(settings="", **options):
+    return LineTranslator(Reversing(), DecodeHParams.parse(settings), "in", **options)
+
+
+def texts(lines, settings="", **options):
+    return [found.text for found in make(settings, **options).answer(lines)]
+
+
+def test_as_many_lines_come_out_in_order():
+    assert texts(["abc", "", "de", " ", "x\u2028y"]) == ["cba", "", "ed", " ", "y\u2028x"]
+
+
+def test_long_lines_are_split_at_sentences_up_to_the_length_of_training():
+    lines_of = make()
+    found = lines_of.answer(["short", "Ab cd. Efg. Hi", "x" * 10, "y" * 11])
+    assert [(line.text, line.parts) for line in found] == [
+        ("trohs", 1), (".dc bA .gfE iH", 3), ("x" * 10, 1), ("y" * 5 + " " + "y" * 6, 2)
+    ]  # fmt: skip
+    assert lines_of.limit == 11 and not any(line.truncated for line in found)
+
+
+@pytest.mark.parametrize("max_length, limit", [(11, 11), (0, 12), (99, 12)])  # 0: there was none in training
+def test_no_line_is_left_whole_beyond_training_or_the_model(max_length, limit):
+    translator = Reversing()
+    translator.hparams = types.SimpleNamespace(max_length=max_length)
+    assert LineTranslator(translator, DecodeHParams(), "in").limit == limit
+
+
+def test_long_lines_are_cut_off_where_that_is_asked():
+    for options in ({"settings": "max_input_size=5"}, {"settings": "max_input_size=5", "long_input": "truncate"}):
+        (found,) = make(**options).answer(["abcdefgh"])
+        assert (found.text, found.truncated, found.parts) == ("dcba", True, 1)
+    assert texts(["ab cd efgh"], "max_input_size=5", long_input="split") == ["ba dc hgfe"]
+
+
+def test_long_lines_are_refused_or_skipped():
+    with pytest.raises(UserError, match=r"^in, line 8: 13 pieces, more than 12"):
+        make(long_input="refuse").answer(["ab", "a" * 12], first=7)
+    messages = []
+    found = make(long_input="refuse", on_error=messages.append).answer(["ab", "a" * 12, "%", "cd"])
+    assert [line.text for line in found] == ["ba", "", "", "dc"] and [line.parts for line in found] == [1, 0, 0, 1]
+    assert ["in, line 2: 13" in messages[0], "in, line 3: '%'" in messages[1], len(messages)] == [True, True, 2]
+
+
+def test_refused_lines_are_found_before_any_is_translated():
+    with pytest.raises(UserError, match="in, line 3"):
+        make(long_input="refuse").check_lengths(["ab", "", "a" * 12])
+    assert make().check_lengths(["a" * 12]) == ["a" * 12]
+
+
+def test_progress_is_told_in_lines():
+    told = []
+    lines_of = make()
+    lines_of.answerer.translate = lambda sources, on_progress, **options: [
+        on_progress(1) or Translation((Hypothesis(source.text),)) for source in sources
+    ]
+    lines_of.answer(["y" * 40, "ab"], on_progress=told.append)
+    assert sum(told) == 2 and len(told) == 5 and min(told) == 0
+
+
+def test_the_outputs_of_a_split_line_are_joined_rank_by_rank():
+    (found,) = make("beam_size=2,return_beams=true").answer(["Ab cd ef. Gh"])
+    assert [(h.text, h.score, h.ids) for h in found.hypotheses] == [
+        (".fe dc bA hG", 0.0, [0, 0]), (".fe dc bA! hG!", -2.0, [1, 1])
+    ]  # fmt: skip
+
+
+def test_a_prefix_is_that_of_the_first_part():
+    lines_of = make()
+    lines_of.answer(["abc", "", "Ab cd. Efg. Hi"], prefixes=["x", "y", "z"])
+    assert lines_of.answerer.prefixes == [[ord("x")], [], [ord("z")], None, None]
+    with pytest.raises(UserError, match="in, line 5: its prefix has 60 ids, and its output at most 52"):
+        lines_of.answer(["ab"], first=5, prefixes=["p" * 60])
+
+
+class Noting(Reversing):
+    """Notes the options that it was given, and translates each text as it is, word by word."""
+
+    def __init__(self, problem=None):
+        self.problem = problem
+        self.given = []
+
+    def translate(self, sources, **options):
+        self.given.append(options)
+        return [self._one(source.text) for source in sources]
+
+    translate_by_risk = translate
+
+    def _one(self, text):
+        pieces = [f"▁{word}" for word in text.split()]
+        spans = [word.span() for word in re.finditer(r"\S+", text)]
+        words = Hypothesis(text, -1.0, pieces, [5] * len(pieces), not text.startswith("Open"),
+                           attention=np.eye(len(pieces) + 1), spans=spans)  # fmt: skip
+        return Translation((words, *[Hypothesis("other")] * 5), text.startswith("Cut"), pieces, spans)
+
+
+def noted(settings="", problem=None, **options):
+    """The options that a line is translated with."""
+    lines_of = LineTranslator(Noting(problem), DecodeHParams.parse(settings), "in", **options)
+    lines_of.answer(["ab"])
+    (given,) = lines_of.answerer.given
+    return given
+
+
+def test_the_settings_of_the_search_are_handed_on():
+    settings = "beam_size=7,alpha=0.3,extra_length=9,batch_size=5,length_penalty=power,ends=top,n_best=3"
+    given = noted(settings)
+    wanted = vars(DecodeHParams.parse(settings).search_options())
+    assert {name: given[name] for name in wanted} == wanted
+    assert given["max_input_length"] == 11 and "prefixes" not in given
+    assert "return_token_scores" not in given and "return_attention" not in given
+    assert noted(as_json=True)["return_token_scores"] is True
+    assert noted(alignments=True)["return_attention"] is True
+    assert noted("replace_unknown=true")["replace_unknown"] is True
+    lines_of = LineTranslator(Noting(), DecodeHParams(), "in")
+    lines_of.compile = False
+    lines_of.answer(["ab"])
+    assert lines_of.answerer.given[0]["compile"] is False
+
+
+def test_the_output_of_least_risk_is_chosen_among_so_many_samples():
+    draws = "sampling_temp=0.5,sampling_keep_top_k=6,sampling_keep_top_p=0.7,sampling_seed=8"
+    given = noted(f"{draws},num_samples=9", utility="bleu")
+    assert (given["utility"], given["num_samples"]) == ("bleu", 9)
+    assert (given["temperature"], given["top_k"], given["top_p"], given["seed"]) == (0.5, 6, 0.7, 8)
+    assert noted(utility="chrf")["num_samples"] == 32
+    for settings, count in (("", 1), ("n_best=3", 3)):
+        lines_of = LineTranslator(Noting(), DecodeHParams.parse(settings), "in", utility="chrf")
+        assert len(lines_of.answer(["ab"])[0].hypotheses) == count
+
+
+class Chinese(TranslateProblem):
+    language_pair = ("en", "zh")
+
+
+def test_what_is_no_text_of_a_language_is_cut_off_and_not_split():
+    for problem, long_input in ((None, "split"), (Chinese(), "split"), (Problem(), "truncate")):
+        lines_of = LineTranslator(Noting(problem), DecodeHParams(), "in")
+        assert lines_of.long_input == long_input
+        assert lines_of.limit == (11 if long_input == "split" else 12)
+
+
+def test_parts_are_joined_as_their_language_is_written():
+    for problem, text in ((Chinese(), "Ab cd ef.Gh ij kl."), (Chinese(was_reversed=True), "Ab cd ef. Gh ij kl.")):
+        (found,) = LineTranslator(Noting(problem), DecodeHParams(), "in").answer(["Ab cd ef. Gh ij kl."])
+        assert found.text == text
+
+
+def test_a_line_has_ended_when_all_of_its_parts_have_and_is_cut_off_when_any_is():
+    lines_of = LineTranslator(Noting(), DecodeHParams(), "in")
+    whole, opened, cut = lines_of.answer(["Ab cd ef. Gh ij.", "Ab cd ef. Open.", "Ab cd ef. Cut it."])
+    assert [line.hypotheses[0].ended for line in (whole, opened, cut)] == [True, False, True]
+    assert [line.truncated for line in (whole, opened, cut)] == [False, False, True]
+    assert (whole.parts, whole.hypotheses[0].score) == (2, -2.0)
+    assert (whole.hypotheses[0].tokens, whole.hypotheses[0].ids) == (["▁Ab", "▁cd", "▁ef.", "▁Gh", "▁ij."], [5] * 5)
+
+
+def test_words_are_counted_through_the_parts_of_a_line():
+    lines_of = LineTranslator(Noting(), DecodeHParams(), "in", alignments=True)
+    (found, blank) = lines_of.answer(["Ab cd ef. Gh ij.", ""])
+    assert (found.beside["alignment"], blank.beside["alignment"]) == ("0-0 1-1 2-2 3-3 4-4", "")
+    assert LineTranslator(Noting(), DecodeHParams(), "in").answer(["Ab"])[0].beside == {}
+
+
+def test_alignments_count_the_words_of_the_line_and_of_the_output():
+    """A word that is split in two is one, and so are words that are joined without a space."""
+    (found,) = LineTranslator(Noting(), DecodeHParams(), "in", alignments=True).answer(["x" * 20 + " y"])
+    assert (found.parts, found.text, found.beside["alignment"]) == (3, "x" * 10 + " " + "x" * 10 + " y", "0-0 0-1 1-2")
+    (found,) = LineTranslator(Noting(Chinese()), DecodeHParams(), "in", alignments=True).answer(["Ab cd ef. Gh ij."])
+    assert (found.text, found.beside["alignment"]) == ("Ab cd ef.Gh ij.", "0-0 1-1 2-2 4-3")
+
+
+def test_several_sentences_are_translated_one_by_one():
+    line = "Ab. Cd ef?"
+    for options, parts in (({}, 2), ({"split_sentences": "never"}, 1), ({"long_input": "truncate"}, 1),
+                           ({"long_input": "truncate", "split_sentences": "always"}, 2)):  # fmt: skip
+        (found,) = make(**options).answer([line])
+        assert (found.parts, found.is_long) == (parts, False)
+    translator = Reversing()
+    translator.run = types.SimpleNamespace(config={"several_sentences": 0.2})  # it was trained on such lines
+    assert LineTranslator(translator, DecodeHParams(), "in").answer([line])[0].parts == 1
+    translator.run.config["several_sentences"] = 0.01
+    assert LineTranslator(translator, DecodeHParams(), "in").answer([line])[0].parts == 2
+    with pytest.raises(UserError, match="split_sentences='some': expected one of auto, always, never"):
+        make(split_sentences="some")
+
+
+def test_a_prefix_may_be_one_shorter_than_the_longest_output():
+    """Whose EOS counts."""
+    lines_of = make("extra_length=4")
+    lines_of.answer(["ab"], prefixes=["p" * 6])
+    with pytest.raises(UserError, match="its prefix has 7 ids, and its output at most 6"):
+        lines_of.answer(["ab"], prefixes=["p" * 7])
+
+
+def written(lines, settings):
+    parsed = DecodeHParams.parse(settings)
+    return [text_files.output_line(found, parsed) for found in make(settings).answer(lines)]
+
+
+def test_a_translation_never_breaks_a_line_or_a_column():
+    assert written(["a\nb", "c\td\r"], "") == ["b a", " d c"]
+
+
+def test_all_beams_and_their_scores():
+    assert written(["ab"], "beam_size=2,return_beams=true") == ["ba\tba!"]
+    assert written(["ab"], "beam_size=4,n_best=2,write_beam_scores=true") == ["ba\t-0.00\tba!\t-1.00"]
+    assert written(["ab"], "identity_output=true") == ["0"]
+
+
+def test_lines_of_json():
+    first, second = make("max_input_size=4").answer(["ab", "abcdef"])
+    assert json.loads(text_files.json_line(7, "ab", first)) == {
+        "line": 7,
+        "input": "ab",
+        "hypotheses": [{"text": "ba", "score": 0.0, "ended": True, "tokens": [], "token_scores": []}],
+    }
+    second = json.loads(text_files.json_line(8, "ü", second))
+    assert second["truncated"] and "skipped" not in second
+    (skipped,) = make(long_input="refuse", on_error=str).answer(["a" * 12])
+    blank = {"text": "", "score": 0.0, "ended": True, "tokens": [], "token_scores": []}
+    expected = {"line": 9, "input": "a", "skipped": True, "hypotheses": [blank]}
+    assert json.loads(text_files.json_line(9, "a", skipped)) == expected
+    assert json.loads(text_files.json_line(9, None, skipped)) == expected | {"input": None}  # it is not UTF-8
+
+
+@pytest.mark.parametrize("long_input", ["split", "truncate"])
+def test_a_text_is_encoded_once(monkeypatch, long_input):
+    """Its ids go to the translator, and its prefix's: encoding is a large part of the work before the search."""
+    encoded, encode = [], Characters.encode
+    monkeypatch.setattr(Characters, "encode", lambda self, text: encoded.append(text) or encode(self, text))
+    lines_of, given = make("max_input_size=5", long_input=long_input), []
+    translate = lines_of.answerer.translate
+    monkeypatch.setattr(lines_of.answerer, "translate", lambda some, **o: given.extend(some) or translate(some, **o))
+    lines_of.answer(["abc", "", "ab cd"], prefixes=["q", "", "r"])
+    assert "".join(map(chr, given[0].ids)) == "abc" and given[1].ids == []
+    assert len(encoded) == len(set(encoded))

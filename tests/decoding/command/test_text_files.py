@@ -1,0 +1,168 @@
+import gzip
+import os
+import threading
+import time
+
+import pytest
+
+from t2t_lite.decoding.command import text_files
+from t2t_lite.errors import UserError
+
+
+def test_input_lines(tmp_path):
+    path = tmp_path / "in"
+    path.write_bytes("\ufeffa\r\n\n x\u2028y\u0085z\n\x00\x01last".encode())
+    assert text_files.input_lines(str(path)) == ["a", "", " x\u2028y\u0085z", "\x00\x01last"]
+    path.write_bytes(b"")
+    assert text_files.input_lines(str(path)) == []
+
+
+RECORDS = [
+    ("|", "a|b\nc|", ["a", "b\nc"]),
+    ("|", "a||b|\n", ["a", "", "b"]),
+    ("|", "a|b\n", ["a", "b"]),
+    ("|\n", "a|\nb|c|\n", ["a", "b|c"]),
+    ("|\n", "a|\nb\n", ["a", "b"]),
+    ("\n\n", "a\nb\n\nc\n\n", ["a\nb", "c"]),
+    ("\n\n", "a\n\nb\n", ["a", "b"]),
+]
+
+
+@pytest.mark.parametrize(("delimiter", "text", "records"), [*RECORDS, ("\n\n", "a\r\n\r\n\r\n\r\nb", ["a", "", "b"])])
+def test_records_end_at_a_delimiter(tmp_path, delimiter, text, records):
+    (tmp_path / "in").write_bytes(text.encode())
+    assert text_files.input_lines(str(tmp_path / "in"), delimiter) == records
+
+
+@pytest.mark.parametrize(("delimiter", "text", "records"), RECORDS)
+def test_records_from_a_pipe_end_at_a_delimiter(delimiter, text, records):
+    read, write = os.pipe()
+    os.write(write, text.encode())
+    os.close(write)
+    assert [line for lines in text_files.stream_lines(read, "in", delimiter) for line in lines] == records
+    os.close(read)
+
+
+def test_an_output_file_appears_when_it_is_whole(tmp_path):
+    path = tmp_path / "out"
+    path.write_text("before")
+    with pytest.raises(RuntimeError), text_files.output_file(str(path)) as write:
+        write("half")
+        raise RuntimeError
+    assert path.read_text() == "before" and os.listdir(tmp_path) == ["out"]
+    with text_files.output_file(str(path)) as write:
+        write("ganz: ü\n")
+        assert path.read_text() == "before"
+    assert path.read_bytes() == "ganz: ü\n".encode() and os.listdir(tmp_path) == ["out"]
+
+
+def test_pipes_and_devices_are_files_too(tmp_path):
+    """As in --decode_from_file=<(zcat a.gz) --decode_to_file=/dev/null, which must not become a file."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"c\n\nd",), daemon=True)
+    writer.start()
+    assert text_files.input_lines(str(pipe)) == ["c", "", "d"]
+    writer.join(20)
+    got = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    with text_files.output_file(str(pipe)) as write:
+        write("a\n")
+    reader.join(20)
+    assert got == [b"a\n"] and os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_link_stays_and_its_file_is_written(tmp_path):
+    (tmp_path / "folder").mkdir()
+    for name, target in (("link", "folder/old"), ("to be made", "folder/new")):
+        (tmp_path / name).symlink_to(target)
+        with text_files.output_file(str(tmp_path / name)) as write:
+            write("a\n")
+        assert (tmp_path / name).is_symlink() and (tmp_path / target).read_text() == "a\n"
+    with open(tmp_path / "file", "wb") as file:
+        (tmp_path / "device").symlink_to(f"/dev/fd/{file.fileno()}")
+        with text_files.output_file(str(tmp_path / "device")) as write:
+            write("b\n")
+    assert (tmp_path / "device").is_symlink() and (tmp_path / "file").read_text() == "b\n"
+    assert sorted(os.listdir(tmp_path)) == ["device", "file", "folder", "link", "to be made"]
+
+
+def test_a_stream_answers_line_by_line():
+    read, write = os.pipe()
+    lines = text_files.stream_lines(read, "standard input")
+    os.write(write, "\ufeffü\r\nhal".encode())
+    assert next(lines) == ["ü"]  # although the writer goes on
+    os.write(write, b"f\n\nlast")
+    assert next(lines) == ["half", ""]
+    os.close(write)
+    assert list(lines) == [["last"]]
+    os.close(read)
+
+
+def test_a_stream_that_is_not_utf_8():
+    read, write = os.pipe()
+    os.write(write, b"one\ntwo\n\xff\nfour\n")
+    os.close(write)
+    lines = text_files.stream_lines(read, "standard input")
+    assert next(lines) == ["one", "two"]
+    with pytest.raises(UserError, match="standard input, line 3: byte 0xff"):
+        next(lines)
+    os.close(read)
+
+
+@pytest.mark.parametrize(
+    "data, message",
+    [
+        ("größe\nHaus\n".encode("utf-16-le"), "pipe: the text is UTF-16LE"),
+        ("größe\n".encode("utf-16"), "pipe: the text is UTF-16"),
+        (gzip.compress(b"a\n", mtime=0), "pipe: this is gzip data. .* gzip -dc"),
+        (b"a\rb\rc\r", "pipe: its lines end in CR alone"),
+        ("ü\n".encode() * 9 + b"\xff\n", "pipe, line 10: byte 0xff .* 9 of 10 are UTF-8, which a conversion would"),
+        (b"\xff\n" + "ü\n".encode() * 9, "pipe, line 1: byte 0xff .* 9 of 10 are UTF-8, which a conversion would"),
+        (b"\xff\n" * 3, "pipe, line 1: byte 0xff .* 0 of 3 are UTF-8. .*iconv -f ENCODING"),
+    ],
+)
+def test_pipes_are_checked_as_files_are(data, message):
+    for on_bad_line in (None, refuse):
+        reading, writing = os.pipe()
+        with os.fdopen(writing, "wb") as file:
+            file.write(data)
+        with os.fdopen(reading, "rb"), pytest.raises(UserError, match=message):
+            list(text_files.stream_lines(reading, "pipe", on_bad_line=on_bad_line))
+
+
+def refuse(message):
+    raise UserError(message)
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "data", "records"),
+    [
+        ("\n", b"a\n\xff\n\nb\n", ["a", None, "", "b"]),
+        ("|", b"a|b\n\xff|c|", ["a", None, "c"]),
+        ("\r\n", b"a\n\xffb\r\nc\r\n", [None, "c"]),
+    ],
+)
+def test_what_is_refused_is_none_and_no_empty_text(tmp_path, delimiter, data, records):
+    (tmp_path / "in").write_bytes(data)
+    told = []
+    assert text_files.input_lines(str(tmp_path / "in"), delimiter, told.append) == records
+    read, write = os.pipe()
+    os.write(write, data)
+    os.close(write)
+    piped = text_files.stream_lines(read, "in", delimiter, told.append)
+    assert [record for some in piped for record in some] == records
+    os.close(read)
+    assert len(told) == 2 and all("0xff" in message for message in told)
+
+
+def test_an_end_may_lie_between_two_blocks_and_each_byte_of_a_long_record_is_searched_once(monkeypatch, tmp_path):
+    monkeypatch.setattr(text_files, "_BLOCK", 1)
+    (tmp_path / "in").write_bytes("ü|\r\n\r\nx||\n\ny".encode())
+    assert text_files.input_lines(str(tmp_path / "in"), "|\n\n") == ["ü", "x|", "y"]
+    monkeypatch.setattr(text_files, "_BLOCK", 2**6)
+    (tmp_path / "in").write_bytes(b"x" * 2**20)  # 16,384 blocks: copying what there is at each would take 10 s
+    start = time.process_time()
+    assert text_files.input_lines(str(tmp_path / "in"), "|") == ["x" * 2**20]
+    assert time.process_time() - start < 1
