@@ -8,7 +8,7 @@ from t2t_lite.extras.tensor2tensor.sources import check_tensor2tensor
 from t2t_lite.extras.tensor2tensor.subword_text_encoder import read_pieces
 from t2t_lite.extras.tensor2tensor.tensor2tensor_checkpoint import Tensor2TensorCheckpoint
 from t2t_lite.files import exists, read_bytes, read_json
-from t2t_lite.interchange.formats import write_imported_run
+from t2t_lite.runs.saving import write_imported_run
 from t2t_lite.settings.config import parse_assignments
 from t2t_lite.settings.ranges import settings_of
 from t2t_lite.text.vocabulary_files import SUBWORDS

@@ -16,7 +16,7 @@ from t2t_lite import files
 from t2t_lite.corpora import plain_text, tables, tmx, wmt_files
 from t2t_lite.decoding.command import text_files
 from t2t_lite.evaluation import answer_scores, score_files
-from t2t_lite.interchange.hugging_face_folder import read_tensors
+from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors
 from t2t_lite.runs.log import read_lines as read_log
 from t2t_lite.text import subwords, vocabulary
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder

@@ -22,7 +22,7 @@ from tests.export.old_models import PIECES
 from tests.export.served import HOSTILE, served
 from tests.export.test_encoder_signatures import KINDS as ENCODERS
 from tests.export.test_encoder_signatures import make_predictor
-from tests.interchange.gpt_folders import write_gpt
+from tests.extras.hugging_face.gpt_folders import write_gpt
 
 ENVIRONMENTS = sorted(pathlib.Path(__file__).parents[2].glob(".venv-tensorflow-*"))
 assert ENVIRONMENTS, "`make test-serving` makes them"

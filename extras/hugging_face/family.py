@@ -11,6 +11,7 @@ ours, and which options of a model prevent an export. A function that returns a 
 from collections.abc import Callable
 from typing import NamedTuple
 
+from t2t_lite import registry
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.models.arguments import model_settings, to_hparam
@@ -257,3 +258,21 @@ def check(path, name, value, is_right, expected):
     """Raises `UserError` unless a value `is_right`."""
     if not is_right:
         raise UserError(f"{path}: {name}={shown(value).strip(chr(39))}. Expected {expected}.")
+
+
+def families():
+    """Returns the registered Families, in the order of their names; imports them all."""
+    return [registry.family(model_type) for model_type in registry.list_families()]
+
+
+def family_of(model, encoders=None):
+    """Returns the Family of a Keras model, or None.
+
+    Args:
+        model: Keras model.
+        encoders: {"inputs": TextEncoder, "targets": TextEncoder}, which decide between several families, or None.
+    """
+    found = [family for family in families() if family.model is type(model) and family.matches(model.config)]
+    if encoders:
+        found.sort(key=lambda family: bool(family.strange_encoders(model, encoders)))
+    return next(iter(found), None)

@@ -1,7 +1,7 @@
 """GPT-2: pre-norm; its dense kernels are [inputs, outputs] like ours, with queries, keys and values joined."""
 
 from t2t_lite import registry
-from t2t_lite.interchange.family import Family, Field, choice, epsilon, fact, number, off, only, rate
+from t2t_lite.extras.hugging_face.family import Family, Field, choice, epsilon, fact, number, off, only, rate
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.text.published.bpe_files import BPEEncoder
 

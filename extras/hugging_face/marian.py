@@ -1,7 +1,19 @@
 """Marian: a post-norm Transformer. Its sinusoids are sines, then cosines; its dense kernels are [outputs, inputs]."""
 
 from t2t_lite import registry
-from t2t_lite.interchange.family import NEEDED, Family, Field, check, choice, fact, number, off, only, rate, same
+from t2t_lite.extras.hugging_face.family import (
+    NEEDED,
+    Family,
+    Field,
+    check,
+    choice,
+    fact,
+    number,
+    off,
+    only,
+    rate,
+    same,
+)
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 

@@ -15,9 +15,9 @@ import safetensors.numpy
 from t2t_lite import files
 from t2t_lite.errors import UserError, needs, shown
 from t2t_lite.export.added_files import added_files
+from t2t_lite.extras.hugging_face import named_weights
+from t2t_lite.extras.hugging_face.named_weights import NEVER
 from t2t_lite.files import folders
-from t2t_lite.interchange import named_weights
-from t2t_lite.interchange.named_weights import NEVER
 
 _NAMES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
 _WHOLE, _INDEX, _TORCH = _NAMES

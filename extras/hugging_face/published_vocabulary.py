@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
+from t2t_lite.extras.hugging_face.family import check
 from t2t_lite.files.safe_json import check_schema
-from t2t_lite.interchange.family import check
 from t2t_lite.registry import Registries
 from t2t_lite.text.published import published_encoder
 from t2t_lite.text.published.bpe_files import WORD_END

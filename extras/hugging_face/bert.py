@@ -1,7 +1,19 @@
 """BERT: post-norm; its dense kernels are [outputs, inputs]."""
 
 from t2t_lite import registry
-from t2t_lite.interchange.family import NEEDED, OPTIONAL, Family, Field, choice, epsilon, fact, number, off, only, rate
+from t2t_lite.extras.hugging_face.family import (
+    NEEDED,
+    OPTIONAL,
+    Family,
+    Field,
+    choice,
+    epsilon,
+    fact,
+    number,
+    off,
+    only,
+    rate,
+)
 from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
 

@@ -1,12 +1,12 @@
 """Language models from and to folders of Hugging Face: GPT and GPT-2."""
 
 from t2t_lite.errors import UserError, shown
-from t2t_lite.interchange import named_weights
-from t2t_lite.interchange.family import check, hparams_of
-from t2t_lite.interchange.formats import write_imported_run
-from t2t_lite.interchange.hugging_face_folder import Folder, read_weights
-from t2t_lite.interchange.published_vocabulary import published, vocabulary_of
+from t2t_lite.extras.hugging_face import named_weights
+from t2t_lite.extras.hugging_face.family import check, hparams_of
+from t2t_lite.extras.hugging_face.hugging_face_folder import Folder, read_weights
+from t2t_lite.extras.hugging_face.published_vocabulary import published, vocabulary_of
 from t2t_lite.models.transformer_lm import TransformerLM
+from t2t_lite.runs.saving import write_imported_run
 from t2t_lite.text.published.bpe_files import BPEEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 from t2t_lite.text.vocabulary_files import open_encoder

@@ -1,7 +1,7 @@
 """RoBERTa, a BERT with positions from the id of padding + 1 and a byte-level vocabulary."""
 
 from t2t_lite import registry
-from t2t_lite.interchange.families import bert
+from t2t_lite.extras.hugging_face import bert
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 
 

@@ -8,10 +8,11 @@ from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError, shown
+from t2t_lite.export import formats
+from t2t_lite.extras.hugging_face import encoders, language_models, translation_models
+from t2t_lite.extras.hugging_face.config_file import read_config
+from t2t_lite.extras.hugging_face.family import families, family_of
 from t2t_lite.files import folders
-from t2t_lite.interchange import encoders, formats, language_models, translation_models
-from t2t_lite.interchange.families import families, family_of
-from t2t_lite.interchange.formats import read_hugging_face_config
 from t2t_lite.models.encoder_model import EncoderModel
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.models.transformer_lm import TransformerLM
@@ -34,8 +35,8 @@ def export_hugging_face(
     a length penalty, this requires `early_stopping="never"` (by default it stops by an estimate). Two things differ: a
     text that begins with `>>` and has a later `<<` is read as a language code, and an output is limited to 512 ids even
     if its input is short. A language model becomes a GPT2LMHeadModel or an OpenAIGPTLMHeadModel (see
-    `t2t_lite.interchange.language_models`), and an encoder a BERT, one of its relatives or an XLNet (see
-    `t2t_lite.interchange.encoders`); beam_size and alpha have no effect there.
+    `t2t_lite.extras.hugging_face.language_models`), and an encoder a BERT, one of its relatives or an XLNet (see
+    `t2t_lite.extras.hugging_face.encoders`); beam_size and alpha have no effect there.
 
     Args:
         translator: Translator of one Transformer that one of the two can represent (see the table in
@@ -70,8 +71,8 @@ def export_hugging_face(
 def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] = (), problem: str = "") -> str:
     """Makes a run from a Marian, a Blenderbot of `export_hugging_face`, a GPT, a BERT and its relatives, or an XLNet.
 
-    GPT and GPT-2 become language models (see `t2t_lite.interchange.language_models`), and BERT, its relatives and XLNet
-    encoders (see `t2t_lite.interchange.encoders`). The following is about the others.
+    GPT and GPT-2 become language models (see `language_models` in this folder), and BERT, its relatives and XLNet
+    encoders (see `encoders`). The following is about the others.
 
     The run can decode, be exported, and be fine-tuned (`--warm_start_from`). A search with `ends="top"` finds the same
     ids as `generate` with the same beam size and penalty (`length_penalty="power"`) and `early_stopping="never"`.
@@ -96,7 +97,7 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
         >>> import_hugging_face("opus-mt-en-de", "train")                            # doctest: +SKIP
         'train/model.ckpt-0'
     """
-    document = read_hugging_face_config(path, output_dir)
+    document = read_config(path, output_dir)
     config_path = os.path.join(path, "config.json")
     kind = document.get("model_type")
     if kind not in registry.list_families():
@@ -113,3 +114,31 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
     if issubclass(family.model, EncoderModel):
         return encoders.import_encoder(family, path, config, output_dir, problem)
     return translation_models.import_translation_model(family, path, config, output_dir, languages)
+
+
+@registry.register_export_format("hugging_face")
+class HuggingFace(formats.Format):
+    """The folders of all registered families."""
+
+    def __init__(self):
+        super().__init__("Hugging Face's Transformers")
+
+    def label(self, model, encoders=None):
+        """Returns the name of the class in Transformers."""
+        family = family_of(model, encoders)
+        return f"Hugging Face's {family.class_prefix}" if family else super().label(model)
+
+    def obstacles(self, model, encoders=None):
+        """See `Format`; also names vocabularies that the family's tokenizer does not have."""
+        if reasons := formats.class_obstacles(model, {family.model for family in families()}):
+            return reasons
+        family = family_of(model, encoders) or next(entry for entry in families() if entry.model is type(model))
+        reasons = formats.option_obstacles(model, family.supported(model.config))
+        if kinds := {type(encoder).__name__ for encoder in family.strange_encoders(model, encoders or {})}:
+            reasons.append(f"its vocabulary is a {' and a '.join(sorted(kinds))}, expected {family.vocabularies[1]}'s")
+        return reasons
+
+    def answer(self, model, encoders=None):
+        """See `Format`; names the class, and the vocabulary that a model without one needs."""
+        family = family_of(model, encoders)
+        return f"yes, {family.class_prefix}{'' if encoders else f', with a {family.vocabularies[1]} vocabulary'}"

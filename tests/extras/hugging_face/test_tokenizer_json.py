@@ -11,8 +11,8 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.export import import_hugging_face
 from t2t_lite.text.sentencepiece_model import ModelProto
-from tests.interchange.encoder_folders import write_encoder
-from tests.interchange.gpt_folders import write_gpt
+from tests.extras.hugging_face.encoder_folders import write_encoder
+from tests.extras.hugging_face.gpt_folders import write_gpt
 from tests.text.published_samples import PIECES, write_byte_level, write_words
 
 # As Transformers 5.24 writes them.

@@ -12,17 +12,17 @@ from keras import ops
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
+from t2t_lite.extras.hugging_face import marian_vocabulary, named_weights
+from t2t_lite.extras.hugging_face.family import hparams_of
+from t2t_lite.extras.hugging_face.hugging_face_folder import Folder, read_weights
+from t2t_lite.extras.hugging_face.marian import SINUSOIDS, shares_embeddings
+from t2t_lite.extras.hugging_face.marian_vocabulary import LANGUAGE_CODE, sentencepiece_models, unique_pieces
+from t2t_lite.extras.hugging_face.named_weights import NEVER, rows
 from t2t_lite.files.safe_json import check_schema
-from t2t_lite.interchange import marian_vocabulary, named_weights
-from t2t_lite.interchange.families.marian import SINUSOIDS, shares_embeddings
-from t2t_lite.interchange.family import hparams_of
-from t2t_lite.interchange.formats import write_imported_run
-from t2t_lite.interchange.hugging_face_folder import Folder, read_weights
-from t2t_lite.interchange.marian_vocabulary import LANGUAGE_CODE, sentencepiece_models, unique_pieces
-from t2t_lite.interchange.named_weights import NEVER, rows
 from t2t_lite.layers import SinusoidalPositionEmbedding
 from t2t_lite.layers.positions import LAYOUTS
 from t2t_lite.models.transformer import Transformer
+from t2t_lite.runs.saving import write_imported_run
 from t2t_lite.text.published import published_encoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 

@@ -3,10 +3,10 @@
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.interchange import formats
+from t2t_lite.export import formats
 from t2t_lite.models.outputs import shapes_only
 from tests.export.models import random_transformer, translator_of
-from tests.interchange.test_hugging_face import encoders
+from tests.extras.hugging_face.test_hugging_face import encoders
 
 __all__ = ["encoders"]  # a fixture
 
