@@ -16,7 +16,7 @@ from t2t_lite.cli import commands
 from t2t_lite.cli.modes import Mode, check_mode, chosen_mode
 from t2t_lite.errors import UserError
 from t2t_lite.settings.ranges import Range
-from t2t_lite.visualization import pictures
+from t2t_lite.visualization import drawing
 
 _NUMBER = Range(1, 10_000)
 
@@ -36,7 +36,7 @@ def define_flags(flags):
     flags.DEFINE_list("heads", [], "Heads, such as 5,6; default: all.")
     flags.DEFINE_string("word", None, "Draw only what this word attends to.")
     flags.DEFINE_bool("whole_words", False, "Put the pieces of a word together.")
-    flags.DEFINE_enum("format", None, pictures.FORMATS, "Format of the picture; default: as --output ends, or svg.")
+    flags.DEFINE_enum("format", None, drawing.FORMATS, "Format of the picture; default: as --output ends, or svg.")
     flags.DEFINE_path("output", None, "The picture; default: what is drawn, such as attention.svg.")
     _app.define_tf1_flags(flags)
 
@@ -61,8 +61,8 @@ def check(flags):
 def check_picture(flags, name, *inputs):
     """Checks --output, which is `name` by default, and flags that name files to be read. Raises `UserError`."""
     flags.output = flags.output or f"{name}.{flags.format or 'svg'}"
-    pictures.check_picture("--output", flags.output)
-    if flags.format and pictures.format_of(flags.output) != flags.format:
+    drawing.check_picture("--output", flags.output)
+    if flags.format and drawing.format_of(flags.output) != flags.format:
         raise UserError(f"--output={flags.output}: is no .{flags.format}. Leave --format out, or change one.")
     files.check_outputs({f"--{flag}": flags[flag].value for flag in inputs}, {"--output": flags.output})
     _app.require_files(flags, *inputs)
@@ -81,9 +81,8 @@ def run(flags):
 
 
 def _sentence(flags, answerer):
-    from t2t_lite.visualization.attention_maps import MOST_POSITIONS
     from t2t_lite.visualization.attention_pictures import attend, draw_attention
-    from t2t_lite.visualization.sentence_attention import MOST_TOKENS
+    from t2t_lite.visualization.sentence_attention import MOST_POSITIONS, MOST_TOKENS
 
     most = MOST_POSITIONS if flags.view == "map" else MOST_TOKENS
     attentions = attend(answerer, flags.text, flags.target, most)

@@ -41,7 +41,7 @@ def check(flags):
 def run(flags):
     """Writes one averaged checkpoint for each checkpoint from the n-th on."""
     from t2t_lite import files
-    from t2t_lite.files import step_files
+    from t2t_lite.files import resumable
     from t2t_lite.files.folders import restored_on_failure
     from t2t_lite.runs.directory import check_places
 
@@ -49,7 +49,7 @@ def run(flags):
         raise UserError(f"--model_dir={flags.model_dir}: no such folder. Expected the --output_dir of t2t-trainer.")
     check_places(flags.output_dir, [_AVERAGES])
     window, num_seen, num_written = collections.deque(maxlen=flags.n), 0, 0
-    for checkpoint in step_files.follow(flags.model_dir, step_files.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
+    for checkpoint in resumable.follow(flags.model_dir, resumable.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
         if window and checkpoint.seconds < window[-1].seconds - 1:  # copies are made within one second
             _LOGGER.warning(
                 f"model.ckpt-{checkpoint.step} is older than model.ckpt-{window[-1].step}. If two runs were mixed in "

@@ -56,7 +56,7 @@ def run(flags):
 
 
 def _hugging_face(flags):
-    from t2t_lite.interchange.sources import read_hugging_face_config
+    from t2t_lite.interchange.formats import read_hugging_face_config
 
     read_hugging_face_config(flags.path, flags.output_dir)
     from t2t_lite.interchange.hugging_face import import_hugging_face

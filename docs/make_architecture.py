@@ -6,8 +6,7 @@ import re
 import textwrap
 
 from t2t_lite.process.extras import extras
-from t2t_lite.visualization.drawing import Drawing
-from t2t_lite.visualization.pictures import COLORS, INK
+from t2t_lite.visualization.drawing import COLORS, INK, Drawing
 
 PICTURE = pathlib.Path(__file__).parent / "images" / "architecture.svg"
 EXTRAS = PICTURE.with_name("extras.svg")

@@ -18,7 +18,7 @@ from t2t_lite.data.splits import FLAGS
 from t2t_lite.errors import UserError, shown
 from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_settings import LABELLED, OwnSetting, own_settings
-from t2t_lite.text.real_encoder import RealEncoder, as_number
+from t2t_lite.text.class_label_encoder import RealEncoder, as_number
 
 _LOGGER = logging.getLogger("t2t_lite")
 _FEW_LABELS = 10  # may be as many as the lines of a small file

@@ -22,7 +22,7 @@ from t2t_lite.problems.own_problem import kept
 from t2t_lite.problems.own_settings import SENTENCEPIECE, own_settings
 from t2t_lite.problems.published_files import PublishedFiles, files_of_splits
 from t2t_lite.registry import register_problem
-from t2t_lite.text.published.byte_level_learning import END_TOKEN
+from t2t_lite.text.published.byte_level_bpe import END_TOKEN
 from t2t_lite.text.vocabulary import ByteTextEncoder
 
 _PTB = "http://www.fit.vutbr.cz/~imikolov/rnnlm/simple-examples.tgz"

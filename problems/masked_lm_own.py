@@ -49,7 +49,7 @@ class MaskedLmOwn(LanguagemodelOwn):
 
     def check_settings(self, values, paths):
         """See `OwnCorpus.check_settings`. Raises `UserError` also if a given vocabulary has no mask."""
-        from t2t_lite.text.mask_piece import mask_of
+        from t2t_lite.text.encoder_parts import mask_of
 
         super().check_settings(values, paths)
         if values["vocab_type"] == VocabType.BYTE_LEVEL_BPE.value:
@@ -95,7 +95,7 @@ class MaskedLmOwn(LanguagemodelOwn):
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields the samples; then logs the number of masks in the text itself, if the vocabulary encodes them."""
-        from t2t_lite.text.mask_piece import mask_of
+        from t2t_lite.text.encoder_parts import mask_of
 
         encoder = self.feature_encoders(data_dir)["targets"]
         mask_id, mask = mask_of(encoder)

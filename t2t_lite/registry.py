@@ -17,7 +17,7 @@ from t2t_lite.cli.usr_dirs import import_usr_dir as import_usr_dir
 from t2t_lite.cli.usr_dirs import is_package_name as is_package_name
 from t2t_lite.cli.usr_dirs import usr_dir_of as usr_dir_of
 from t2t_lite.errors import UnknownName, UserError, nearest, shown
-from t2t_lite.process.registering_modules import modules_of
+from t2t_lite.process.registering_modules import modules_by_name
 from t2t_lite.settings.config import HParams
 
 
@@ -201,7 +201,7 @@ def model_of_hparams(name: str) -> str | None:
 
 def list_built_in_models() -> list[str]:
     """Returns the names of the models of this package, without those of users' folders; imports none of them."""
-    return sorted({module.rpartition(".")[2] for module in modules_of("models")})
+    return sorted(modules_by_name("models"))
 
 
 def problem(name: str, **kwargs) -> t2t_lite.data.Problem:

@@ -17,7 +17,7 @@ def train_run(flags, inexact, output_dir, random_seed, **trial):
         random_seed: int, or None: the set's.
         trial: see `make_trainer`.
     """
-    from t2t_lite.export.best_model import export_best
+    from t2t_lite.export.saved_model import export_best
     from t2t_lite.runs.checkpoints import newest_step
 
     trainer = make_trainer(flags, inexact, output_dir, random_seed, **trial)

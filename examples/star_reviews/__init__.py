@@ -28,7 +28,7 @@ from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem
 from t2t_lite.evaluation.answer_metrics import AnswerMetric
 from t2t_lite.layers import TokenEmbedding, TransformerEncoderLayer
 from t2t_lite.tasks.encoder_task import EncoderTask
-from t2t_lite.text.real_encoder import as_number
+from t2t_lite.text.class_label_encoder import as_number
 
 WORDS = {"great": 1, "lovely": 1, "fine": 1, "awful": -1, "dull": -1, "bad": -1, "the": 0, "film": 0, "was": 0, "so": 0}
 STARS = 5

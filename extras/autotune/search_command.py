@@ -25,12 +25,12 @@ def search_hparams(flags, inexact):
     Returns:
         int, the exit status.
     """
-    from t2t_lite.extras.autotune import search_report
+    from t2t_lite.extras.autotune import search
     from t2t_lite.extras.autotune.search import Search
     from t2t_lite.files import write_json
     from t2t_lite.files.folders import check_kinds
 
-    check_kinds(flags.output_dir, [re.escape(search_report.REPORT)], ["trial-[0-9]+"])
+    check_kinds(flags.output_dir, [re.escape(search.REPORT)], ["trial-[0-9]+"])
     base, ranges, objective = _checked(flags, inexact)
     if flags.autotune_parallel_trials > 1:
         return _search_in_parallel(flags)
@@ -46,21 +46,21 @@ def search_hparams(flags, inexact):
     if not search.run(flags.autotune_max_trials):
         return 0
     trials = study.trials()
-    print("\n".join(search_report.trials_table(trials, objective)))
+    print("\n".join(search.trials_table(trials, objective)))
     if running := [trial.name for trial in trials if trial.state == "running"]:
         print(f"{', '.join(running)}: trained by other processes, of which the last one chooses the best trial")
         return 0
-    order = search_report.ranked(trials, objective)
-    command = search_report.as_command("t2t-trainer", _flags_of_run(flags, order[0], objective.metric))
+    order = search.ranked(trials, objective)
+    command = search.as_command("t2t-trainer", _flags_of_run(flags, order[0], objective.metric))
     print(f"best: {study.folder_of(order[0])}\nto train it anew, or for longer: {command}")
     summary = None
     if flags.autotune_seeds:
         summary = search.train_winner(order[0], flags.autotune_seeds)
         if summary is None:
             return 0
-        print("\n".join(search_report.spread_text(order, objective, summary)))
-    report = search_report.as_json(trials, objective, study.facts, folder, summary, command)
-    write_json(os.path.join(folder, search_report.REPORT), report)
+        print("\n".join(search.spread_text(order, objective, summary)))
+    report = search.as_json(trials, objective, study.facts, folder, summary, command)
+    write_json(os.path.join(folder, search.REPORT), report)
     return 0
 
 
@@ -68,9 +68,8 @@ def _checked(flags, inexact):
     """Checks flags, generates data if requested; returns (Trainer common to all trials, RangedHParams, Objective)."""
     from t2t_lite import registry
     from t2t_lite.data.records import Records
-    from t2t_lite.extras.autotune.journal import import_optuna
-    from t2t_lite.extras.autotune.objective import choose_objective
     from t2t_lite.extras.autotune.ranged_hparams import RangedHParams
+    from t2t_lite.extras.autotune.study import choose_objective, import_optuna
     from t2t_lite.runs.directory import check_meaning
 
     import_optuna()

@@ -1,4 +1,4 @@
-"""The trials of a search, with their hyperparameters and results, in an Optuna study on disk."""
+"""The trials of a search in an Optuna study on disk, to which several processes append; its objective."""
 
 import contextlib
 import dataclasses
@@ -8,17 +8,84 @@ import os
 
 import numpy as np
 
-from t2t_lite.errors import UserError, shown
-from t2t_lite.extras.autotune.journal import open_journal
-from t2t_lite.extras.autotune.objective import Objective
+from t2t_lite.errors import UserError, first_line, nearest, needs, shown
+from t2t_lite.evaluation.metrics import lower_is_better, metric_names
 from t2t_lite.extras.autotune.ranged_hparams import RangedHParams
-from t2t_lite.files.lock import held_lock, waiting_lock
-from t2t_lite.training.best_checkpoint import best_evaluation
+from t2t_lite.files.file_errors import translated
+from t2t_lite.files.folders import held_lock, waiting_lock
+from t2t_lite.settings import tensor2tensor_names
+from t2t_lite.training.best_checkpoint import best_evaluation, default_metric
 
 _LOGGER = logging.getLogger("t2t_lite")
 STUDY = "study.journal"
 STARTUP_TRIALS = 5  # trials that are sampled at random, and that must be complete before others are pruned
 _NAME = "hparams"
+# What Optuna raises for lines that it has not written.
+_OF_DAMAGED_LINES = (ValueError, LookupError, AttributeError, TypeError, AssertionError, RecursionError)
+
+
+@dataclasses.dataclass(frozen=True)
+class Objective:
+    """A metric of evaluations and its direction.
+
+    Attributes:
+        metric: str.
+        maximize: bool.
+    """
+
+    metric: str
+    maximize: bool
+
+    def best(self, values):
+        """Returns the best of several values."""
+        return (max if self.maximize else min)(values)
+
+
+def choose_objective(problem, hparams, name=None, maximize=None, best_metric=None):
+    """Returns the Objective of a search.
+
+    Args:
+        problem: Problem.
+        hparams: HParams.
+        name: str, a metric, or tensor2tensor's name of one, such as metrics-<problem>/neg_log_perplexity; None:
+            `best_metric`.
+        maximize: bool, the direction that the user expects; None: that of the metric.
+        best_metric: str, the metric by which a run keeps its best model; None: the default one.
+
+    Raises:
+        UserError: an unknown metric, the wrong direction, or two metrics that contradict each other.
+    """
+    if best_metric == "none":
+        raise UserError("--best_checkpoint_metric=none: a search compares the best models of its trials. Leave it out.")
+    names = metric_names(problem, hparams)
+    metric, is_negated = _here(name, names) if name else (best_metric or default_metric(names), False)
+    # Only the model knows its further losses; its Trainer checks them.
+    if metric not in names and not metric.startswith(("loss_", "cost_")):
+        flag = f"--autotune_objective={name}" if name else f"--best_checkpoint_metric={best_metric}"
+        raise UserError(
+            f"{flag}: not a metric of these runs' evaluations. {nearest(metric, names, end=' ')}Expected one of "
+            f"{', '.join(names)}."
+        )
+    if best_metric not in (None, metric):
+        raise UserError(
+            f"--best_checkpoint_metric={best_metric} and --autotune_objective={name}: each trial keeps the model that "
+            "is best by the objective. Leave one of them out."
+        )
+    lower = lower_is_better(metric)
+    if maximize is not None and maximize != (lower == is_negated):
+        better = "less" if lower != is_negated else "more"
+        raise UserError(
+            f"--autotune_maximize={str(maximize).lower()}: of {name or metric} {better} is better. Leave the flag out."
+        )
+    return Objective(metric, not lower)
+
+
+def _here(name, names):
+    """Returns (this package's name of a metric, whether `name` means its negative)."""
+    last = name.rsplit("/", 1)[-1]
+    if last in names:
+        return last, False
+    return tensor2tensor_names.METRICS.get(last, last), last == "neg_log_perplexity"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,3 +302,51 @@ def _difference(old, new):
         names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
         old, new = ({name: facts.get(name) for name in names} for facts in (old, new))
     return shown(old), shown(new)
+
+
+def open_journal(path):
+    """Opens or creates a journal; a last line that was truncated by a kill is removed.
+
+    Args:
+        path: str, a local file.
+
+    Returns:
+        (the module optuna, its `JournalStorage`).
+
+    Raises:
+        UserError: Optuna is not installed, or the file is not one of its journals.
+    """
+    optuna = import_optuna()
+    path = os.path.abspath(path)  # Optuna's lock is a link to it, which must be valid in its own folder
+    journal = optuna.storages.journal
+    try:
+        with translated(path, "write"), contextlib.ExitStack() as stack:
+            lock = journal.JournalFileSymlinkLock(path)
+            lock.acquire()
+            stack.callback(lock.release)
+            backend = journal.JournalFileBackend(path)
+            _remove_truncated_line(path)  # Optuna would append to it
+        return optuna, journal.JournalStorage(backend)
+    except _OF_DAMAGED_LINES as error:
+        raise UserError(
+            f"{path}: is not a journal of Optuna: {first_line(error)}. Expected that of an earlier search, or none. "
+            "Move it away, or choose another --output_dir."
+        ) from error
+
+
+def import_optuna():
+    """Returns the module optuna, which logs only warnings. Raises `UserError` if it is not installed."""
+    with needs("Optuna", "tune", "--hparams_range"):
+        import optuna
+        import optuna.storages.journal
+    optuna.logging.set_verbosity(logging.WARNING)
+    return optuna
+
+
+def _remove_truncated_line(path):
+    with open(path, "rb+") as file:
+        content = file.read()
+        if content and not content.startswith(b'{"op_code":'):
+            raise ValueError("its first line is another one")
+        if not content.endswith(b"\n"):
+            file.truncate(content.rfind(b"\n") + 1)

@@ -184,7 +184,7 @@ class ConvSeq2Seq(EncoderDecoder):
         return self.maps["decoder_out"](x), after
 
     def attention_weights(self, inputs):
-        """Returns {"memory": [weights of each layer, [B, 1, T, S]]}: see `t2t_lite.models.attention_weights`."""
+        """Returns {"memory": [weights of each layer, [B, 1, T, S]]}: see `t2t_lite.models.outputs`."""
         memory = self.encode(inputs["inputs"])
         _, found = self._decode(shifted_right(self.target_embedding(inputs["targets"])), memory)
         return {"memory": [ops.expand_dims(weights, 1) for weights in found]}

@@ -1,14 +1,165 @@
-"""The extended Neural GPU (Kaiser and Bengio 2016), whose decoder reads its outputs: active memory, no attention."""
+"""The Neural GPU (Kaiser and Sutskever 2016) and the extended one (Kaiser and Bengio 2016)."""
+
+import math
+from typing import ClassVar
 
 import keras
 from keras import ops
 
+from t2t_lite.extras.baselines.convolution import Convolution
+from t2t_lite.layers import Dropout
 from t2t_lite.layers.base import Layer
+from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.shapes import shape_of
 from t2t_lite.models.encoder_decoder import EncoderDecoder
 from t2t_lite.registry import register_model
+from t2t_lite.settings.ranges import setting
+from t2t_lite.text.vocabulary import EOS_ID
 
-from .neural_gpu import ConvolutionalGRU, NeuralGPU, tape_at
+END_MARGIN = 10.0  # past the tape, whatever the weights: e^10 to 1 are the odds of the end against all other ids
+
+
+class ConvolutionalGRU(Layer):
+    """u ⊙ s + (1 - u) ⊙ tanh(U * (r ⊙ s) + b), with gates u and r that saturate (section 2; Kaiser and Bengio 2016).
+
+    All three convolutions may read a second sequence beside s, too: then W * p is added to each.
+    """
+
+    def __init__(self, size: int, kernel_size: int, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking, own = True, {"dtype": self.dtype_policy}
+        self.reset = Convolution(size, kernel_size, bias_initializer="ones", name="reset", **own)
+        self.gate = Convolution(size, kernel_size, bias_initializer="ones", name="gate", **own)
+        self.candidate = Convolution(size, kernel_size, name="candidate", **own)
+
+    def build(self, input_shape):
+        """Creates the weights for [B, T, size of s and of what is beside it]."""
+        for layer in (self.reset, self.gate, self.candidate):
+            layer.build(input_shape)
+
+    def call(self, inputs, beside=None, mask=None):
+        """[B, T, size] and, beside it, [B, T, any] -> [B, T, size]."""
+
+        def read(x):
+            return x if beside is None else ops.concatenate([x, beside], axis=-1)
+
+        reset, gate = (_saturating_sigmoid(layer(read(inputs), mask=mask)) for layer in (self.reset, self.gate))
+        return gate * inputs + (1 - gate) * ops.tanh(self.candidate(read(reset * inputs), mask=mask))
+
+
+def _saturating_sigmoid(x):
+    return ops.clip(1.2 * ops.sigmoid(x) - 0.1, 0.0, 1.0)
+
+
+class TapeStep(Layer):
+    """One step of the recurrence, a cell of `keras.layers.RNN`, whose state is a tape instead of a vector."""
+
+    def __init__(self, size: int, kernel_size: int, num_layers: int, **kwargs):
+        super().__init__(**kwargs)
+        self.state_size, self.output_size, self.supports_masking = [size, 1], size, True
+        options = {"kernel_size": kernel_size, "dtype": self.dtype_policy}
+        self.units = [ConvolutionalGRU(size, name=f"gru_{i}", **options) for i in range(num_layers)]
+
+    def build(self, input_shape):
+        """Creates the weights; the tape's size is known without `input_shape`."""
+        for unit in self.units:
+            unit.build((None, None, self.output_size))
+
+    def call(self, inputs, states):
+        """Runs a step.
+
+        The inputs are what the tape is multiplied with, [B, T, size] or [B, 1, 1], and beside it, in a last column, 0
+        for rows that have ended. The states are the tape [B, T, size] and, [B, T], 0 past its end.
+        """
+        (tape, is_there), factors, runs = states, inputs[..., :-1], inputs[:, :1, -1:]
+        x = tape * factors
+        for unit in self.units:
+            x = unit(x, mask=is_there > 0)
+        x = ops.where(runs > 0, x, tape)
+        return x[:, 0], [x, is_there]
+
+
+@register_model("neural_gpu")
+@keras.saving.register_keras_serializable("baselines")
+class NeuralGPU(EncoderDecoder):
+    """A tape with the embedded inputs, changed by the same convolutional GRUs in as many steps as it is long.
+
+    What is then at a position predicts the target there, whatever the other targets are. So an output is at most as
+    long as its input: past the tape the logits are those of id 1, the end. A row has its own number of steps, and
+    convolutions read zeros past its end; in tensor2tensor they read the padding, which changes with the batch.
+
+    Each step drops other cells of the tape (section 3). One mask for all steps would multiply what it keeps again and
+    again, and the tape would grow exponentially. `hidden_size` is the size of a cell of the tape, `num_layers` the GRUs
+    of a step. The accuracy of the paper needs a curriculum of growing lengths, and many runs (sections 3 and 4): it is
+    not promised here.
+    """
+
+    HPARAMS: ClassVar = {
+        "kernel_height": setting(
+            3, 1, 64, argument="kernel_size", fixed=True, meaning="Positions that a convolution reads."
+        )
+    }
+
+    def __init__(self, vocab_size, target_vocab_size=None, num_layers=1, kernel_size=3, dropout=0.1, **kwargs):
+        super().__init__(vocab_size, target_vocab_size, **kwargs)
+        check_sizes(num_layers=num_layers)
+        own = {"dtype": self.dtype_policy}
+        self.dropout = Dropout(dropout, name="dropout", **own)
+        cell = TapeStep(self.config["hidden_size"], kernel_size, num_layers, name="step", **own)
+        self.steps = keras.layers.RNN(cell, return_state=True, name="steps", **own)
+
+    def build_layers(self, shape):
+        """Creates the weights of the GRUs."""
+        self.steps.build((None, None, None, None))
+
+    def flops(self, lengths, rows=1):
+        """See `SequenceModel`: in as many steps as there are inputs, each step changes all of them."""
+        from t2t_lite.extras.describe.cost import counted_flops, layer_flops
+
+        counted, width = counted_flops(self, lengths, rows), lengths["inputs"]
+        step = layer_flops(self.steps, width)
+        return {"inputs": width * step, "targets": counted["targets"] - step}
+
+    def encode(self, inputs, training=None):
+        """int ids [B, S] -> {"hidden" [B, S, hidden], the tape after all steps, zeros where it has ended}."""
+        self.build_if_needed()
+        inputs = ops.convert_to_tensor(inputs)
+        tape = self.input_embedding(inputs)
+        is_there = ops.cast(inputs != 0, tape.dtype)
+        batch, length, size = ops.shape(tape)
+        width, size = (length, size) if training else (1, 1)
+        factors = self.dropout(ops.ones((batch, length, width, size), tape.dtype), training=training)
+        runs = ops.broadcast_to(is_there[:, :, None, None], (batch, length, width, 1))
+        _, tape, _ = self.steps(ops.concatenate([factors, runs], axis=-1), initial_state=[tape, is_there])
+        return {"hidden": tape * ops.expand_dims(is_there, -1)}
+
+    def decode(self, x, memory, training=None):
+        """The targets' embeddings [B, T, hidden], which are not read -> the tape at their positions."""
+        return tape_at(memory, ops.arange(ops.shape(x)[1], dtype="int32"))
+
+    def first_state(self, memory):
+        """Returns nothing: a step reads the tape alone."""
+        return ()
+
+    def step(self, x, state, memory, position):
+        """[B, K, hidden], which is not read -> (the tape at the position [B, K, hidden], nothing)."""
+        found = tape_at(memory, ops.reshape(ops.cast(position, "int32"), (1,)))
+        return ops.broadcast_to(found, ops.shape(x)), state
+
+    def logits(self, hidden, matrix=None):
+        """As `EncoderDecoder.logits`; a zero vector, as it is past the tape, predicts the end."""
+        is_end = ops.all(hidden == 0, axis=-1, keepdims=True)
+        size = self.target_vocab_size
+        end = (END_MARGIN + math.log(size - 1)) * ops.one_hot(EOS_ID, size)
+        return ops.where(is_end, end, super().logits(hidden, matrix))
+
+
+def tape_at(memory, at):
+    """Returns the tape at the positions int32 [n]: [B, n, hidden], zeros past its end."""
+    tape = memory["hidden"]
+    width = ops.shape(tape)[1]
+    found = ops.take(tape, ops.minimum(at, width - 1), axis=1)
+    return ops.where(ops.expand_dims(at < width, -1), found, ops.zeros_like(found))
 
 
 class OutputStep(Layer):

@@ -165,7 +165,7 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
         return x, weights, after
 
     def attention_weights(self, inputs):
-        """Returns {"memory": [weights of attention [B, 1, T, S]]}: see `t2t_lite.models.attention_weights`."""
+        """Returns {"memory": [weights of attention [B, 1, T, S]]}: see `t2t_lite.models.outputs`."""
         memory = self.encode(inputs["inputs"])
         embedded = self.target_embedding(inputs["targets"])
         weights = self._decode(shifted_right(embedded), memory)[1]

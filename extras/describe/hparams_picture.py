@@ -5,7 +5,7 @@ from keras import ops
 
 from t2t_lite.layers import SinusoidalPositionEmbedding
 from t2t_lite.training.optimization.schedules import ProductSchedule
-from t2t_lite.visualization import pictures
+from t2t_lite.visualization import drawing
 
 _POINTS = 2000  # of the curve
 _POSITIONS = 128
@@ -24,16 +24,16 @@ def draw_hparams(hparams, train_steps, path, title=""):
         UserError: the schedule is invalid: see `ProductSchedule`.
     """
     sinusoids = hparams.pos == "timing"
-    figure = pictures.new_figure(11 if sinusoids else 6, 4)
+    figure = drawing.new_figure(11 if sinusoids else 6, 4)
     rates, *others = figure.subplots(1, 1 + sinusoids, squeeze=False)[0]
     steps, values = schedule_points(hparams, train_steps)
-    rates.plot(steps, values, color=pictures.color(0))
+    rates.plot(steps, values, color=drawing.color(0))
     top = int(np.argmax(values))
-    rates.plot([steps[top]], [values[top]], "o", color=pictures.color(0), markersize=5)
+    rates.plot([steps[top]], [values[top]], "o", color=drawing.color(0), markersize=5)
     rates.annotate(
         f"{values[top]:.2e} at step {steps[top]:,}", (steps[top], values[top]), (8, 0), textcoords="offset points"
     )
-    pictures.style_axes(rates, "step", "learning rate")
+    drawing.style_axes(rates, "step", "learning rate")
     rates.set_ylim(bottom=0, top=1.08 * max(values) or 1)
     rates.set_xlim(left=0)
     for axes in others:
@@ -43,7 +43,7 @@ def draw_hparams(hparams, train_steps, path, title=""):
         axes.set(xlabel="position", ylabel=f"dimension ({hparams.position_layout})")
         figure.colorbar(image, ax=axes, label="positional encoding")
     figure.suptitle(title, parse_math=False)
-    pictures.write_picture(path, figure)
+    drawing.write_picture(path, figure)
 
 
 def schedule_points(hparams, train_steps):

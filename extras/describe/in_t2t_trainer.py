@@ -8,7 +8,7 @@ from t2t_lite.bin.trainer.training_modes import check_schedule
 from t2t_lite.bin.trainer.training_run import earlier_run, hparams_of_flags
 from t2t_lite.cli.modes import Mode, require
 from t2t_lite.settings.ranges import GIGABYTES, VOCAB_SIZE
-from t2t_lite.visualization.pictures import check_picture
+from t2t_lite.visualization.drawing import check_picture
 
 _DESCRIBED = (
     "problem", "model", "hparams_set", "output_dir", "data_dir", "vocab_size", "target_vocab_size", "train_steps",

@@ -5,7 +5,7 @@ from typing import ClassVar
 import keras
 
 from t2t_lite.layers.feed_forward import PLAIN, kinds_of
-from t2t_lite.models.options import shared_options
+from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.registry import register_model
 

@@ -13,11 +13,10 @@ from typing import NamedTuple
 
 from t2t_lite import files, registry
 from t2t_lite.errors import UserError, shown
-from t2t_lite.extras.families.charsmaps import compiled, read_rules
-from t2t_lite.extras.families.unigram_json import check_words, clean_up
+from t2t_lite.extras.families.charsmaps import check_words, clean_up, compiled, read_rules
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.interchange.published_vocabulary import Published
-from t2t_lite.text.published import added_tokens
+from t2t_lite.text.published import published_encoder
 from t2t_lite.text.sentencepiece_model import ModelProto
 from t2t_lite.text.subwords import parse_sentencepiece, with_usual_ids
 from t2t_lite.text.vocabulary import EOS_ID, SentencePieceEncoder
@@ -95,7 +94,9 @@ class Unigram(NamedTuple):
             if tokenizer is not None and tokenizer["model"]["type"] == Unigram.type:  # Transformers reads that alone
                 _check_same(model, path, tokenizer, os.path.join(folder, "tokenizer.json"))
         pieces = {piece.piece for piece in parse_sentencepiece(model, path).pieces}
-        added = [facts["content"] for facts in settings[added_tokens.KEY].values() if facts["content"] not in pieces]
+        added = [
+            facts["content"] for facts in settings[published_encoder.KEY].values() if facts["content"] not in pieces
+        ]
         if added:
             raise UserError(f"{path}: the added token {shown(added[0])} is no piece. Expected none beside the pieces.")
         model, ids = adopted(model, path, settings.get("do_lower_case"), settings.get("keep_accents", False))

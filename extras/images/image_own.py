@@ -7,18 +7,229 @@ class, with all images below it. `D/image_own.json` stores everything that was a
 only `--data_dir=D`.
 """
 
+import hashlib
+import json
 import os
+import types
+
+import numpy as np
 
 from t2t_lite import files, registry
 from t2t_lite.corpora.bad_lines import report
+from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.splits import full_path
-from t2t_lite.errors import UserError
-from t2t_lite.extras.images.image_problem import ImageProblem
+from t2t_lite.errors import NotWritten, UserError, shown
+from t2t_lite.extras.images import png_files
 from t2t_lite.extras.images.png_files import check_size, class_of, find_sample_bits, read_png, warn_of_colors
 from t2t_lite.problems.own_problem import OwnProblem, kept
 from t2t_lite.problems.own_settings import OwnSetting, own_settings
 from t2t_lite.settings.ranges import Range
+from t2t_lite.tasks.language_model import LanguageModelTask
+from t2t_lite.text.vocabulary import UNK_ID, TextEncoder
+
+_VALUES = 256
+
+
+class ImageEncoder(TextEncoder):
+    """Ids of the classes and the pixels of images of one size.
+
+    0 is padding, 1 the end, 2 an image whose class is not known; then each class has an id, and each channel 256, so
+    that channels have embeddings of their own. Pixels are in the order of rows, columns, channels; or in blocks one
+    after the other, and inside of each in that order. As a text, an image is the name of its class; pixels are shown as
+    numbers, with a space between them, in the order of their ids.
+
+    Args:
+        size: (height, width, channels); channels: 1 (grey) or 3 (RGB).
+        class_labels: list of str, names of the classes; empty if there are none.
+        blocks: (rows, columns) of a block, where the columns of channels count each; None: no blocks.
+        sample_bits: how many of the 16 bits of 16-bit PNGs hold data, which is for their reader; None: not known.
+
+    Raises:
+        UserError: the image cannot be cut into such blocks.
+    """
+
+    num_reserved_ids = 3
+
+    def __init__(self, size, class_labels=(), blocks=None, sample_bits=None):
+        self.size, self.blocks = tuple(size), blocks and tuple(blocks)
+        self.sample_bits = sample_bits
+        self._order = self._places()
+        self.class_labels = list(class_labels)
+        self._first = self.num_reserved_ids + len(self.class_labels)  # id of a pixel's value 0
+        super().__init__(self._first + _VALUES * self.size[2])
+
+    @property
+    def fingerprint(self):
+        """SHA-256 (hex) of the size and the classes, and of the blocks."""
+        blocks = [self.blocks] if self.blocks else []
+        return hashlib.sha256(json.dumps([self.size, self.class_labels, *blocks]).encode()).hexdigest()
+
+    @property
+    def half(self):
+        """The number of rows of an upper half, in whole blocks: an image's first ids are those of these rows."""
+        rows = self.blocks[0] if self.blocks else 1
+        return self.size[0] // 2 // rows * rows
+
+    def _places(self):
+        """Returns the places of pixels, counted by rows, columns and channels, in the order of their ids."""
+        height, width, channels = self.size
+        places = np.arange(self.length)
+        if not self.blocks:
+            return places
+        rows, columns = self.blocks
+        if height % rows or width * channels % columns:
+            raise UserError(
+                f"blocks of {rows} x {columns}: do not divide an image of {height} rows and {width} x {channels} "
+                "columns. Expected divisors."
+            )
+        places = places.reshape(height // rows, rows, width * channels // columns, columns)
+        return places.swapaxes(1, 2).reshape(-1)
+
+    @property
+    def length(self):
+        """The number of pixels' ids in an image."""
+        return int(np.prod(self.size))
+
+    def encode(self, text):
+        """Returns the list of the one id of a class; of a blank text that of an image of unknown class."""
+        label = text.strip()
+        if label and label not in self.class_labels:
+            known = f"one of {', '.join(self.class_labels)}, or a blank line" if self.class_labels else "a blank line"
+            raise UserError(f"{shown(label)} is no class of these images. Expected {known}.")
+        return [self.num_reserved_ids + self.class_labels.index(label) if label else UNK_ID]
+
+    def encode_image(self, image):
+        """Returns the ids of uint8 pixels [rows, columns, channels]; of an image's first rows of blocks, too."""
+        ids = (self._first + np.arange(self.size[2]) * _VALUES + image).reshape(-1)
+        return ids[self._order[: len(ids)]].tolist()
+
+    def decode_image(self, ids):
+        """Returns uint8 [height, width, channels] of ids, of which those of classes are left out; the rest is black."""
+        pixels = [(i - self._first) % _VALUES for i in ids if i >= self._first][: self.length]
+        image = np.zeros(self.length, np.uint8)
+        image[self._order[: len(pixels)]] = pixels
+        return image.reshape(self.size)
+
+    def count_pixels(self, ids):
+        """Returns how many of ids are of pixels, each channel counted."""
+        return sum(i >= self._first for i in ids)
+
+    def _piece(self, i):
+        if i < self._first:
+            return "<unk>" if i == UNK_ID else self.class_labels[i - self.num_reserved_ids]
+        return str((i - self._first) % _VALUES)
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, 1]; what is no class has the id of an unknown one."""
+        import tensorflow as tf
+
+        found = tf.strings.strip(strings)[:, None] == tf.constant([*self.class_labels, ""])[None]
+        known = tf.argmax(tf.cast(found, tf.int32), axis=1, output_type=tf.int32) + self.num_reserved_ids
+        ids = tf.where(tf.reduce_any(found[:, :-1], axis=1), known, UNK_ID)
+        return tf.RaggedTensor.from_tensor(ids[:, None])
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch], the values of the pixels."""
+        import tensorflow as tf
+
+        ids = tf.ragged.boolean_mask(ids, (ids >= self._first) & (ids < self.vocab_size))
+        values = tf.strings.as_string((ids - self._first) % _VALUES)
+        return tf.strings.reduce_join(values, axis=-1, separator=" ")
+
+
+class ImageProblem(Problem):
+    """Images that a language model learns pixel by pixel. Subclasses write `image_size` and `generate_images`.
+
+    An example has the id of a class as `inputs`, and as `targets` the ids of all pixels, without an end: see
+    `ImageEncoder`. Evaluations give the loss in bits per dimension, which is a channel of a pixel.
+
+    Attributes:
+        image_size: (height, width, channels); channels: 1 (grey) or 3 (RGB).
+        class_labels: names of the classes; empty: images have none.
+        image_blocks: (rows, columns) of blocks that are learned one after the other, as attention in `local_2d` needs;
+            columns of channels count each. None: the order of rows.
+        sample_bits: how many of the 16 bits of 16-bit PNGs hold data, such as 12; None: 16, unless a PNG looks as if it
+            held fewer, which is an error.
+        unknown_class_rate: share of the training images that are shown without their class, so that images whose class
+            nobody knows can be completed, too.
+    """
+
+    features = types.MappingProxyType({"inputs": 2, "targets": 2})
+    task = LanguageModelTask.name
+    unit = "image"
+    eval_decode_metric = None
+    loss_metrics = ("bits_per_dim",)
+    decode_defaults = types.MappingProxyType({"sampling": True})
+    readers = types.MappingProxyType({"png": png_files.read_upper_halves})
+    writers = types.MappingProxyType({"png": png_files.write_grid})
+    targets_are_places = True
+    class_labels = ()
+    image_blocks = None
+    sample_bits = None
+    unknown_class_rate = 0.1
+
+    @property
+    def image_size(self):
+        """(height, width, channels) of all images."""
+        raise NotWritten(f"{type(self).__name__}: write image_size.")
+
+    def generate_images(self, data_dir, tmp_dir, dataset_split):
+        """Yields (uint8 array of `image_size`, the name of its class, or "" if that is not known)."""
+        raise NotWritten(f"{type(self).__name__}: write generate_images.")
+
+    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"inputs": [id of the class], "targets": ids of the pixels}, and counts these."""
+        encoder = self.feature_encoders(data_dir)["targets"]
+        for image, label in self.generate_images(data_dir, tmp_dir, dataset_split):
+            png_files.check_size(f"{self.name}: an image", image.shape, encoder.size, "image_size says")
+            png_files.check_samples(f"{self.name}: an image", image)
+            self.unit_counts["dim"] += encoder.length
+            yield {"inputs": encoder.encode(label), "targets": encoder.encode_image(image)}
+
+    def feature_encoders(self, data_dir):
+        """Returns one `ImageEncoder`, of classes and of pixels."""
+        encoder = ImageEncoder(self.image_size, self.class_labels, self.image_blocks, self.sample_bits)
+        return dict.fromkeys(self.features, encoder)
+
+    def augment(self, batch, seeds):
+        """Forgets the classes of some images: see `unknown_class_rate`."""
+        import tensorflow as tf
+
+        from t2t_lite.data.random_numbers import uniform_numbers
+
+        is_forgotten = uniform_numbers(seeds, 1, 1)[:, 0, :, 0] < self.unknown_class_rate
+        return {**batch, "inputs": tf.where(is_forgotten, UNK_ID, batch["inputs"])}
+
+    def model_hparams(self, hparams):
+        """As `Problem.model_hparams`; refuses attention to blocks where images have none."""
+        if "local_2d" in hparams.self_attention_type and not self.image_blocks:
+            raise UserError(
+                f"self_attention_type={hparams.self_attention_type}: local_2d sees an image's blocks, one after the "
+                f"other, and pixels of {self.full_name} are in the order of rows. Expected local_1d, or a problem with "
+                "`image_blocks`, such as image_cifar10_plain_gen_blocks."
+            )
+        return super().model_hparams(hparams)
+
+    def example_length(self, encoders):
+        """Returns the number of ids of an image and its class."""
+        return 1 + encoders["targets"].length
+
+    def given_part(self, given, encoders):
+        """Returns the rows of which all pixels are given: see `Problem.given_part`."""
+        height = encoders["targets"].size[0]
+        rows = encoders["targets"].count_pixels(given) * height // encoders["targets"].length
+        return (0, 0, 1, min(rows, height) / height) if rows else None
+
+    @property
+    def sequence_length(self):
+        """The number of ids of an image."""
+        height, width, channels = self.image_size
+        return height * width * channels
+
+    def max_length(self, model_hparams):
+        """Returns `sequence_length`, whatever the hyperparameters say."""
+        return self.sequence_length
 
 
 def _are_sizes(size):

@@ -9,8 +9,8 @@ import types
 from t2t_lite.corpora import downloads, source_files
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError
-from t2t_lite.extras.images import idx_files
-from t2t_lite.extras.images.image_problem import ImageProblem
+from t2t_lite.extras.images import png_files
+from t2t_lite.extras.images.image_own import ImageProblem
 from t2t_lite.registry import register_problem
 
 _IN_PREPARED = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "test"}
@@ -93,7 +93,7 @@ class ImageMnist(PublishedImages):
 
     def read(self, *sources):
         """See `PublishedImages`: one file of images, one of labels."""
-        return idx_files.read_idx_pairs(*(next(iter(found)) for found in sources))
+        return png_files.read_idx_pairs(*(next(iter(found)) for found in sources))
 
 
 @register_problem
@@ -126,7 +126,7 @@ class ImageCifar10PlainGen(PublishedImages):
     def read(self, sources):
         """See `PublishedImages`: files of images with their labels."""
         for source in sources:
-            yield from idx_files.read_cifar(source, self.image_size)
+            yield from png_files.read_cifar(source, self.image_size)
 
 
 @register_problem

@@ -1,17 +1,23 @@
-"""PNG files: images of one size, and grids of them."""
+"""PNG files: images of one size, and grids of them; the binary files of MNIST (idx) and CIFAR-10."""
 
 import logging
+import math
 import os
 import unicodedata
+from typing import NamedTuple
 
 import numpy as np
 
 from t2t_lite import files
+from t2t_lite.corpora import plain_text
 from t2t_lite.errors import UserError, counted
-from t2t_lite.extras.images.png_headers import SIGNATURE, read_header
 
 _LOGGER = logging.getLogger("t2t_lite")
 COLORS = {1: "grey", 3: "RGB"}
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_ALPHA = 4  # a bit of the colour type
+_SRGB_GAMMA, _TOLERANCE = 45455, 2273  # 1 / 2.2 in units of 1 / 100,000; 5 % of it
+_BYTES = 0x08  # idx's code for unsigned bytes
 
 
 def read_png(path, sample_bits=None):
@@ -214,3 +220,92 @@ def write_grid(path, answers, encoders):
         blank = [np.zeros(encoder.size, np.uint8)] * (most - len(images))
         rows.append(np.concatenate(images + blank, axis=1))
     return {path: png_bytes(np.concatenate(rows))}
+
+
+class PngHeader(NamedTuple):
+    """The facts about a PNG that its decoded pixels no longer show.
+
+    Attributes:
+        bits: int, per sample: 1, 2, 4, 8 or 16.
+        has_alpha: bool, whether there is an alpha channel.
+        has_transparency: bool, whether a colour, or entries of the palette, are transparent.
+        frames: int, more than 1 for an animation.
+        has_own_colors: bool, whether viewers convert the samples, by a gamma or profile other than sRGB's.
+    """
+
+    bits: int
+    has_alpha: bool
+    has_transparency: bool
+    frames: int
+    has_own_colors: bool
+
+
+def read_header(data):
+    """Returns the `PngHeader` of a PNG's bytes; chunks that are missing or cut off count as empty."""
+    chunks, at = {}, len(SIGNATURE)
+    while (name := data[at + 4 : at + 8]) not in (b"IDAT", b""):
+        length = int.from_bytes(data[at : at + 4])
+        chunks[name] = data[at + 8 : at + 8 + length]
+        at += 12 + length
+    bits, color_type = chunks.get(b"IHDR", b"").ljust(13, b"\0")[8:10]
+    gamma = int.from_bytes(chunks.get(b"gAMA", b"")) or _SRGB_GAMMA
+    is_converted = b"iCCP" in chunks or abs(gamma - _SRGB_GAMMA) > _TOLERANCE
+    return PngHeader(
+        bits=bits,
+        has_alpha=bool(color_type & _ALPHA),
+        has_transparency=b"tRNS" in chunks,
+        frames=int.from_bytes(chunks.get(b"acTL", b"\0\0\0\1")[:4]),
+        has_own_colors=b"cICP" in chunks or (is_converted and b"sRGB" not in chunks),
+    )
+
+
+def read_idx(source, rank):
+    """Returns the uint8 array of an idx file, which may be packed.
+
+    Args:
+        source: path, or an `archives.Member`.
+        rank: int, the expected number of axes: 3 of images, 1 of labels.
+
+    Raises:
+        UserError: the file is missing, damaged, cut off, or no idx file of that rank.
+    """
+    data = _bytes(source)
+    if data[:4] != bytes([0, 0, _BYTES, rank]) or len(data) < 4 + 4 * rank:
+        raise UserError(f"{source}: is no idx file of bytes with {rank} dimensions. Copy it again.")
+    shape = tuple(np.frombuffer(data, ">u4", rank, 4).tolist())
+    expected = 4 + 4 * rank + math.prod(shape)
+    if len(data) != expected:
+        raise UserError(f"{source}: {len(data):,} bytes, {expected:,} by its head: cut off or damaged. Copy it again.")
+    return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(shape)
+
+
+def read_idx_pairs(images, labels):
+    """Yields (uint8 pixels [rows, columns, 1], number of the class) of two idx files. Raises `UserError` as above."""
+    pixels, numbers = read_idx(images, 3), read_idx(labels, 1)
+    if len(pixels) != len(numbers):
+        raise UserError(f"{images} has {len(pixels):,} images, {labels} {len(numbers):,} labels. Expected as many.")
+    for image, number in zip(pixels, numbers.tolist(), strict=True):
+        yield image[..., None], number
+
+
+def read_cifar(source, size):
+    """Yields (uint8 pixels [rows, columns, channels], number of the class) of a binary file of CIFAR-10.
+
+    Args:
+        source: path, or an `archives.Member`.
+        size: (rows, columns, channels).
+
+    Raises:
+        UserError: the file is missing, damaged or cut off.
+    """
+    data, length = _bytes(source), 1 + math.prod(size)
+    if not data or len(data) % length:
+        raise UserError(f"{source}: {len(data):,} bytes, no multiple of {length:,}: cut off or damaged. Copy it again.")
+    height, width, channels = size
+    for row in np.frombuffer(data, np.uint8).reshape(-1, length):
+        yield row[1:].reshape(channels, height, width).transpose(1, 2, 0), int(row[0])
+
+
+def _bytes(source):
+    with plain_text.naming_errors(source), plain_text.open_binary(source) as file:
+        return file.read()

@@ -7,10 +7,9 @@ from t2t_lite.errors import UserError, needs, printable
 from t2t_lite.extras.insights.media import LONGEST_FILE
 from t2t_lite.extras.insights.models import CALLS
 from t2t_lite.files.safe_json import strict_json
-from t2t_lite.visualization.attention_lines import SMALLEST
-from t2t_lite.visualization.attention_words import AXES, OFFSET, SIDES, TITLES
-from t2t_lite.visualization.pictures import color
-from t2t_lite.visualization.sentence_attention import MOST_TOKENS
+from t2t_lite.visualization.attention_pictures import SMALLEST
+from t2t_lite.visualization.drawing import color
+from t2t_lite.visualization.sentence_attention import AXES, MOST_TOKENS, OFFSET, SIDES, TITLES
 
 with needs("Flask", "web", "t2t-insights-server"):
     import flask

@@ -11,9 +11,8 @@ from t2t_lite.extras.insights.media import FILE, picture_file, read_file
 from t2t_lite.extras.insights.text_answers import TextAnswers, shown_hypothesis
 from t2t_lite.settings.ranges import NEW_TOKENS, typed_value
 from t2t_lite.text.vocabulary import EOS_ID
-from t2t_lite.visualization.attention_maps import MOST_POSITIONS
 from t2t_lite.visualization.attention_pictures import attend_to_row, default_layer, draw_attention
-from t2t_lite.visualization.sentence_attention import MOST_TOKENS
+from t2t_lite.visualization.sentence_attention import MOST_POSITIONS, MOST_TOKENS
 
 _SAMPLING = {"sampling": bool, "temperature": float, "top_k": int, "top_p": float, "seed": int}
 

@@ -14,7 +14,7 @@ from t2t_lite.extras.insights.media import endings_read, types_written
 from t2t_lite.extras.insights.predictions import Predictions
 from t2t_lite.extras.insights.translations import Translations
 from t2t_lite.files.safe_json import check_schema
-from t2t_lite.models.attention_weights import KINDS, attention_weights
+from t2t_lite.models.outputs import KINDS, attention_weights
 from t2t_lite.runs.locating import find_checkpoint, find_run
 from t2t_lite.visualization.sentence_attention import attending_features, text_features, without_text
 

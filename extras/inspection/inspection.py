@@ -19,7 +19,7 @@ from t2t_lite.data.record_format import ExampleReader
 from t2t_lite.data.records import Records
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import Failure, UserError, counted
-from t2t_lite.extras.inspection import batch_shapes, length_histogram
+from t2t_lite.extras.inspection import length_histogram
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 
@@ -94,7 +94,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
     examples, dropped = manifests.count_kept(facts["lengths"], longest, hparams.min_length)
     yield _lengths_text(sides, examples, dropped, hparams, longest, set_name, is_exact)
     if examples:
-        statistics = batch_shapes.measure_batches(problem, hparams, paths, encoders, examples if is_exact else None)
+        statistics = length_histogram.measure_batches(problem, hparams, paths, encoders, examples if is_exact else None)
         titles = {side.name: side.title for side in sides}
         titles = [titles.get(name, name) for name in problem.features]
         yield _batches_text(titles, statistics, examples if is_exact else None, hparams, set_name)

@@ -1,11 +1,16 @@
-"""A histogram of the lengths of a corpus's examples."""
+"""A histogram of the lengths of a corpus's examples; statistics of training batches."""
+
+import dataclasses
 
 import numpy as np
 
-from t2t_lite.visualization import pictures
+from t2t_lite import registry
+from t2t_lite.data import batching, record_format
+from t2t_lite.visualization import drawing
 
 _MOST_BARS = 150
 _SHOWN = 0.999  # share of the examples within the axis; a few long ones would compress the rest
+_MOST_BATCHES = 500
 
 
 def write_histogram(path, lengths, max_length, title):
@@ -21,10 +26,10 @@ def write_histogram(path, lengths, max_length, title):
     end = max_length if end * 0.6 < max_length <= end * 1.4 else end
     width = -(-end // _MOST_BARS)
     edges = np.arange(0.5, end + width + 0.5, width)
-    figure = pictures.new_figure(8, 4.5)
+    figure = drawing.new_figure(8, 4.5)
     axes = figure.subplots()
     for number, (name, of_side) in enumerate(lengths.items()):
-        color = pictures.color(number)
+        color = drawing.color(number)
         counts, _ = np.histogram(list(of_side), edges, weights=list(of_side.values()))
         axes.stairs(counts, edges, color=color, linewidth=1.5, label=name)
         axes.stairs(counts, edges, color=color, fill=True, alpha=0.15)
@@ -32,11 +37,11 @@ def write_histogram(path, lengths, max_length, title):
     beyond = {name: sum(n for length, n in of_side.items() if length > edges[-1]) for name, of_side in lengths.items()}
     axes.set_title(title)
     xlabel = "ids per example, end of sentence included" + _beyond_text(beyond)
-    pictures.style_axes(axes, xlabel, "examples" if width == 1 else f"examples, {width} lengths per step", "y")
+    drawing.style_axes(axes, xlabel, "examples" if width == 1 else f"examples, {width} lengths per step", "y")
     axes.set_xlim(0, edges[-1] * 1.02)
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
-    pictures.write_picture(path, figure)
+    drawing.write_picture(path, figure)
 
 
 def _reach(lengths):
@@ -59,3 +64,55 @@ def _mark(axes, max_length, end):
 def _beyond_text(beyond):
     numbers = ", ".join(f"{count:,} of {name}" for name, count in beyond.items() if count)
     return f"\nlonger, not shown: {numbers}" if numbers else ""
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchShapes:
+    """The shapes of some batches.
+
+    Attributes:
+        shapes: int [batches, 1 + features]: rows, width of each feature.
+        tokens: int [batches, features]: ids that are not padding.
+    """
+
+    shapes: np.ndarray
+    tokens: np.ndarray
+
+    @property
+    def fill(self):
+        """Share of cells that are not padding, from 0 to 1: of each feature, then of all."""
+        cells = self.shapes[:, :1] * self.shapes[:, 1:]
+        return [*(self.tokens.sum(0) / cells.sum(0)), self.tokens.sum() / cells.sum()]
+
+    @property
+    def mean_rows(self):
+        """Examples per batch."""
+        return self.shapes[:, 0].mean()
+
+    @property
+    def distinct(self):
+        """Number of distinct shapes."""
+        return len(np.unique(self.shapes, axis=0))
+
+
+def measure_batches(problem, hparams, paths, encoders, examples=None):
+    """Reads the first batches of a training run on one replica, and returns their `BatchShapes`.
+
+    Args:
+        problem, hparams, paths, encoders: see `batching.training_batches`.
+        examples: int, the number of examples in a pass; reading stops after as many, or after 500 batches.
+
+    Raises:
+        UserError: a file is damaged, or no example is within the length limits.
+    """
+    batches = batching.training_batches(problem, hparams, paths, encoders)
+    shapes, tokens, rows = [], [], 0
+    for batch in record_format.naming(batches.take(_MOST_BATCHES).as_numpy_iterator(), paths, problem.record_features):
+        features = [ids.reshape(len(ids), -1) for ids in batch.values()]
+        shapes.append((len(features[0]), *(ids.shape[1] for ids in features)))
+        filled = {**batch, "targets": batch["inputs"]} if registry.task_of(problem).sparse_targets else batch
+        tokens.append([np.count_nonzero(ids) for ids in filled.values()])
+        rows += len(features[0])
+        if examples and rows >= examples:
+            break
+    return BatchShapes(np.array(shapes), np.array(tokens))

@@ -7,7 +7,7 @@ from keras import ops
 
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.shapes import shape_of
-from t2t_lite.models.options import shared_options
+from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting

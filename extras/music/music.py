@@ -6,8 +6,8 @@ The file is in `tmp_dir`, packed or not, or it is downloaded. docs/extras/music.
 from t2t_lite.corpora import downloads, plain_text, source_files
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError, located
-from t2t_lite.extras.music.chorale_encoder import VOICES, ChoraleEncoder
-from t2t_lite.extras.music.music_problem import MusicProblem
+from t2t_lite.extras.music.music_own import MusicProblem
+from t2t_lite.extras.music.performance_encoder import VOICES, ChoraleEncoder
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.registry import register_problem
 

@@ -7,14 +7,181 @@ so that later commands need only `--data_dir=D`.
 """
 
 import functools
+import logging
+import os
+import types
 
-from t2t_lite import registry
+import numpy as np
+
+from t2t_lite import files, registry
 from t2t_lite.corpora.bad_lines import FewWarnings, report
-from t2t_lite.errors import UserError
-from t2t_lite.extras.music.music_files import ENDINGS, encode_midi
-from t2t_lite.extras.music.music_problem import MusicProblem
+from t2t_lite.data.base_problem import Problem
+from t2t_lite.data.splits import DatasetSplit
+from t2t_lite.errors import NotWritten, UserError, located
+from t2t_lite.extras.music.midi_events import midi_bytes, read_midi, wav_bytes
+from t2t_lite.extras.music.performance_encoder import HIGHEST, LOWEST, PerformanceEncoder
 from t2t_lite.problems.own_problem import OwnProblem, kept
 from t2t_lite.problems.own_settings import own_settings
+from t2t_lite.tasks.language_model import LanguageModelTask
+from t2t_lite.text.vocabulary import EOS_ID
+from t2t_lite.visualization.drawing import COLORS
+
+_LOGGER = logging.getLogger("t2t_lite")
+ENDINGS = (".mid", ".midi")
+_PIXELS_A_SECOND, _PIXELS_A_PITCH = 24, 4
+_BLACK_KEYS = (1, 3, 6, 8, 10)
+_WIDEST = 2**15
+
+
+def encode_midi(path, encoder, warn=_LOGGER.warning):
+    """Returns the ids of a MIDI file; `warn` is as of `read_midi`. Raises `UserError`, which names the file."""
+    notes = read_midi(path, warn)
+    with located(path):
+        return encoder.encode_notes(notes)
+
+
+def read_primers(path, encoders):
+    """Returns the ids of a MIDI file, or of each of a folder's in the order of their paths, as a list of lists."""
+    paths = files.find_files(path, ENDINGS) if files.is_folder(path) else [path]
+    return [encode_midi(name, encoders["targets"]) for name in paths]
+
+
+def write_music(path, answers, encoders):
+    """Returns {path: MIDI} of all outputs, each after its primer, and beside them a PNG: see `write_piano_rolls`.
+
+    Of several outputs, the files are <path>-1.mid and so on, a line's before those of the next one.
+    """
+    pieces = _pieces(path, answers, encoders)
+    return _by_name(path, pieces, midi_bytes) | {f"{os.path.splitext(path)[0]}.png": _drawn(pieces)}
+
+
+def write_sounds(path, answers, encoders):
+    """Returns {path: WAV} of all outputs, each after its primer; of several as `write_music` names them."""
+    return _by_name(path, _pieces(path, answers, encoders), wav_bytes)
+
+
+def write_piano_rolls(path, answers, encoders):
+    """Returns {path: PNG} with a piano roll for each output, one below the other; a line marks the primer's end."""
+    return {path: _drawn(_pieces(path, answers, encoders))}
+
+
+def _by_name(path, pieces, as_bytes):
+    """Returns {path: bytes} of the notes of pieces, with numbers in the names of several."""
+    base, ending = os.path.splitext(path)
+    names = [path] if len(pieces) == 1 else [f"{base}-{number}{ending}" for number in range(1, len(pieces) + 1)]
+    return {name: as_bytes(notes) for name, (notes, _) in zip(names, pieces, strict=True)}
+
+
+def _pieces(path, answers, encoders):
+    """Returns [(notes, seconds of the primer)]."""
+    encoder, pieces = encoders["targets"], []
+    for given, outputs in answers:
+        given = encoder.encode(given) if isinstance(given, str) else given or []
+        primer = max((note.end for note in encoder.decode_notes(given)), default=0.0)
+        pieces += [(encoder.decode_notes([*given, *ids]), primer) for ids in outputs]
+    if not pieces:
+        raise UserError(f"{path}: there is no music to write. Expected inputs.")
+    return pieces
+
+
+def _drawn(pieces):
+    import tensorflow as tf
+
+    rolls = [_roll(*piece) for piece in pieces]
+    width = max(roll.shape[1] for roll in rolls)
+    wide = [np.pad(roll, ((4, 4), (0, width - roll.shape[1]), (0, 0)), constant_values=255) for roll in rolls]
+    return tf.io.encode_png(np.concatenate(wide)).numpy()
+
+
+def _roll(notes, primer):
+    """Returns uint8 [rows, columns, 3] of notes: time from left to right, a row of pixels for each pitch."""
+    seconds = max((note.end for note in notes), default=1.0)
+    width = min(1 + int(seconds * _PIXELS_A_SECOND), _WIDEST)
+    rows = np.full((HIGHEST - LOWEST + 1, width, 3), 255, np.uint8)
+    for pitch in range(LOWEST, HIGHEST + 1):
+        rows[HIGHEST - pitch] -= 16 * (pitch % 12 in _BLACK_KEYS)
+    rows[:, min(int(primer * _PIXELS_A_SECOND), width - 1)] = 128
+    for note in notes:
+        begin, end = (int(time * _PIXELS_A_SECOND) for time in (note.start, note.end))
+        color = COLORS[note.track % len(COLORS)].removeprefix("#")
+        rows[HIGHEST - note.pitch, begin : max(begin + 1, end)] = np.frombuffer(bytes.fromhex(color), np.uint8)
+    return np.repeat(rows, _PIXELS_A_PITCH, axis=0)
+
+
+class MusicProblem(Problem):
+    """Pieces in rows of `sequence_length` events. Subclasses write that number and `generate_pieces`.
+
+    The ids of a piece end in 1; its last row may be shorter. The development and the test set keep their order, so
+    that windows may slide over them. Evaluations give the loss in nats per note.
+
+    Attributes:
+        encoder_class: an `EventEncoder` that takes no arguments.
+        most_semitones: int, by how many semitones a training row is transposed at most, up and down.
+    """
+
+    features = types.MappingProxyType({"targets": 2})
+    task = LanguageModelTask.name
+    unit = "piece"
+    eval_decode_metric = None
+    loss_metrics = ("nats_per_note",)
+    decode_defaults = types.MappingProxyType({"sampling": True, "extra_length": 512})
+    readers = types.MappingProxyType(dict.fromkeys(("mid", "midi"), read_primers))
+    writers = types.MappingProxyType(
+        dict.fromkeys(("mid", "midi"), write_music) | {"png": write_piano_rolls, "wav": write_sounds}
+    )
+    ordered_splits = (DatasetSplit.EVAL, DatasetSplit.TEST)
+    rows_are_windows = True
+    encoder_class = PerformanceEncoder
+    most_semitones = 3
+
+    @property
+    def sequence_length(self):
+        """The number of ids in a row."""
+        raise NotWritten(f"{type(self).__name__}: write sequence_length.")
+
+    def generate_pieces(self, data_dir, tmp_dir, dataset_split):
+        """Yields the ids of each piece, without an end."""
+        raise NotWritten(f"{type(self).__name__}: write generate_pieces.")
+
+    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"targets": ids of a row}, and counts the notes."""
+        encoder = self.feature_encoders(data_dir)["targets"]
+        for piece in self.generate_pieces(data_dir, tmp_dir, dataset_split):
+            self.unit_counts["note"] += encoder.count_notes(piece)
+            ids = [*piece, EOS_ID]
+            for start in range(0, len(ids), self.sequence_length):
+                yield {"targets": ids[start : start + self.sequence_length]}
+
+    def feature_encoders(self, data_dir):
+        """Returns the encoder of the events."""
+        return {"targets": self.encoder_class()}
+
+    def generation_settings(self):
+        """Returns the length of the rows."""
+        return {**super().generation_settings(), "sequence_length": self.sequence_length}
+
+    def augment(self, batch, seeds):
+        """Transposes each row, as far as its lowest and its highest note may move."""
+        import tensorflow as tf
+
+        from t2t_lite.data.random_numbers import uniform_numbers
+
+        ids = batch["targets"]
+        drawn = uniform_numbers(seeds, 1, 1)[:, 0, :, 0] * (2 * self.most_semitones + 1)
+        shift = tf.cast(tf.floor(drawn), tf.int32) - self.most_semitones  # [rows, 1]
+        ranges = self.encoder_class().pitches
+        for first, count in ranges:
+            is_pitch = (ids >= first) & (ids < first + count)
+            lowest = tf.reduce_min(tf.where(is_pitch, ids, first + count - 1), 1, keepdims=True)
+            highest = tf.reduce_max(tf.where(is_pitch, ids, first), 1, keepdims=True)
+            shift = tf.minimum(tf.maximum(shift, first - lowest), first + count - 1 - highest)
+        for first, count in ranges:
+            ids = tf.where((ids >= first) & (ids < first + count), ids + shift, ids)
+        return {**batch, "targets": ids}
+
+    def max_length(self, model_hparams):
+        """Returns `sequence_length`, whatever the hyperparameters say."""
+        return self.sequence_length
 
 
 @registry.register_problem

@@ -1,15 +1,87 @@
-"""Performances as events, magenta's `MidiPerformanceEncoder` (Oore et al. 2018, "This time with feeling")."""
+"""Music as events: performances, magenta's `MidiPerformanceEncoder` (Oore et al. 2018), and pieces in four voices."""
 
 import collections
+import hashlib
+import itertools
 
-from t2t_lite.errors import UserError
-from t2t_lite.extras.music.event_encoder import HIGHEST, LOWEST, PITCHES, EventEncoder
-from t2t_lite.extras.music.midi_files import Note
+from t2t_lite.errors import UserError, shown
+from t2t_lite.extras.music.midi_events import Note
+from t2t_lite.text.vocabulary import TextEncoder
 
+LOWEST, HIGHEST = 21, 108  # pitches of a piano, A0 to C8
+PITCHES = range(LOWEST, HIGHEST + 1)
 _STEPS = 100  # per second
 _MOST_STEPS = 100  # of one shift
 _BINS, _BIN = 32, 4  # velocities 1-4, 5-8, …
 _LONGEST_PAUSE = 600  # seconds; a longer one is a damaged file
+VOICES = 4
+SILENCE = -1
+_SECONDS = 0.125  # of a 16th note, at 120 quarters per minute
+
+
+class EventEncoder(TextEncoder):
+    """Ids of named events: 2 is the first, 3 the second, and so on. As a text, they are their names, in one line.
+
+    Subclasses also have `encode_notes` and `decode_notes`, lists of `Note` <-> ids.
+
+    Args:
+        names: list of str, without white space.
+        pitches: list of (id of the lowest pitch, number of pitches) of the ranges of ids that are pitches, which all
+            move where music is transposed.
+    """
+
+    def __init__(self, names, pitches):
+        super().__init__(self.num_reserved_ids + len(names))
+        self.pitches = pitches
+        self._names = names
+        self._ids = {name: i for i, name in enumerate(names, self.num_reserved_ids)}
+
+    @property
+    def fingerprint(self):
+        """SHA-256 (hex) of the names."""
+        return hashlib.sha256(" ".join(self._names).encode()).hexdigest()
+
+    def encode(self, text):
+        """Returns the ids of names that are separated by white space."""
+        if unknown := [name for name in text.split() if name not in self._ids]:
+            first, last = self._names[0], self._names[-1]
+            raise UserError(f"{shown(unknown[0])} is no event of this music. Expected names from {first} to {last}.")
+        return [self._ids[name] for name in text.split()]
+
+    def encode_notes(self, notes):
+        """Returns the ids of a list of `Note`, sorted by start. Raises `UserError` for a note that has none."""
+        raise NotImplementedError
+
+    def decode_notes(self, ids):
+        """Returns the list of `Note` of any ids."""
+        raise NotImplementedError
+
+    def count_notes(self, ids):
+        """Returns the number of notes in ids."""
+        raise NotImplementedError
+
+    def _piece(self, i):
+        return self._names[i - self.num_reserved_ids]
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; skips what is no event."""
+        import tensorflow as tf
+
+        words = tf.strings.split(strings)
+        same = words.flat_values[:, None] == tf.constant(self._names)[None]
+        ids = tf.argmax(tf.cast(same, tf.int32), axis=1, output_type=tf.int32) + self.num_reserved_ids
+        return tf.ragged.boolean_mask(words.with_flat_values(ids), words.with_flat_values(tf.reduce_any(same, axis=1)))
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch]; reserved ids are left out."""
+        import tensorflow as tf
+
+        from t2t_lite.text.vocabulary import tf_visible
+
+        ids = tf_visible(ids)
+        ids = tf.ragged.boolean_mask(ids, (ids >= self.num_reserved_ids) & (ids < self.vocab_size))
+        names = tf.ragged.map_flat_values(tf.gather, tf.constant(self._names), ids - self.num_reserved_ids)
+        return tf.strings.reduce_join(names, axis=-1, separator=" ")
 
 
 class PerformanceEncoder(EventEncoder):
@@ -93,3 +165,60 @@ class PerformanceEncoder(EventEncoder):
     def count_notes(self, ids):
         """See `EventEncoder`."""
         return sum(self._on <= i < self._off for i in ids)
+
+
+class ChoraleEncoder(EventEncoder):
+    """91 ids: padding, end, silence, a piano's 88 pitches.
+
+    Of each step of a 16th note there are the ids of soprano, alto, tenor and bass. A held and a repeated note look the
+    same.
+    """
+
+    def __init__(self):
+        self._silence = self.num_reserved_ids
+        self._lowest = self._silence + 1
+        super().__init__(["-", *map(str, PITCHES)], [(self._lowest, len(PITCHES))])
+
+    def encode_steps(self, steps):
+        """Returns the ids of steps, each a list of four pitches, from the highest voice on; -1 is silence.
+
+        Raises:
+            UserError: a pitch is outside of a piano's.
+        """
+        pitches = [*itertools.chain.from_iterable(steps)]
+        if wrong := [pitch for pitch in pitches if pitch != SILENCE and pitch not in PITCHES]:
+            raise UserError(f"a note of pitch {wrong[0]}. Expected {LOWEST} to {HIGHEST}, or {SILENCE} for silence.")
+        return [self._silence if pitch == SILENCE else self._lowest + pitch - LOWEST for pitch in pitches]
+
+    def encode_notes(self, notes):
+        """See `EventEncoder`: four tracks are the voices, from the highest on; else they are told by their pitches."""
+        tracks = sorted({note.track for note in notes})
+        last = max((note.end for note in notes), default=0.0)
+        steps = []
+        for number in range(int(last / _SECONDS + 0.5)):
+            now = (number + 0.5) * _SECONDS
+            playing = [note for note in notes if note.start <= now < note.end]
+            if len(tracks) == VOICES:
+                of_track = {note.track: note.pitch for note in playing}
+                steps.append([of_track.get(track, SILENCE) for track in tracks])
+            else:
+                pitches = sorted({note.pitch for note in playing}, reverse=True)[:VOICES]
+                steps.append(pitches + [SILENCE] * (VOICES - len(pitches)))
+        return self.encode_steps(steps)
+
+    def decode_notes(self, ids):
+        """See `EventEncoder`; a track for each voice."""
+        notes = []
+        for voice in range(VOICES):
+            start = 0
+            for i, group in itertools.groupby(ids[voice::VOICES]):
+                end = start + len([*group])
+                if i >= self._lowest:
+                    pitch = i - self._lowest + LOWEST
+                    notes.append(Note(start * _SECONDS, end * _SECONDS, pitch, track=voice))
+                start = end
+        return sorted(notes, key=lambda note: (note.start, note.track))
+
+    def count_notes(self, ids):
+        """Returns the number of ids: each step of each voice counts, silent ones, too."""
+        return len(ids)

@@ -17,7 +17,7 @@ from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.splits import FLAGS
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 from t2t_lite.errors import MissingFile, NotWritten, UserError, counted
-from t2t_lite.extras.parsing import tag_alignment, trees
+from t2t_lite.extras.parsing import trees
 from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_settings import own_settings
 from t2t_lite.text import vocabulary
@@ -73,7 +73,7 @@ class ParsingProblem(Text2TextProblem):
             entries = ["<pad>", "<EOS>", _UNKNOWN_TOKEN, *sorted(tokens)]
             files.write_bytes(table, ("\n".join(entries) + "\n").encode())
         if not files.exists(tags):
-            files.write_json(tags, tag_alignment.learn_tags(tagged))
+            files.write_json(tags, trees.learn_tags(tagged))
 
     def feature_encoders(self, data_dir):
         """Returns the encoders of words and of tokens. Raises `UserError` where a file, or nltk, is missing."""

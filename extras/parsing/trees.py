@@ -10,13 +10,13 @@ and any sequence of tokens can be made into a tree over the words of the input (
 Trees are nltk's `Tree`, and nltk reads the files: `pip install t2t_lite[parsing]`.
 """
 
+import collections
 import dataclasses
 import re
 
 from t2t_lite.corpora import plain_text
 from t2t_lite.corpora.bad_lines import report
 from t2t_lite.errors import UserError, first_line, needs
-from t2t_lite.extras.parsing.tag_alignment import align, cost
 
 TOP = "TOP"
 OUTER_LABELS = ("", "ROOT", "S1", TOP)  # labels that treebanks use for the bracket around a sentence
@@ -29,6 +29,8 @@ _BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
 _SPACES = [ord(c) for c in map(chr, range(0x80, 0x3001)) if c.isspace()]
 _HIDDEN = {space: 0x10FF00 + at for at, space in enumerate(_SPACES)}
 _SHOWN = {hidden: space for space, hidden in _HIDDEN.items()}
+OTHER_TAG, ALONE = 1.5, 1.0
+RARE = ""  # the entry for words that are not in the training trees: the tags of those that occur once
 
 
 def import_nltk():
@@ -282,7 +284,7 @@ def build_tree(tokens, words, phrases=(), known_tags=None):
 def misfit(tokens, words, phrases, known_tags):
     """Returns how badly the tags of a sequence fit the words, float; 0 if each word gets a tag known from training.
 
-    This is the cost (`t2t_lite.extras.parsing.tag_alignment`) of the alignment that `build_tree` makes from the same
+    This is the cost (`t2t_lite.extras.parsing.trees`) of the alignment that `build_tree` makes from the same
     arguments.
     """
     return cost(_tagged(tokens, words, set(phrases) | _closed(tokens), known_tags), known_tags)
@@ -326,3 +328,60 @@ def _to_nltk(phrase, tree):
         elif (subtree := _to_nltk(child, tree)) is not None:
             children.append(subtree)
     return tree(phrase.label, children) if children else None
+
+
+def learn_tags(pairs):
+    """Returns {word: tags, most frequent first} from (word, tag) pairs; the entry "" is for all other words."""
+    counts = collections.defaultdict(collections.Counter)
+    for word, tag in pairs:
+        counts[word][tag] += 1
+    once = collections.Counter(next(iter(tags)) for tags in counts.values() if tags.total() == 1)
+    return {RARE: _by_count(once)} | {word: _by_count(tags) for word, tags in sorted(counts.items())}
+
+
+def align(tags, words, known_tags):
+    """Returns (tag or None, word or None) pairs in order, at the lowest cost; ties are paired as early as possible.
+
+    Args:
+        tags: list of str.
+        words: list of str.
+        known_tags: result of `learn_tags`; with {}, surplus tags or words are left unpaired at the end.
+    """
+    allowed = [set(known_tags.get(word, known_tags.get(RARE, ()))) for word in words]
+    rows, columns = len(tags), len(words)
+    # cost[i][j]: of aligning tags[i:] with words[j:]
+    cost = [[0.0] * (columns + 1) for _ in range(rows + 1)]
+    for i in range(rows, -1, -1):
+        for j in range(columns, -1, -1):
+            if i == rows or j == columns:
+                cost[i][j] = (rows - i + columns - j) * ALONE
+            else:
+                pair = 0 if tags[i] in allowed[j] else OTHER_TAG
+                cost[i][j] = min(pair + cost[i + 1][j + 1], ALONE + cost[i + 1][j], ALONE + cost[i][j + 1])
+    pairs, i, j = [], 0, 0
+    while i < rows or j < columns:
+        pair = 0 if i < rows and j < columns and tags[i] in allowed[j] else OTHER_TAG
+        if i < rows and j < columns and cost[i][j] == pair + cost[i + 1][j + 1]:
+            pairs.append((tags[i], words[j]))
+            i, j = i + 1, j + 1
+        elif i < rows and cost[i][j] == ALONE + cost[i + 1][j]:
+            pairs.append((tags[i], None))
+            i += 1
+        else:
+            pairs.append((None, words[j]))
+            j += 1
+    return pairs
+
+
+def cost(pairs, known_tags):
+    """Returns the cost of an alignment, float; the arguments are the result of `align` and its `known_tags`."""
+    return sum(
+        ALONE
+        if tag is None or word is None
+        else OTHER_TAG * (tag not in known_tags.get(word, known_tags.get(RARE, ())))
+        for tag, word in pairs
+    )
+
+
+def _by_count(tags):
+    return [tag for tag, _ in sorted(tags.items(), key=lambda item: (-item[1], item[0]))]

@@ -3,18 +3,32 @@
 from typing import NamedTuple
 
 from t2t_lite.extras.phrasebook.grammar import (
+    ADJECTIVES,
+    HE,
+    IT,
+    MODALS,
+    NOUNS,
     PLACE,
+    PRONOUNS,
+    SHE,
+    THEY,
     TIME,
+    TIMES,
+    VERBS,
+    WE,
+    WHAT,
+    WHO,
+    YOU,
     Clause,
+    I,
     NounPhrase,
     Phrase,
     english,
     german,
+    nouns,
     object_phrase,
     place_phrase,
 )
-from t2t_lite.extras.phrasebook.inflection import HE, IT, PRONOUNS, SHE, THEY, WE, WHAT, WHO, YOU, I
-from t2t_lite.extras.phrasebook.lexicon import ADJECTIVES, MODALS, NOUNS, TIMES, VERBS, nouns
 
 
 class Sentence(NamedTuple):

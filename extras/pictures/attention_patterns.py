@@ -16,7 +16,7 @@ class LayerPattern(NamedTuple):
     """What the layers of one pattern see.
 
     Attributes:
-        kind: "encoder" or "decoder": see `t2t_lite.models.attention_weights`.
+        kind: "encoder" or "decoder": see `t2t_lite.models.outputs`.
         layers: list of int, from 1, which layers see so.
         name: str, the pattern as `self_attention_type` spells it, with its options: "local_1d(block_length=64)".
         is_full: bool, whether it leaves out nothing.

@@ -1,4 +1,4 @@
-"""The role of each attention head over a text: how sharply, how far and where it attends (paper, section 4)."""
+"""The role of each attention head over a text: how sharply, how far and where it attends; as a table and a picture."""
 
 import dataclasses
 import logging
@@ -6,13 +6,15 @@ import logging
 import keras
 import numpy as np
 
-from t2t_lite.cli.console import Progress
+from t2t_lite.cli.console import Progress, table
 from t2t_lite.decoding.jobs.text_files import input_lines
 from t2t_lite.decoding.search.searcher import plan_batches
 from t2t_lite.errors import UserError, counted, located
-from t2t_lite.models.attention_weights import KINDS, attention_weights
+from t2t_lite.models.outputs import KINDS, attention_weights
 from t2t_lite.text.vocabulary import EOS_ID
-from t2t_lite.visualization.sentence_attention import attending_features, text_features, without_text
+from t2t_lite.visualization import drawing
+from t2t_lite.visualization.drawing import Drawing
+from t2t_lite.visualization.sentence_attention import TITLES, attending_features, text_features, without_text
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -22,6 +24,11 @@ SHARES = ("previous", "same", "next", "near", "far", "end")
 _CLEAR = 0.5  # a head with such a share has a role
 _BATCH_SIZE = 16
 _MOST_TOKENS = 512  # of a line: memory grows with its square
+_MEANING = {
+    "near": f"2 to {FAR - 1} positions away",
+    "far": f"{FAR} or more positions away",
+    "end": "<EOS>, or the decoder's <begin>",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +36,7 @@ class HeadRole:
     """The role of one head, as the mean over all queries of a text.
 
     Attributes:
-        kind: str: see `t2t_lite.models.attention_weights`.
+        kind: str: see `t2t_lite.models.outputs`.
         layer, head: int, from 1.
         entropy: float, nats; its exponential is the effective number of keys that a head attends to.
         distance: float, weighted mean of the positions between query and key, without the "end".
@@ -55,7 +62,7 @@ def head_roles(model, ids, on_progress=None, features=None):
     """Returns a `HeadRole` for each head of each layer and kind, in this order.
 
     Args:
-        model: see `t2t_lite.models.attention_weights`.
+        model: see `t2t_lite.models.outputs`.
         ids: {feature: list of lists of int}, sentences without padding that end in EOS: "inputs" and "targets" of a
             translation model; without "targets", only the kinds that do not need them.
         on_progress: None, or a function called with the number of sentences of each finished batch.
@@ -181,3 +188,50 @@ def _role(kind, layer, head, sums):
     shares = dict(zip(SHARES, (float(share / total) for share in shares), strict=True))
     inner = total * (1 - shares["end"])
     return HeadRole(kind, layer, head, float(entropy / total), float(distance / max(inner, 1e-9)), shares)
+
+
+def role_table(roles):
+    """Returns roles as lines of text, with a header."""
+    rows = [["kind", "layer", "head", "entropy", "distance", *SHARES, "role"]]
+    for r in roles:
+        shares = [f"{r.shares[name]:.2f}" for name in SHARES]
+        rows.append([r.kind, str(r.layer), str(r.head), f"{r.entropy:.2f}", f"{r.distance:.1f}", *shares, r.role])
+    return table(rows)
+
+
+def draw_head_roles(roles, title=""):
+    """Returns a `Drawing`: a bar for each head, divided by the shares of its weight, with its entropy and distance."""
+    kinds = list(dict.fromkeys(role.kind for role in roles))
+    columns = {kind: [role for role in roles if role.kind == kind] for kind in kinds}
+    row, bar, label, numbers, margin = 18, 200, 112, 104, 14
+    width = label + bar + numbers + 16
+    layers = max(len({role.layer for role in of_kind}) for of_kind in columns.values())
+    top = margin + 20 + 22 * 2 + 46
+    height = top + row * max(map(len, columns.values())) + 8 * layers + margin
+    drawing = Drawing(max(width * len(kinds), 560) + 2 * margin, height, title or "Roles of attention heads")
+    drawing.text(margin, margin + 8, drawing.title, None, size=14, bold=True)
+    for number, name in enumerate(SHARES):
+        x, y = margin + 190 * (number % 3), margin + 24 + 22 * (number // 3)
+        drawing.rectangle(x, y + 4, 12, 12, _share_color(name))
+        drawing.text(x + 17, y + 10, f"{_MEANING.get(name, f'{name} token')}", None, size=11)
+    for number, kind in enumerate(kinds):
+        left = margin + width * number
+        drawing.text(left, top - 32, TITLES[kind], None, size=12, bold=True)
+        for x, words in ((52, "entropy"), (100, "distance")):
+            drawing.text(left + label + bar + x, top - 12, words, size=10, anchor="right", color="#555555")
+        for at, role in enumerate(columns[kind]):
+            y = top + row * at + 8 * (role.layer - 1)
+            layer = f"layer {role.layer}, " if role.head == 1 else ""
+            drawing.text(left + label - 8, y + row / 2, f"{layer}head {role.head}", size=11, anchor="right")
+            x = left + label
+            for name in SHARES:
+                share = bar * role.shares[name]
+                drawing.rectangle(x, y + 2, share, row - 4, _share_color(name), 1, f"{name}: {role.shares[name]:.2f}")
+                x += share
+            for place, value in ((52, f"{role.entropy:.2f}"), (100, f"{role.distance:.1f}")):
+                drawing.text(left + label + bar + place, y + row / 2, value, size=11, anchor="right")
+    return drawing
+
+
+def _share_color(name):
+    return "#d0d0d0" if name == "end" else drawing.color(SHARES.index(name))

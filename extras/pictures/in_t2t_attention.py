@@ -21,8 +21,7 @@ def define_flags(flags):
 
 
 def _roles(flags, answerer):
-    from t2t_lite.extras.pictures.head_role_pictures import draw_head_roles, role_table
-    from t2t_lite.extras.pictures.head_roles import roles_in_files
+    from t2t_lite.extras.pictures.head_roles import draw_head_roles, role_table, roles_in_files
 
     roles = roles_in_files(answerer, flags.roles, flags.roles_target)
     print("\n".join(role_table(roles)))

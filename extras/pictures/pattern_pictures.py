@@ -5,9 +5,9 @@ import numpy as np
 from t2t_lite.errors import UserError, counted
 from t2t_lite.extras.pictures.attention_patterns import attention_patterns
 from t2t_lite.settings.ranges import PATTERN_LENGTH
-from t2t_lite.visualization import pictures
-from t2t_lite.visualization.attention_words import TITLES
-from t2t_lite.visualization.plot import Plot
+from t2t_lite.visualization import drawing
+from t2t_lite.visualization.drawing import Plot
+from t2t_lite.visualization.sentence_attention import TITLES
 
 _USUAL = 256
 
@@ -28,14 +28,14 @@ def draw_patterns(model, length):
     patterns = attention_patterns(model, length)
     columns = min(_COLUMNS, len(patterns))
     rows = -(-len(patterns) // columns)
-    figure = pictures.new_figure(max(_SIZE * columns, 5.5), (_SIZE + 0.4) * rows + 0.6)
+    figure = drawing.new_figure(max(_SIZE * columns, 5.5), (_SIZE + 0.4) * rows + 0.6)
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes, pattern in zip(grid.flat, patterns, strict=False):
         before = pattern.before
         extent = (-before - 0.5, length - 0.5, length - 0.5, -0.5)
         axes.imshow(_colors(pattern), extent=extent)
         if before:
-            axes.axvline(-0.5, color=pictures.INK, linewidth=0.8, linestyle=":")
+            axes.axvline(-0.5, color=drawing.INK, linewidth=0.8, linestyle=":")
         key = "key: position that is read" + (", below 0 of the memory" if before else "")
         axes.set(xlabel=key, ylabel="query: position that reads")
         seen = pattern.visible.sum(1).mean()

@@ -4,7 +4,7 @@ import itertools
 import os
 
 from t2t_lite.runs.run_config import read_run_config
-from t2t_lite.visualization import pictures
+from t2t_lite.visualization import drawing
 from t2t_lite.visualization.curves import draw_curves, points, read_log, short_names
 
 # Table 3 of the paper, on newstest2013: perplexity per piece, and BLEU.
@@ -50,14 +50,14 @@ def draw_bars(path, output_dirs):
     """
     sets = [(read_run_config(folder) or {}).get("hparams_set") for folder in output_dirs]
     rows = list(zip(short_names(output_dirs), map(best_evaluations, output_dirs), map(TABLE_3.get, sets), strict=True))
-    figure = pictures.new_figure(10, 1.2 + 0.3 * len(rows))
+    figure = drawing.new_figure(10, 1.2 + 0.3 * len(rows))
     for number, (axes, measure) in enumerate(zip(figure.subplots(1, 2, sharey=True), _MEASURES, strict=True)):
         of_paper = [(at, theirs[number]) for at, (_, _, theirs) in enumerate(rows) if theirs]
         of_runs = [(at, values[number]) for at, (_, values, _) in enumerate(rows) if values[number] is not None]
         height = 0.38 if of_paper and of_runs else 0.7
-        _bars(axes, of_runs, -height / 2 if of_paper else 0, height, pictures.color(0), "best evaluation")
-        _bars(axes, of_paper, height / 2 if of_runs else 0, height, pictures.FAINT, "the paper's table 3")
-        pictures.style_axes(axes, measure, "", "")
+        _bars(axes, of_runs, -height / 2 if of_paper else 0, height, drawing.color(0), "best evaluation")
+        _bars(axes, of_paper, height / 2 if of_runs else 0, height, drawing.FAINT, "the paper's table 3")
+        drawing.style_axes(axes, measure, "", "")
         axes.set_yticks(range(len(rows)), [name for name, *_ in rows])
         axes.set_ylim(len(rows) - 0.4, -0.6)  # the first row at the top
         axes.grid(visible=False, axis="y")
@@ -65,7 +65,7 @@ def draw_bars(path, output_dirs):
     labelled = [zip(*axes.get_legend_handles_labels(), strict=True) for axes in figure.axes]
     handles = {label: handle for handle, label in itertools.chain(*labelled)}
     figure.legend(handles.values(), handles, loc="outside lower center", ncols=2, frameon=False)
-    pictures.write_picture(path, figure)
+    drawing.write_picture(path, figure)
 
 
 def draw_summary(output_dirs):

@@ -6,12 +6,105 @@ A file has the format of SQuAD 1.1. `D/qa_own.json` stores everything that was a
 only `--data_dir=D`.
 """
 
+import numbers
+import os
+
 from t2t_lite import registry
+from t2t_lite.corpora import downloads
+from t2t_lite.data.text_problems.text_problem import Text2TextProblem
+from t2t_lite.errors import UserError, shown
 from t2t_lite.extras.question_answering import qa_settings as qa_settings
-from t2t_lite.extras.question_answering.span_problem import SpanProblem, squad_samples
+from t2t_lite.extras.question_answering.position_encoder import PositionEncoder
+from t2t_lite.extras.question_answering.squad_files import read_squad
+from t2t_lite.extras.question_answering.windows import DOC_STRIDE, windows
 from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_problem import kept
 from t2t_lite.problems.own_settings import LABELLED, own_settings
+from t2t_lite.problems.published_files import PublishedFiles, files_of_splits
+from t2t_lite.registry import register_problem
+
+_SQUAD = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
+
+
+class SpanProblem(Text2TextProblem):
+    """A question and its context in, the span of the answer out. Subclasses write `generate_samples`.
+
+    Samples are {"inputs": str, the question, "context": str, "answer": (start, end)}, the character span of the answer
+    in the context. A context that is too long for one row is read in `windows`, and each window that contains the whole
+    answer is a record: its ids are the `inputs`, and `targets` are the positions, from 1, of the first and the last id
+    with a character of the answer. Samples without such a window are skipped and counted.
+
+    Attributes:
+        sequence_length: int, the maximum length of a row in ids.
+        doc_stride: int, ids of the context from the start of a window to that of the next one.
+    """
+
+    text_features = ("inputs",)
+    task = "spans"
+    eval_decode_metric = None
+    targets_are_places = True
+    sequence_length = 383  # with the position before the row BERT's 384
+    doc_stride = DOC_STRIDE
+
+    def texts(self, sample):
+        """See `Text2TextProblem.texts`."""
+        return [sample.get("inputs"), sample.get("context")]
+
+    @property
+    def expected_sample(self):
+        """See `Text2TextProblem.expected_sample`."""
+        return '"inputs": str, "context": str, "answer": (start, end)'
+
+    def feature_encoders(self, data_dir):
+        """Returns the vocabulary of the inputs, and a `PositionEncoder`."""
+        return {**super().feature_encoders(data_dir), "targets": PositionEncoder(self.sequence_length)}
+
+    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"inputs": ids, "targets": [first, last]} of each window that contains an answer."""
+        encoder = self.feature_encoders(data_dir)["inputs"]
+        for sample in self.nonblank_samples(data_dir, tmp_dir, dataset_split):
+            start, end = _checked_answer(self.name, sample)
+            has_window = False
+            for window in windows(encoder, sample["inputs"], sample["context"], self.sequence_length, self.doc_stride):
+                if at := window.at(start, end):
+                    has_window = True
+                    yield {"inputs": window.ids, "targets": list(at)}
+            if not has_window:
+                self.removed["answers that no window holds"] += 1
+
+    def max_length(self, model_hparams):
+        """Returns `sequence_length`, regardless of the hyperparameters."""
+        return self.sequence_length
+
+    def generation_settings(self):
+        """Returns the settings of text problems, and those of windows."""
+        rows = {"sequence_length": self.sequence_length, "doc_stride": self.doc_stride}
+        return {**super().generation_settings(), **rows}
+
+
+def squad_samples(path, removed, on_bad_line=None):
+    """Yields the samples of a file in SQuAD's format, each with its most frequent answer.
+
+    Args:
+        path: str.
+        removed: Counter to which questions without an answer (SQuAD 2.0), which are skipped, are added.
+        on_bad_line: see `read_squad`.
+    """
+    for question in read_squad(path, on_bad_line=on_bad_line):
+        if question.answers:
+            yield {"inputs": question.question, "context": question.context, "answer": question.answer}
+        else:
+            removed["questions without an answer"] += 1
+
+
+def _checked_answer(name, sample):
+    match sample.get("answer"):
+        case (numbers.Integral() as start, numbers.Integral() as end) if 0 <= start < end <= len(sample["context"]):
+            return int(start), int(end)
+    raise UserError(
+        f"{name}: generate_samples gave the answer {shown(sample.get('answer'))}. Expected (start, end), characters of "
+        f"the context, which has {len(sample['context']):,}."
+    )
 
 
 @registry.register_problem
@@ -33,3 +126,20 @@ class QaOwn(OwnCorpus, SpanProblem):
         """Yields {"inputs": question, "context": str, "answer": (start, end)}."""
         for facts in self.files_of(dataset_split):
             yield from squad_samples(facts["path"], self.removed, self.on_bad_line)
+
+
+@register_problem
+class Squad(PublishedFiles, SpanProblem):
+    """SQuAD 1.1, answers as parts of paragraphs; tensor2tensor's model writes them."""
+
+    text_files = files_of_splits("{}-v1.1.json", "train", "dev")
+
+    def prepare_generation(self, data_dir, tmp_dir):
+        """Finds or downloads the two files; then makes the vocabulary."""
+        downloads.provide([[f"{_SQUAD}/{name}", ("text", name)] for name in self.text_files.values()], tmp_dir)
+        SpanProblem.prepare_generation(self, data_dir, tmp_dir)
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"inputs": question, "context": str, "answer": (start, end)}."""
+        path = os.path.join(tmp_dir, self.text_files[dataset_split])
+        return squad_samples(path, self.removed, self.on_bad_line)

@@ -1,19 +1,35 @@
-"""Runs installed commands one after the other, each shown as it could be typed."""
+"""Runs installed commands one after the other, with what a corpus, a machine and a time ask for; and reports."""
 
+import itertools
 import os
+import re
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
+import typing
 
+from t2t_lite import files
 from t2t_lite.errors import Failure, UserError
+from t2t_lite.files.request import Request
+from t2t_lite.process.quiet_import import import_tensorflow
 from t2t_lite.process.stop_signal import stop_on_signal
 
 SCRIPTS = os.path.dirname(sys.executable)
 _FOLDERS = (SCRIPTS, sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath))
 _AGAIN = "Run it again: it continues where it was."
+MANY_PAIRS = 20_000  # above, a CPU's time is better spent on more steps than on the logits of more pieces
+_CPU_VOCABULARY = 8_000
+CPU_SET, _WARMUP = "transformer_cpu", 400  # the set's own
+_GPU_PAIRS = 200_000  # from here on, the paper's base model has enough to learn on a GPU
+_DROPOUTS = ((10_000, 0.3), (100_000, 0.2))  # pairs below which a model needs so much; above, 0.1
+_MOST_PASSES = 40  # over the corpus; more would only memorize it
+_FEWEST_STEPS = 100
+EVALUATIONS = 8
+_SHARE_OF_STEPS = 0.9  # of the training time; evaluations and checkpoints take the rest
+_SCHEMA = {"request": dict, "vocab_size?": int, "hparams_set": str, "hparams": str, "train_steps?": int}
 
 
 def step(title):
@@ -65,3 +81,135 @@ def export(model, export_dir, checkpoint):
     if not is_newer(os.path.join(export_dir, "1", "saved_model.pb"), checkpoint):
         shutil.rmtree(export_dir, ignore_errors=True)
         run("t2t-exporter", f"--output_dir={model}", f"--export_dir={export_dir}")
+
+
+class Plan(typing.NamedTuple):
+    """What t2t-quickstart has chosen.
+
+    Attributes:
+        request: dict of the flags that it was chosen for.
+        vocab_size: int, or None: the corpus determines it.
+        hparams_set, hparams: str, as flags of t2t-trainer.
+        train_steps: int, or None before the speed has been measured.
+    """
+
+    request: dict
+    vocab_size: int | None
+    hparams_set: str
+    hparams: str
+    train_steps: int | None = None
+
+
+def choose(request, pairs, has_gpu):
+    """Returns a `Plan` without steps.
+
+    Args:
+        request: dict of the user's flags.
+        pairs: iterable of the training pairs, of which as many are read as matter.
+        has_gpu: bool.
+    """
+    limits = [MANY_PAIRS, _GPU_PAIRS, *(limit for limit, _ in _DROPOUTS)]
+    count = sum(1 for _ in itertools.islice(pairs, max(limits)))
+    if has_gpu and count >= _GPU_PAIRS:
+        return Plan(request, None, "transformer_base_v1", "")
+    dropout = next((dropout for limit, dropout in _DROPOUTS if count < limit), 0.1)
+    vocab_size = _CPU_VOCABULARY if count > MANY_PAIRS else None
+    return Plan(request, vocab_size, CPU_SET, f"layer_prepostprocess_dropout={dropout}")
+
+
+def hparams_for(plan, steps):
+    """Returns the flag --hparams of t2t-trainer for a training of so many steps: of a short one, a fifth is warm-up."""
+    if plan.hparams_set == CPU_SET and steps < 5 * _WARMUP:
+        return f"{plan.hparams},learning_rate_warmup_steps={steps // 5}"
+    return plan.hparams
+
+
+def steps_for(seconds, seconds_per_step, passes_per_step):
+    """Returns the steps of a training: as many as fit in the time, up to 40 passes over the corpus, at least 100.
+
+    Args:
+        seconds: float, for training, evaluations and checkpoints.
+        seconds_per_step: float, as measured.
+        passes_per_step: float, share of the corpus in a step.
+    """
+    affordable = int(seconds * _SHARE_OF_STEPS / seconds_per_step)
+    return max(_FEWEST_STEPS, min(affordable, int(_MOST_PASSES / passes_per_step)))
+
+
+def read_plan(output_dir, request):
+    """Returns the `Plan` of a folder; None if there is none.
+
+    Raises:
+        UserError: it was made for other flags.
+    """
+    path = _path(output_dir)
+    if not files.exists(path):
+        return None
+    stored = files.read_json(path, _SCHEMA)
+    plan = Plan(*map(stored.get, Plan._fields))
+    if found := Request(request, plan.request, request).first:
+        raise UserError(
+            f"{path}: begun with --{found.name}={_text(found.there)}, but you requested "
+            f"--{found.name}={_text(found.asked)}. Choose another --output_dir, or repeat the flags."
+        )
+    return plan
+
+
+def write_plan(output_dir, plan):
+    """Writes a `Plan` into the folder, without what is not chosen yet."""
+    files.make_folder(output_dir)
+    files.write_json(_path(output_dir), {name: value for name, value in plan._asdict().items() if value is not None})
+
+
+def _path(output_dir):
+    return os.path.join(output_dir, "quickstart.json")
+
+
+def _text(value):
+    return ",".join(value) if isinstance(value, list) else value
+
+
+def write_texts(problem, data_dir, split, paths):
+    """Writes the inputs and the targets of a split, one text per line, and says so.
+
+    Args:
+        problem: Problem of texts.
+        data_dir: str, its data folder.
+        split: "dev" or "test".
+        paths: (path of the inputs, path of the targets).
+    """
+    import_tensorflow()
+    from t2t_lite.data.records import Records
+    from t2t_lite.data.splits import named_split
+    from t2t_lite.settings.config import HParams
+
+    print(f"(the {split} records of {data_dir} as text: {paths[0]} and {paths[1]})", flush=True)
+    encoders = problem.feature_encoders(data_dir)
+    examples = list(Records(problem, data_dir, named_split(split)).examples(HParams()))
+    for side, path in zip(("inputs", "targets"), paths, strict=True):
+        files.write_bytes(path, "".join(encoders[side].decode(example[side]) + "\n" for example in examples).encode())
+
+
+def print_translations(paths):
+    """Prints three lines, the first, the middle and the last, of each file.
+
+    Args:
+        paths: {title: path} of files with equally many lines.
+    """
+    step("Three translations")
+    texts = {}
+    for title, path in paths.items():
+        with open(path, encoding="utf-8", newline="\n") as file:
+            texts[title] = file.read().split("\n")[:-1]
+    count = len(texts[title])
+    width = max(map(len, texts))
+    for at in dict.fromkeys((0, count // 2, count - 1)):
+        for title, lines in texts.items():
+            print(f"{title:<{width}} {lines[at]}")
+        print()
+
+
+def print_score(split, printed):
+    """Prints BLEU as the last line: `quickstart: test BLEU 83.21 (signature)`; `printed` is t2t-bleu's output."""
+    score = re.search(r"^sacreBLEU = (.*)$", printed, re.MULTILINE)
+    print(f"quickstart: {split} BLEU {score[1]}")

@@ -8,10 +8,16 @@ import time
 
 from t2t_lite import registry
 from t2t_lite.data.manifests import find_manifest
-from t2t_lite.extras.quickstart import plan as plans
-from t2t_lite.extras.quickstart.commands import export, is_newer, run, step
-from t2t_lite.extras.quickstart.record_texts import write_texts
-from t2t_lite.extras.quickstart.report import print_score, print_translations
+from t2t_lite.extras.quickstart import commands as plans
+from t2t_lite.extras.quickstart.commands import (
+    export,
+    is_newer,
+    print_score,
+    print_translations,
+    run,
+    step,
+    write_texts,
+)
 from t2t_lite.runs.log import read_lines
 
 _PROBLEM = "translate_own"

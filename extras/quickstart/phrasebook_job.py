@@ -8,9 +8,16 @@ import sys
 
 from t2t_lite import registry
 from t2t_lite.errors import Failure
-from t2t_lite.extras.quickstart.commands import SCRIPTS, export, is_newer, run, step
-from t2t_lite.extras.quickstart.record_texts import write_texts
-from t2t_lite.extras.quickstart.report import print_score, print_translations
+from t2t_lite.extras.quickstart.commands import (
+    SCRIPTS,
+    export,
+    is_newer,
+    print_score,
+    print_translations,
+    run,
+    step,
+    write_texts,
+)
 
 _PROBLEM = "translate_ende_phrasebook"
 _AVERAGED = 5  # checkpoints, as in the paper, section 6.1

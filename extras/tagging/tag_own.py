@@ -7,19 +7,105 @@ each sentence; or CoNLL-U's ten, of which FORM and UPOS are read. --columns choo
 training files. `D/tag_own.json` stores everything that was asked for, so that later commands need only `--data_dir=D`.
 """
 
+import functools
 import logging
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.splits import FLAGS
-from t2t_lite.errors import UserError, shown
+from t2t_lite.data.text_problems.text_problem import Text2TextProblem
+from t2t_lite.errors import NotWritten, UserError, counted, located, shown
 from t2t_lite.extras.tagging.conll import LAYOUT, read_conll
-from t2t_lite.extras.tagging.entities import EXPECTED, are_of_entities, odd_tags
-from t2t_lite.extras.tagging.text_tag_problem import Text2TagProblem
+from t2t_lite.extras.tagging.tag_metrics import EXPECTED, are_of_entities, odd_tags
 from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_settings import LABELLED, OwnSetting, own_settings
+from t2t_lite.text.class_label_encoder import ClassLabelEncoder
+from t2t_lite.text.offsets import word_pieces
+from t2t_lite.text.vocabulary import EOS_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
+
+
+class Text2TagProblem(Text2TextProblem):
+    """Words in, a tag for each word out. Subclasses write `tags` and `generate_samples`.
+
+    Samples are {"inputs": list of str, "targets": list of as many str}. In records and batches the inputs are the
+    pieces of all words and 1 (`word_pieces`), and the targets are aligned with them: the tag's id, from 1, at the first
+    piece of each word and 0 elsewhere. Rows longer than the hyperparameter `max_length` are truncated between words:
+    see `cut_words`.
+    """
+
+    text_features = ("inputs",)
+    task = "tagging"
+    eval_decode_metric = None
+    targets_are_places = True
+    cuts_rows = True
+
+    def tags(self, data_dir):
+        """Returns the names of the tags in order, a list of str."""
+        raise NotWritten(f"{type(self).__name__}: write tags.")
+
+    def texts(self, sample):
+        """See `Text2TextProblem.texts`: the sentence, from which a vocabulary is learned."""
+        words = sample.get("inputs")
+        is_list = isinstance(words, list | tuple) and all(isinstance(word, str) for word in words)
+        return [" ".join(words) if is_list else None]
+
+    @property
+    def expected_sample(self):
+        """See `Text2TextProblem.expected_sample`."""
+        return '"inputs": list of str, "targets": list of str'
+
+    def feature_encoders(self, data_dir):
+        """Returns the vocabulary of the inputs, and a `ClassLabelEncoder` of the tags."""
+        return {**super().feature_encoders(data_dir), "targets": ClassLabelEncoder(self.tags(data_dir))}
+
+    def sample_encoder(self, data_dir):
+        """See `Text2TextProblem.sample_encoder`."""
+        return functools.partial(_encode, self.name, self.feature_encoders(data_dir))
+
+    def preprocess_example(self, example, mode, hparams):
+        """Truncates a row: see `cut_words`."""
+        inputs, targets = cut_words(example["inputs"], example["targets"], self.max_length(hparams))
+        return {**example, "inputs": inputs, "targets": targets}
+
+
+def _encode(name, encoders, samples):
+    examples = []
+    for sample in samples:
+        words, tags = sample["inputs"], sample.get("targets")
+        if not isinstance(tags, list | tuple) or len(tags) != len(words):
+            raise UserError(
+                f"{name}: generate_samples gave {counted(len(words), 'word')} with the tags {shown(tags)}. Expected as "
+                "many tags as words."
+            )
+        inputs, targets = [], []
+        for pieces, tag in zip(word_pieces(encoders["inputs"], words), tags, strict=True):
+            inputs += pieces
+            with located(f"{name}: generate_samples gave a tag"):
+                targets += [*encoders["targets"].encode(tag), *[0] * (len(pieces) - 1)]
+        examples.append({"inputs": [*inputs, EOS_ID], "targets": [*targets, 0]})
+    return examples
+
+
+def cut_words(inputs, targets, longest):
+    """Truncates a row, in a graph, to at most `longest` ids, between words unless there is only one.
+
+    Args:
+        inputs: int [length], the pieces of words and 1.
+        targets: int [length], not 0 where a word begins.
+        longest: int, at least 2.
+
+    Returns:
+        (inputs, targets), int [at most `longest`]; the inputs end in 1, the targets in 0.
+    """
+    import tensorflow as tf
+
+    ends = tf.concat([tf.where(targets[1:] != 0)[:, 0] + 1, [tf.size(inputs, tf.int64) - 1]], 0)  # of words
+    length = tf.reduce_max(tf.where(ends < longest, ends, 0))
+    length = tf.where(length > 0, length, longest - 1)
+    end = tf.constant([EOS_ID], inputs.dtype)
+    return tf.concat([inputs[:length], end], 0), tf.concat([targets[:length], tf.zeros_like(end)], 0)
 
 
 @registry.register_problem

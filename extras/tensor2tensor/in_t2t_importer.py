@@ -32,7 +32,7 @@ def run(flags):
     from t2t_lite.extras.tensor2tensor.sources import check_tensor2tensor
 
     check_tensor2tensor(flags.path, flags.vocab, flags.output_dir, flags.hparams_set)
-    from t2t_lite.extras.tensor2tensor.tensor2tensor_run import import_tensor2tensor
+    from t2t_lite.extras.tensor2tensor.tensor2tensor_hparams import import_tensor2tensor
 
     options = {name: flags[name].value for name in ("languages", "hparams_set", "hparams")}
     return import_tensor2tensor(flags.path, flags.vocab, flags.output_dir, **options)

@@ -1,4 +1,4 @@
-"""Translations of one text by each checkpoint of a run."""
+"""Translations of one text by each checkpoint of a run, and their scores as one picture."""
 
 import dataclasses
 import hashlib
@@ -14,7 +14,7 @@ from t2t_lite.errors import Failure, UserError, first_line
 from t2t_lite.evaluation.score_files import read_translation
 from t2t_lite.evaluation.tokenizations import tokenization_of_problem
 from t2t_lite.extras.translate_all import decoder_command
-from t2t_lite.files import step_files
+from t2t_lite.files import resumable
 from t2t_lite.files.file_system import status
 from t2t_lite.files.request import Request
 from t2t_lite.runs.directory import check_names
@@ -23,7 +23,8 @@ from t2t_lite.runs.log import RunLog
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.tasks.task import unit_of
-from t2t_lite.visualization.pictures import check_picture
+from t2t_lite.visualization import drawing
+from t2t_lite.visualization.drawing import check_picture
 
 _LOGGER = logging.getLogger("t2t_lite")
 _WRITTEN = ("settings.json", "flags.txt")  # beside the translations and the plot
@@ -135,13 +136,13 @@ class CheckpointTranslations:
             **{name: used.get(name, getattr(SearchOptions, name)) for name in ("beam_size", "alpha")},
         }
         noted = self._path("settings.json")
-        is_begun = files.exists(noted) and step_files.find(self.folder, step_files.TRANSLATIONS)
+        is_begun = files.exists(noted) and resumable.find(self.folder, resumable.TRANSLATIONS)
         if found := Request(settings, files.read_json(noted) if is_begun else settings, settings).first:
             raise UserError(
                 f"--translations_dir={self.folder}: its translations were made with {found.name}={found.there}, now it "
                 f"is {found.asked}. Choose another folder; or delete {noted} if they are the same."
             )
-        steps = [file.step for file in step_files.find(self.model_dir, step_files.CHECKPOINTS)]
+        steps = [file.step for file in resumable.find(self.model_dir, resumable.CHECKPOINTS)]
         files.check_outputs(
             {
                 "--source": self.source_path,
@@ -195,3 +196,25 @@ class CheckpointTranslations:
         lines = [as_field(translation.text) + "\n" for translation in found]
         files.write_bytes(path, "".join(lines).encode(), checkpoint.seconds)
         _LOGGER.info(f"written: {path}")
+
+
+def draw_step_scores(scores, best_step, path, title=""):
+    """Draws each score over the steps.
+
+    Args:
+        scores: {name of the score: list of (step, value)}.
+        best_step: int, marked by a star.
+        path: str, path of the picture: .png, .svg or .pdf.
+        title: str.
+    """
+    figure = drawing.new_figure(5.5 * len(scores), 4.5)
+    for number, (name, points) in enumerate(scores.items()):
+        axes, color = figure.add_subplot(1, len(scores), number + 1), drawing.color(number)
+        steps, values = zip(*sorted(points), strict=True)
+        axes.plot(steps, values, "o-", color=color, markersize=4)
+        best = dict(points)[best_step]
+        axes.plot([best_step], [best], "*", color=color, markersize=14, label=f"step {best_step:,}: {best:.2f}")
+        drawing.style_axes(axes, "step", name)
+        axes.legend(frameon=False)
+    figure.suptitle(title, parse_math=False)
+    drawing.write_picture(path, figure)

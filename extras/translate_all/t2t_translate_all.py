@@ -59,7 +59,7 @@ def check(flags):
 def run(flags):
     """Translates, then scores."""
     from t2t_lite.extras.translate_all.checkpoint_translations import CheckpointTranslations
-    from t2t_lite.files import step_files
+    from t2t_lite.files import resumable
 
     source, references = _read(flags)
     search = {"beam_size": flags.beam_size, "alpha": flags.alpha}
@@ -77,7 +77,7 @@ def run(flags):
         plot=flags.plot or ("" if flags.reference else None),
     )
     scored = {}
-    for checkpoint in step_files.follow(flags.model_dir, step_files.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
+    for checkpoint in resumable.follow(flags.model_dir, resumable.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
         if not translations.problem:
             translations.prepare(checkpoint)
             from t2t_lite.training.distribution import gpus_as_needed
@@ -137,7 +137,7 @@ def _show(flags, scored, plot):
     """Prints and draws the table, and names the best checkpoint, see `scores.best_of`."""
     from t2t_lite.cli.console import table
     from t2t_lite.evaluation import scores
-    from t2t_lite.extras.translate_all.step_scores import draw_step_scores
+    from t2t_lite.extras.translate_all.checkpoint_translations import draw_step_scores
 
     scored = dict(sorted(scored.items()))
     best, names = scores.best_of(scored), scores.titles(flags.metrics)

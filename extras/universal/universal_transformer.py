@@ -10,11 +10,10 @@ from keras import ops
 
 from t2t_lite.errors import UserError
 from t2t_lite.extras.universal.adaptive_computation import ACT_TYPES, AdaptiveComputation
-from t2t_lite.extras.universal.step_signals import POSITION_STARTS, StepSignals
-from t2t_lite.extras.universal.universal_stack import UniversalStack
+from t2t_lite.extras.universal.universal_stack import POSITION_STARTS, StepSignals, UniversalStack
 from t2t_lite.layers.context import Results
 from t2t_lite.layers.positions import POSITIONS
-from t2t_lite.models.options import shared_options
+from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.models.transformer_parts import TransformerModel, is_token
 from t2t_lite.registry import register_model

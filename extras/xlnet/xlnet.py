@@ -13,8 +13,8 @@ from t2t_lite.layers import Dropout, Results, TokenEmbedding, TransformerEncoder
 from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.kind import name_and_options
 from t2t_lite.layers.shapes import shape_of
+from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.encoder_model import EncoderModel, ends_before
-from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_parts import normalized
 from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting

@@ -113,7 +113,7 @@ def read_prepared(folder, split, languages):
     """
     import tensorflow_datasets as tfds
 
-    from t2t_lite.corpora import sgml
+    from t2t_lite.corpora import wmt_files
 
     builder = prepared_builder(folder)
     features = builder.info.features
@@ -123,7 +123,7 @@ def read_prepared(folder, split, languages):
         if not isinstance(features[language], tfds.features.Text):
             raise UserError(f"{folder}: its feature {language} is no text. Expected tfds.features.Text.")
     # tensorflow-datasets reads the test sets from .sgm files and leaves their entities as they are.
-    decode = sgml.unescape if split == "test" else str
+    decode = wmt_files.unescape if split == "test" else str
     for inputs, targets in prepared_examples(builder, folder, split, languages):
         with _naming_prepared(folder):
             texts = (plain_text.clean(decode(text.decode("utf-8"))) for text in (inputs, targets))

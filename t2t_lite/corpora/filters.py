@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from t2t_lite.corpora import scripts
-from t2t_lite.corpora.mojibake import is_mojibake
+from t2t_lite.corpora.encodings import is_mojibake
 from t2t_lite.errors import UserError, nearest
 from t2t_lite.files.hashes import SeenHashes, hash64
 

@@ -5,7 +5,7 @@ import os
 import urllib.parse
 
 from t2t_lite import files
-from t2t_lite.corpora import archives, plain_text, sgml, tables, tmx, wmt_files
+from t2t_lite.corpora import archives, plain_text, tables, tmx, wmt_files
 from t2t_lite.corpora.cells import CSV, JSON_LINES
 from t2t_lite.corpora.scripts import subtags
 from t2t_lite.errors import UserError, counted
@@ -34,7 +34,7 @@ def read_corpus(paths, layout, languages, removed=None, on_bad_line=None):
     """
     if len(paths) == 2:
         is_sgml = all(plain_text.kind(path) in wmt_files.SGM for path in paths)
-        return (sgml.read_segment_pairs if is_sgml else plain_text.read_pairs)(*paths, on_bad_line)
+        return (wmt_files.read_segment_pairs if is_sgml else plain_text.read_pairs)(*paths, on_bad_line)
     (path,) = paths
     if archives.is_archive(path):
         return read_packed_pairs(path, languages, removed, on_bad_line)
@@ -52,14 +52,14 @@ def read_members(folder, members, url="", languages=None, removed=None, on_bad_l
         folder: folder with the files: either the extracted members under their own names, or the archive under the
             last part of the URL. Nothing is written to it.
         members: (inputs file, targets file), ("tsv", inputs column, targets column, file or pattern), or ("tmx", file).
-            If both files end in `.sgm`, they contain segments (`sgml.read_segments`).
+            If both files end in `.sgm`, they contain segments (`wmt_files.read_segments`).
         url: URL of the archive.
         languages, removed: see `tmx.read_pairs`.
         on_bad_line: None, or a function called with a message about each unreadable line, which is skipped.
 
     Raises:
         UserError: a file does not exist; or as `plain_text.read_pairs`, `tables.read_pairs`,
-            `sgml.read_segment_pairs`, `tmx.read_pairs` and `archives.Member`.
+            `wmt_files.read_segment_pairs`, `tmx.read_pairs` and `archives.Member`.
     """
     sources = _members(folder, members, url)
     if members[0] == "tsv":
@@ -69,7 +69,7 @@ def read_members(folder, members, url="", languages=None, removed=None, on_bad_l
     elif members[0] == "tmx":
         yield from tmx.read_pairs(*sources, languages, removed, on_bad_line)
     elif all(name.endswith(".sgm") for name in map(plain_text.without_packing, members)):
-        yield from sgml.read_segment_pairs(*sources, on_bad_line)
+        yield from wmt_files.read_segment_pairs(*sources, on_bad_line)
     else:
         yield from plain_text.read_pairs(*sources, on_bad_line)
 

@@ -13,7 +13,7 @@ from t2t_lite.data.named_problems import GenerationSettings
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit, generated
 from t2t_lite.errors import NotWritten, UserError
 from t2t_lite.files.file_errors import explain
-from t2t_lite.tasks.sequence_to_sequence import SequenceToSequenceTask
+from t2t_lite.tasks.language_model import SequenceToSequenceTask
 from t2t_lite.text import vocabulary_files
 
 if TYPE_CHECKING:

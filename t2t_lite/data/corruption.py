@@ -15,7 +15,7 @@ import tensorflow as tf
 from t2t_lite.data.random_numbers import check_stateless, threefry, uniform_numbers
 from t2t_lite.errors import UserError, shown
 from t2t_lite.settings.ranges import MASK_RATE, MASK_UNITS
-from t2t_lite.text.mask_piece import mask_in
+from t2t_lite.text.encoder_parts import mask_in
 from t2t_lite.text.published import pre_tokenization
 from t2t_lite.text.vocabulary import EOS_ID
 

@@ -19,7 +19,7 @@ from t2t_lite.data.manifests import find_manifest, manifest_path, read_begun
 from t2t_lite.data.records import Records
 from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import UserError, first_line
-from t2t_lite.files.lock import held_lock
+from t2t_lite.files.folders import held_lock
 from t2t_lite.files.request import Request
 
 _LOGGER = logging.getLogger("t2t_lite")

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.decoding.scoring import GivenTargets
-from t2t_lite.models.attention_weights import attention_weights
+from t2t_lite.models.outputs import attention_weights
 from t2t_lite.text.offsets import spans_in_blocks
 
 _MARK = "\udfff"  # stands for an unknown piece; a lone surrogate cannot occur in a text
@@ -27,7 +27,7 @@ def memory_attention(model, layer=-2):
     (Chen et al. 2020), gave 14 %.
 
     Args:
-        model: see `t2t_lite.models.attention_weights`.
+        model: see `t2t_lite.models.outputs`.
         layer: int, index of a decoder layer; negative counts from the last. The first if there are fewer layers.
 
     Raises:

@@ -12,7 +12,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.evaluation import scores
 from t2t_lite.evaluation.score_files import read_translation, tensor2tensor_scores
 from t2t_lite.evaluation.tokenizations import DEFAULT
-from t2t_lite.files import step_files
+from t2t_lite.files import resumable
 from t2t_lite.files.file_system import list_names, status
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -69,7 +69,7 @@ def score_folder(
         return _missing(file, reference_path, lines)
 
     with EventWriter(event_dir) as writer:
-        translations = step_files.follow(folder, step_files.TRANSLATIONS, min_steps, wait_minutes, missing)
+        translations = resumable.follow(folder, resumable.TRANSLATIONS, min_steps, wait_minutes, missing)
         for count, file in enumerate(translations, 1):
             translation = read_translation(file.path, reference_path, lines)
             points = tensor2tensor_scores(translation, references, variant)
@@ -93,7 +93,7 @@ def _last_file(folder):
     """Returns the `StepFile` of the last step. Raises `UserError` if there is none."""
     if not files.is_folder(folder):
         raise UserError(f"--translations_dir={folder}: no such folder. Check the path, or wait by --wait_minutes.")
-    existing = step_files.find(folder, step_files.TRANSLATIONS)
+    existing = resumable.find(folder, resumable.TRANSLATIONS)
     if not existing:
         raise UserError(f"--translations_dir={folder}: holds no translation (a file …-<step>). Run t2t-translate-all.")
     return existing[-1]

@@ -15,8 +15,7 @@ from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.search.sampling import sample
 from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
 from t2t_lite.decoding.texts import check_options
-from t2t_lite.export.given_targets import scores_of_targets
-from t2t_lite.export.warmup import sample_texts
+from t2t_lite.export.signatures import sample_texts, scores_of_targets
 from t2t_lite.settings.ranges import ALPHA, Range, typed_value
 from t2t_lite.settings.search_options import SearchOptions, kept_settings
 from t2t_lite.text.reading_graph import beginnings, encoding, longest_input, texts_spec, valid

@@ -1,7 +1,8 @@
-"""SavedModels that answer texts in stock TensorFlow Serving, with TensorFlow and tensorflow-text operations only."""
+"""SavedModels that answer texts in stock TensorFlow Serving, with the files that let this package open them, too."""
 
 import logging
 import os
+import shlex
 
 import tensorflow as tf
 
@@ -9,14 +10,16 @@ from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export.added_files import added_files
-from t2t_lite.export.by_task import signatures_of
-from t2t_lite.export.package import write_package
-from t2t_lite.export.warmup import write_warmup
-from t2t_lite.files import is_pattern, list_files, write_bytes
+from t2t_lite.export.by_task import load, signatures_of
+from t2t_lite.export.signatures import write_warmup
+from t2t_lite.files import copy_files, is_pattern, list_files, write_bytes
 from t2t_lite.files.folders import new_folder
 from t2t_lite.layers.quantization import check_plain_weights
-from t2t_lite.runs.exported import model_names
+from t2t_lite.runs.exported import FACTS, FOLDER, facts_json, model_names
+from t2t_lite.runs.lora import merged_config
+from t2t_lite.runs.run_config import write_run_config
 from t2t_lite.runs.weights import named_weights, nested
+from t2t_lite.training.best_checkpoint import best_checkpoint
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -93,3 +96,49 @@ class _Tracked(tf.Module):
             setattr(self, name, nested({path: weight.value for path, weight in named_weights(model).items()}))
         encoders = answerer.encoders.values()
         self.resources = [table for encoder in encoders for table in getattr(encoder, "tf_resources", ())]
+
+
+def write_package(export, answerer, **facts):
+    """Writes `assets.extra/t2t_lite`: settings and vocabulary of the models, so that `t2t_lite.load` opens an export.
+
+    Args:
+        export: str, the export's folder.
+        answerer: Translator, Generator or Predictor; nothing is written for one without a run.
+        **facts: JSON values for `export.json`.
+    """
+    runs = answerer.runs
+    if not runs:
+        return
+    folder = os.path.join(export, FOLDER)
+    for name, run in zip(model_names(len(runs)), runs, strict=True):
+        of_model = folder if run is runs[0] else os.path.join(folder, name)
+        tf.io.gfile.makedirs(of_model)
+        write_run_config(of_model, merged_config(run.config))
+    copy_files(runs[0].encoder_files, folder)
+    steps = [run.step for run in runs]
+    write_bytes(os.path.join(folder, FACTS), facts_json(models=len(runs), steps=steps, **facts))
+
+
+def export_best(output_dir):
+    """Exports the best model of a run, or its newest, to the next number in `<output_dir>/export/best`.
+
+    Returns:
+        The path of the export; None if this model has already been exported, or if this is one of several machines.
+    """
+    if os.environ.get("TF_CONFIG"):
+        _LOGGER.warning(
+            "--export_saved_model does not work on several machines. Run "
+            f"t2t-exporter --output_dir={shlex.quote(f'{output_dir}/best')}"
+        )
+        return None
+    path = best_checkpoint(output_dir) or output_dir
+    answerer = load([path])
+    folder = os.path.join(output_dir, "export", "best")
+    exports = [path for number in list_files(folder, "[0-9]{1,18}") for path in list_files(number, r"saved_model\.pb")]
+    saved_at = tf.io.gfile.stat(f"{answerer.runs[0].path}.index").mtime_nsec
+    if any(tf.io.gfile.stat(export).mtime_nsec >= saved_at for export in exports):
+        _LOGGER.info(f"{folder}: holds this model already")
+        return None
+    which = "best" if path != output_dir else "newest, since there were no evaluations"
+    _LOGGER.info(f"exporting the model of step {answerer.runs[0].step:,} ({which})")
+    return export_saved_model(answerer, folder)

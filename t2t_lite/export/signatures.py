@@ -1,4 +1,4 @@
-"""The functions of an export, from text to text, made of stock TensorFlow and tensorflow-text operations only.
+"""The functions of an export, from text to text, of stock operations only; given targets scored; warm-up requests.
 
 They accept any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncated. Only `score` raises an error, for
 different numbers of texts. Rows do not influence one another. The batch is the first axis of all outputs, as a server's
@@ -7,18 +7,18 @@ batching requires.
 
 import functools
 import json
+import os
 
 import numpy as np
 import tensorflow as tf
 
 from t2t_lite.corpora.sentences import SENTENCES
 from t2t_lite.decoding.parts import splits_sentences
+from t2t_lite.decoding.scoring import log_probs_of_targets
 from t2t_lite.decoding.search.banned_texts import banned_table
 from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.search.own_search import refuse, searches
 from t2t_lite.decoding.texts import check_options
-from t2t_lite.export.given_targets import scores_of_targets
-from t2t_lite.export.warmup import sample_texts
 from t2t_lite.settings.ranges import ALPHA
 from t2t_lite.settings.search_options import SearchOptions, kept_settings
 from t2t_lite.text.reading_graph import as_many, blanked, longest_input, reader, texts_spec
@@ -40,6 +40,10 @@ _TABLE = """\
 _SENTENCES = """\
 | `sentences` | the same | the same; the model was trained on single sentences, and of several it translates the first |
 """
+PATH = os.path.join("assets.extra", "tf_serving_warmup_requests")
+_WIDTHS = (6, 10, 16)  # pieces of a text
+# Positions computed at a time: the logits of each need 4 bytes per entry of the vocabulary.
+_POSITIONS = 2048
 
 
 class TextSignatures:
@@ -262,3 +266,83 @@ class TextSignatures:
         encoder = self.encoders[side]
         names = tf.constant(["", *encoder.pieces(range(1, encoder.vocab_size))])
         return tf.gather(names, ids)
+
+
+def write_warmup(export, calls, model_name):
+    """Writes `assets.extra/tf_serving_warmup_requests`: some calls of every signature.
+
+    Args:
+        export: str, the export's folder.
+        calls: list of (signature, {name: array}).
+        model_name: str, the model's name in the requests.
+    """
+    path = os.path.join(export, PATH)
+    tf.io.gfile.makedirs(os.path.dirname(path))
+    with tf.io.TFRecordWriter(path) as writer:
+        for signature, inputs in calls:
+            writer.write(prediction_log(model_name, signature, inputs))
+
+
+def prediction_log(model_name, signature, inputs):
+    """Returns the bytes of TensorFlow Serving's `PredictionLog` of a request.
+
+    The few fields of its protos that a request needs are encoded here, so that an export needs no
+    tensorflow-serving-api. Numbers of fields are those of prediction_log.proto, predict.proto and model.proto.
+
+    Args:
+        model_name, signature: str.
+        inputs: {name: array}.
+    """
+    model_spec = _field(1, model_name.encode()) + _field(3, signature.encode())
+    request = _field(1, model_spec)
+    for name, value in sorted(inputs.items()):
+        request += _field(2, _field(1, name.encode()) + _field(2, tf.make_tensor_proto(value).SerializeToString()))
+    return _field(6, _field(1, request))  # predict_log, and its request
+
+
+def _field(number, content):
+    """Returns a field of a protocol buffer: a text, bytes or a message."""
+    tag, size, length = bytes([number << 3 | 2]), len(content), b""
+    while size > 127:
+        length += bytes([size & 127 | 128])
+        size >>= 7
+    return tag + length + bytes([size]) + content
+
+
+def sample_texts(encoder, max_input_length):
+    """Returns texts of increasing length, of pieces sampled from the whole vocabulary."""
+    random = np.random.default_rng(0)
+    first = min(encoder.num_reserved_ids, encoder.vocab_size - 1)
+    draw = [random.integers(first, encoder.vocab_size, min(width, max_input_length)) for width in _WIDTHS]
+    return [encoder.decode(ids).encode() for ids in draw]
+
+
+def scores_of_targets(model, sources, targets, lengths):
+    """Returns the log-probabilities (nats) of targets, computed several rows at a time.
+
+    Args:
+        model: see `log_probs_of_targets`.
+        sources: int32 [batch, S]; None for a language model.
+        targets: int32 [batch, T].
+        lengths: int32 [batch], number of ids of each target that count.
+
+    Returns:
+        {"scores" float32 [batch], the sums; "lengths", as passed; "token_scores" float32 [batch, T], padded with 0}.
+    """
+    width = tf.shape(targets)[1]
+    rows = tf.maximum(1, _POSITIONS // (width if sources is None else tf.maximum(width, tf.shape(sources)[1])))
+
+    def score_rows(at, log_probs):
+        rows_of_sources = None if sources is None else sources[at : at + rows]
+        return at + rows, tf.concat(
+            [log_probs, log_probs_of_targets(model, rows_of_sources, targets[at : at + rows])], 0
+        )
+
+    _, log_probs = tf.while_loop(
+        lambda at, log_probs: at < tf.shape(targets)[0],
+        score_rows,
+        (tf.constant(0), tf.zeros((0, width))),
+        shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, None])),
+    )
+    log_probs = tf.where(tf.range(width) < lengths[:, None], log_probs, 0.0)
+    return {"scores": tf.reduce_sum(log_probs, 1), "lengths": lengths, "token_scores": log_probs}

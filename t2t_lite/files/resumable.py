@@ -1,25 +1,37 @@
-"""Files that are written in parts, appear when they are complete, and can be resumed after a killed command.
+"""Files that are written in parts and can be resumed after a killed command; files whose names end in a step.
 
 While `out` is written, `out.t2t_lite_incomplete` holds the finished part, and `out.t2t_lite_incomplete.json` records
 its length and what it depends on. The same command resumes there. If anything that it depends on has changed, writing
 starts again from the beginning.
 """
 
+import collections
 import contextlib
 import json
 import logging
 import os
+import re
+import time
 
 from t2t_lite import files
 from t2t_lite.errors import UserError
 from t2t_lite.files import INCOMPLETE
 from t2t_lite.files.file_errors import explain, translated
+from t2t_lite.files.file_system import is_folder, list_names, status
 from t2t_lite.files.pipes import is_device, open_device, written_path
 from t2t_lite.files.request import Request
 from t2t_lite.files.safe_json import check_schema
 
 _LOGGER = logging.getLogger("t2t_lite")
 _RECORD = {"made_from": dict, "done": int, "sizes": [int], "state": dict | list | None}
+CHECKPOINTS = r"(model\.ckpt-([0-9]+))\.index"
+TRANSLATIONS = r"([^.].*(?<!-of)-([0-9]+))"  # t2t-translate-all's names, but not shards, …-00000-of-00010
+_MOST_STEPS = 2**63 - 1
+POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
+StepFile = collections.namedtuple("StepFile", "step path seconds")
+StepFile.__doc__ = (
+    "One of them: its step, its path as the pattern's first group has it, its time in seconds since 1970."
+)
 
 
 class ResumableFiles:
@@ -176,3 +188,68 @@ class _File:
 
     def remove(self):
         files.remove_if_there(self._temporary)
+
+
+def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""):
+    """Yields each `StepFile` once, by step.
+
+    Args:
+        folder: path; it need not exist yet.
+        pattern: `CHECKPOINTS` or `TRANSLATIONS`.
+        min_steps: int, files with fewer steps are skipped.
+        wait_minutes: stops after this many minutes without a new file.
+        missing: function of a `StepFile` that returns what it lacks, for an error message, or "" if it is complete. It
+            is called until the file is complete, before any file of a later step is considered.
+
+    Raises:
+        UserError: there is no such folder, two files have the same step, one has a step that is too large, or a file is
+            still incomplete after that time.
+    """
+    least, since = min_steps, time.monotonic()
+    while True:
+        lacking = "" if is_folder(folder) else f"{folder}: no such folder. Check the path."
+        for file in find(folder, pattern, least):
+            lacking = missing(file)
+            if lacking:
+                break
+            yield file
+            least, since = file.step + 1, time.monotonic()
+        if time.monotonic() - since >= 60 * wait_minutes:
+            if lacking:
+                raise UserError(lacking)
+            return
+        time.sleep(POLL_SECONDS)
+
+
+def step_of(digits, path):
+    """Returns the step of a file. Raises `UserError` if it is more than TensorFlow and TensorBoard count.
+
+    Args:
+        digits: str, of the step in the file's name.
+        path: str, of the file.
+    """
+    if (step := int(digits)) > _MOST_STEPS:
+        raise UserError(f"{path}: step {digits} is more than {_MOST_STEPS:,}, the highest. Rename the file.")
+    return step
+
+
+def find(folder, pattern, min_steps=0):
+    """Returns the existing `StepFile`s, by step. Raises `UserError` if two have the same step or one is too large."""
+    files_by_step = {}
+    for name in list_names(folder) if is_folder(folder) else ():
+        match = re.fullmatch(pattern, name)
+        if not match or int(match[2]) < min_steps:
+            continue
+        try:
+            found = status(os.path.join(folder, name))
+        except FileNotFoundError:  # deleted meanwhile
+            continue
+        if found.is_folder:
+            continue
+        step = step_of(match[2], os.path.join(folder, name))
+        file = StepFile(step, os.path.join(folder, match[1]), found.modified_ns / 1e9)
+        if file.step in files_by_step:
+            other = os.path.basename(files_by_step[file.step].path)
+            raise UserError(f"{folder}: {other} and {match[1]} are both of step {file.step}. Expected one file a step.")
+        files_by_step[file.step] = file
+    return [files_by_step[step] for step in sorted(files_by_step)]

@@ -8,9 +8,8 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.interchange import named_weights
 from t2t_lite.interchange.family import check, hparams_of, only
-from t2t_lite.interchange.hugging_face_folder import Folder
-from t2t_lite.interchange.hugging_face_weights import read_weights
-from t2t_lite.interchange.imported_run import write_imported_run
+from t2t_lite.interchange.formats import write_imported_run
+from t2t_lite.interchange.hugging_face_folder import Folder, read_weights
 from t2t_lite.interchange.named_weights import NEVER
 from t2t_lite.interchange.published_vocabulary import published, vocabulary_of
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID

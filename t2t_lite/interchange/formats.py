@@ -1,4 +1,4 @@
-"""Which models each format supports: one table of rules, for the exporters and `t2t-trainer --describe`.
+"""Which models each format supports, what can be imported, and the output_dir of an imported model.
 
 SavedModels and Hugging Face's folders are described here. Another format is registered as a function that returns a
 `Format`, `@registry.register_export_format("name")`.
@@ -6,15 +6,21 @@ SavedModels and Hugging Face's folders are described here. Another format is reg
 
 import inspect
 import logging
+import os
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from t2t_lite import files, registry
 from t2t_lite.decoding.search.own_search import searches
 from t2t_lite.errors import UserError
+from t2t_lite.files import folders
 from t2t_lite.interchange.families import families, family_of
 from t2t_lite.layers.quantization import check_plain_weights
 from t2t_lite.models.arguments import hparam_of
 from t2t_lite.registry import Registries
+from t2t_lite.runs.run_config import run_config
+from t2t_lite.runs.saving import write_run
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import settings_of
 
@@ -24,6 +30,7 @@ _TRAINING = {
     "vocab_size", "target_vocab_size", "kernel_initializer", "bias_initializer",
     *(s.argument for s in settings_of(HParams).values() if not s.fixed),
 }  # fmt: skip
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?", re.ASCII)
 
 
 class Format(NamedTuple):
@@ -151,3 +158,53 @@ def _option_text(value):
     if isinstance(value, list | tuple):
         return "/".join(map(_option_text, value))
     return "none" if value is None else str(value)
+
+
+def write_imported_run(output_dir, problem, hold, *, model, hparams, fill, hparams_set="", step=0):
+    """Writes the settings, vocabulary and checkpoint that commands on trained models need.
+
+    The run belongs to a problem of the user's own files, without any; t2t-datagen makes data for it by
+    `--vocab_from=<output_dir>`.
+
+    Args:
+        output_dir: str, which does not exist yet or is empty. It appears when everything is written.
+        problem: str, name of the problem, such as translate_own.
+        hold: function of the problem and a folder that writes the vocabulary there: by `hold_vocabulary` or
+            `hold_vocabularies`.
+        model: str, the model's name.
+        hparams: HParams of the model.
+        fill: function of the built model that sets its weights.
+        hparams_set: str, name of the set of `hparams`, or "".
+        step: int, number of updates of the model's training.
+
+    Returns:
+        The path of the checkpoint, without suffix.
+
+    Raises:
+        UserError: `output_dir` is not empty, or settings or vocabularies are invalid.
+        Failure: writing failed; nothing is left behind.
+    """
+
+    def prepare(folder):
+        own_problem = registry.problem(problem)
+        hold(own_problem, folder)
+        encoders = own_problem.get_feature_encoders(folder)
+        usr_dir = registry.usr_dir_of(type(own_problem)) or registry.usr_dir_of(registry.model(model))
+        return run_config(own_problem.name, model, hparams, encoders, hparams_set=hparams_set, usr_dir=usr_dir)
+
+    return write_run(output_dir, prepare, fill, step)
+
+
+def read_hugging_face_config(path, output_dir):
+    """Returns the contents of the `config.json` in a folder of Hugging Face, a dict.
+
+    Raises:
+        UserError: there is no such folder or file, it is not JSON, or `output_dir` is not new.
+    """
+    folders.check_new(output_dir)
+    if _HUB_NAME.fullmatch(path) and not os.path.exists(path):
+        raise UserError(
+            f"{path}: no such folder. A model is imported from this machine; if that is its name on the Hub, download "
+            f"it first: hf download {path} --local-dir={path.rpartition('/')[2]}"
+        )
+    return files.read_json(os.path.join(path, "config.json"))

@@ -11,7 +11,7 @@ from t2t_lite.errors import UserError, shown
 from t2t_lite.files import folders
 from t2t_lite.interchange import encoders, formats, language_models, translation_models
 from t2t_lite.interchange.families import families, family_of
-from t2t_lite.interchange.sources import read_hugging_face_config
+from t2t_lite.interchange.formats import read_hugging_face_config
 from t2t_lite.models.encoder_model import EncoderModel
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.models.transformer_lm import TransformerLM

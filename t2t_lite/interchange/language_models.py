@@ -3,9 +3,8 @@
 from t2t_lite.errors import UserError, shown
 from t2t_lite.interchange import named_weights
 from t2t_lite.interchange.family import check, hparams_of
-from t2t_lite.interchange.hugging_face_folder import Folder
-from t2t_lite.interchange.hugging_face_weights import read_weights
-from t2t_lite.interchange.imported_run import write_imported_run
+from t2t_lite.interchange.formats import write_imported_run
+from t2t_lite.interchange.hugging_face_folder import Folder, read_weights
 from t2t_lite.interchange.published_vocabulary import published, vocabulary_of
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.text.published.bpe_files import BPEEncoder

@@ -1,4 +1,4 @@
-"""Converts Marian's vocabulary, a SentencePiece model with a separate list of ids, to a SentencePiece model.
+"""Converts the vocabularies of Marian and CTranslate2, separate lists of ids, to and from SentencePiece models.
 
 Marian segments text by `source.spm` or `target.spm`, and `vocab.json` lists the ids of the pieces; pieces missing there
 are unknown. Here the ids are those of the SentencePiece model, so the model is rewritten: padding 0, end of sentence 1,
@@ -10,9 +10,10 @@ import re
 
 import numpy as np
 
+from t2t_lite import files
 from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.errors import UserError, shown
-from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID, SentencePieceEncoder
 
 # A language code at the beginning of a text, as in multilingual models; it must be one piece in our vocabulary.
 LANGUAGE_CODE = re.compile(r">>.+<<")
@@ -127,3 +128,22 @@ def check_ids(ids, size, path):
                 f"{path}: {shown(piece)}: expected pieces of text, of up to {_LONGEST_PIECE} characters. Copy the "
                 "model's files again."
             )
+
+
+def sentencepiece_models(encoders):
+    """Returns {"source.spm": bytes, "target.spm": bytes}; {} for vocabularies that are not SentencePiece's."""
+    if not all(isinstance(encoder, SentencePieceEncoder) for encoder in encoders.values()):
+        return {}
+    return {
+        name: files.read_bytes(encoders[side].path)
+        for name, side in (("source.spm", "inputs"), ("target.spm", "targets"))
+    }
+
+
+def unique_pieces(encoder):
+    """Returns the pieces of a vocabulary by id; special ones are renamed if a piece of text has the same name."""
+    pieces = encoder.pieces(range(encoder.vocab_size))
+    for i in (PAD_ID, EOS_ID):
+        while pieces.count(pieces[i]) > 1:
+            pieces[i] = f"<{pieces[i]}>"
+    return pieces

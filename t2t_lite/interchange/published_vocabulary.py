@@ -1,4 +1,4 @@
-"""Converts the vocabulary of a Hugging Face folder to the files that `vocabulary_files` knows, and back.
+"""Converts the vocabulary of a Hugging Face folder, such as its `tokenizer.json`, to files that we know, and back.
 
 WordPiece and BPE are read here. Another kind is registered, `@registry.register_vocabulary("name")`, as a function that
 returns an object with `type`, as in tokenizer.json; `file`, the name of its file; `is_in(folder, tokenizer)`, whether a
@@ -18,14 +18,15 @@ from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.interchange.family import check
-from t2t_lite.interchange.tokenizer_json import settings_of
 from t2t_lite.registry import Registries
-from t2t_lite.text.published import added_tokens
+from t2t_lite.text.published import published_encoder
+from t2t_lite.text.published.bpe_files import WORD_END
+from t2t_lite.text.published.wordpiece import LONGEST_WORD
 from t2t_lite.text.vocabulary_files import open_encoder
 
 _LOGGER = logging.getLogger("t2t_lite")
 _FILES = {"WordPiece": ("vocab.txt",), "BPE": ("vocab.json", "merges.txt")}
-_WHOLE, _CONFIG = "tokenizer.json", added_tokens.CONFIG
+_WHOLE, _CONFIG = "tokenizer.json", published_encoder.CONFIG
 _SCHEMA = {
     "model": {"type": str, "vocab": dict | list, "merges?": list},
     "added_tokens?": list,
@@ -34,6 +35,20 @@ _SCHEMA = {
 _CONFIG_SCHEMA = dict.fromkeys(("do_lower_case?", "keep_accents?", "add_prefix_space?"), bool | None)
 _FIRST = ("[CLS]", "<cls>", "<s>")
 _ROBERTAS_FIRST = "<s>"  # XLM-RoBERTa's, too
+# {part: {setting: value}}; the values are the defaults, except for the part's type. None: off, or no such part.
+_OF_BERT = {
+    "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True},
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+}
+_WORD_PIECE = {"unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": LONGEST_WORD}
+_BPE = dict.fromkeys(("dropout", "continuing_subword_prefix", "byte_fallback", "ignore_merges"))
+_OF_GPT2 = {
+    "normalizer": {"type": None},
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
+    "model": _BPE | {"end_of_word_suffix": None},
+}
+_OF_GPT = {**_OF_BERT, "normalizer": _OF_BERT["normalizer"] | {"lowercase": True}, "model": _BPE}
+_WAYS = {"WordPiece": _OF_BERT | {"model": _WORD_PIECE}, "BPE": _OF_GPT2, WORD_END: _OF_GPT}
 
 
 class Published(NamedTuple):
@@ -62,7 +77,7 @@ class Published(NamedTuple):
     def added_settings(self):
         """{"added_tokens_decoder": {id: facts}} of the added tokens, or {}."""
         config = json.loads(self.contents.get(_CONFIG, b"{}"))
-        return {added_tokens.KEY: config[added_tokens.KEY]} if added_tokens.KEY in config else {}
+        return {published_encoder.KEY: config[published_encoder.KEY]} if published_encoder.KEY in config else {}
 
     @property
     def first_token(self):
@@ -159,9 +174,9 @@ def _settings(config, tokenizer, path, settings_of):
     settings = files.read_json(config, _CONFIG_SCHEMA) if files.exists(config) else {}
     settings = {name: value for name, value in settings.items() if value is not None}
     if tokenizer and "added_tokens" in tokenizer:
-        settings[added_tokens.KEY] = added_tokens.of_tokenizer_json(tokenizer["added_tokens"], path)
+        settings[published_encoder.KEY] = published_encoder.of_tokenizer_json(tokenizer["added_tokens"], path)
     else:
-        settings[added_tokens.KEY] = added_tokens.read_settings(config.removesuffix(_CONFIG))
+        settings[published_encoder.KEY] = published_encoder.read_settings(config.removesuffix(_CONFIG))
     for name, value in (settings_of(tokenizer, path) if tokenizer else {}).items():
         if settings.setdefault(name, value) != value:
             raise UserError(f"{config}: {name}={settings[name]}, but by {path} it is {value}. Expected the same.")
@@ -188,3 +203,39 @@ def _lines(parts, path):
     if wrong := [part for part in parts if "\n" in part]:
         raise UserError(f"{path}: 'vocab': {shown(wrong[0])} has a line end, which no piece has.")
     return "".join(f"{part}\n" for part in parts)
+
+
+def settings_of(tokenizer, path):
+    """Checks that texts are split as by BERT (WordPiece), GPT-2 (BPE) or GPT (BPE whose tokens end in `</w>`).
+
+    Args:
+        tokenizer: dict, the contents of a `tokenizer.json`; other kinds are not checked.
+        path: str, its name, for errors.
+
+    Returns:
+        {name: bool}, the corresponding settings of `tokenizer_config.json`.
+
+    Raises:
+        UserError: texts are split in another way.
+    """
+    kind = tokenizer["model"]["type"]
+    way = _WAYS[WORD_END] if tokenizer["model"].get("end_of_word_suffix") == WORD_END else _WAYS.get(kind, {})
+    for part, settings in way.items():
+        actual = tokenizer.get(part) or {}
+        for name, expected in settings.items():
+            check_setting(path, f"{part}: {name}", actual.get(name, None if name == "type" else expected), expected)
+    if kind != "WordPiece":
+        return {}
+    lower, accents = (tokenizer["normalizer"].get(name) for name in ("lowercase", "strip_accents"))
+    check_setting(path, "normalizer: strip_accents", lower if accents is None else accents, lower)
+    return {"do_lower_case": bool(lower)}
+
+
+def check_setting(path, name, value, expected):
+    """Raises `UserError` unless a setting has the expected value; None: off, or no such part."""
+    if (value or None) != (expected or None):  # false, 0 and "" are equivalent to None
+        actual = f"{name}={shown(value)}" if value is not None else f"no {name}"
+        raise UserError(
+            f"{path}: {actual}. Expected {'none' if expected is None else shown(expected)}: texts become words in no "
+            "other way here, and would have other ids."
+        )

@@ -16,16 +16,14 @@ from t2t_lite.files.safe_json import check_schema
 from t2t_lite.interchange import marian_vocabulary, named_weights
 from t2t_lite.interchange.families.marian import SINUSOIDS, shares_embeddings
 from t2t_lite.interchange.family import hparams_of
-from t2t_lite.interchange.hugging_face_folder import Folder
-from t2t_lite.interchange.hugging_face_weights import read_weights
-from t2t_lite.interchange.imported_run import write_imported_run
-from t2t_lite.interchange.marian_vocabulary import LANGUAGE_CODE
+from t2t_lite.interchange.formats import write_imported_run
+from t2t_lite.interchange.hugging_face_folder import Folder, read_weights
+from t2t_lite.interchange.marian_vocabulary import LANGUAGE_CODE, sentencepiece_models, unique_pieces
 from t2t_lite.interchange.named_weights import NEVER, rows
-from t2t_lite.interchange.sentencepiece_files import sentencepiece_models, unique_pieces
 from t2t_lite.layers import SinusoidalPositionEmbedding
 from t2t_lite.layers.position_embedding import LAYOUTS
 from t2t_lite.models.transformer import Transformer
-from t2t_lite.text.published import added_tokens
+from t2t_lite.text.published import published_encoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
 EPSILON = 1e-5  # of their normalizations
@@ -143,7 +141,7 @@ def _vocabularies(path, config, tokenizer):
         marian_vocabulary.check_ids(ids[name], sizes[name], file)
         special[name] = _special_ids(config, tokenizer, ids[name], file)
 
-    for facts in added_tokens.read_settings(os.path.join(path, "")).values():
+    for facts in published_encoder.read_settings(os.path.join(path, "")).values():
         if not any(facts["content"] in tokens for tokens in ids.values()):
             raise UserError(f"{path}: the added token {shown(facts['content'])} is not in vocab.json. Expected none.")
 

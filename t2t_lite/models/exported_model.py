@@ -1,5 +1,6 @@
-"""What files for other programs hold of a model from a dict of ids to logits: its call, by int ids of any size."""
+"""What files for other programs hold of a model: its call, by int ids of any size; what LiteRT cannot run."""
 
+import re
 import warnings
 
 import keras
@@ -7,7 +8,6 @@ from keras import ops
 
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import is_known
-from t2t_lite.models.litert import select_operations
 from t2t_lite.settings.reserved_names import RESERVED
 
 
@@ -91,3 +91,20 @@ def _logits(outputs):
     if not isinstance(outputs, dict):
         return outputs
     return {name: output for name, output in outputs.items() if name not in RESERVED}
+
+
+def select_operations(path):
+    """Returns the sorted names of TensorFlow's operations in a LiteRT file, such as "FlexRoll".
+
+    Their names are strings of a FlatBuffer: four bytes with the length come before them, and a zero after them. (Read
+    this way, no interpreter is needed, which is another package in each version of TensorFlow.)
+
+    Args:
+        path: str, a file that `keras.Model.export` has written.
+    """
+    with open(path, "rb") as file:
+        data = file.read()
+    named = re.finditer(rb"(....)(Flex[A-Z]\w*)\0", data, re.DOTALL)
+    return sorted(
+        {name.decode() for size, name in (m.groups() for m in named) if int.from_bytes(size, "little") == len(name)}
+    )

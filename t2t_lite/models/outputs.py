@@ -1,10 +1,18 @@
-"""What a model may return: logits of its targets, or of several features, costs of its own, and a state."""
+"""What a model may return: logits, costs of its own, a state, attention weights; models whose weights are shapes."""
 
+import concurrent.futures
+
+import keras
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
+from t2t_lite.models.fine_tuning import fine_tune
+from t2t_lite.models.sequence_model import SequenceModel, call_on_ones
 from t2t_lite.registry import Registries
 from t2t_lite.settings.reserved_names import BEFORE, COSTS, SHARES, STATE
+
+# Kind of attention: (the feature that attends, the feature that is attended to).
+KINDS = {"encoder": ("inputs", "inputs"), "decoder": ("targets", "targets"), "memory": ("targets", "inputs")}
 
 
 def named_outputs(outputs):
@@ -91,3 +99,67 @@ def next_state(outputs, state):
         raise UserError(
             f"the model returned no {STATE!r} like that of its initial_state, {shapes}: {str(error).splitlines()[0]}"
         ) from error
+
+
+def attention_weights(model, features):
+    """Returns the attention weights of every layer and head, from one teacher-forced pass without dropout.
+
+    Any model has them that has a method `attention_weights(features)` with this result:
+
+    * "encoder": self-attention over `inputs`; "decoder": self-attention over `targets`; "memory": from `targets` to
+      `inputs`. A model returns the kinds that it has: a language model "decoder", an encoder "encoder". Each is a
+      list with one entry per layer that attends, float [B, heads, queries, keys], whose rows sum up to 1; columns of
+      padding are 0.
+    * Row t of "decoder" and "memory" is the step that predicts target t. Its input is target t - 1, so column t of
+      "decoder" stands for target t - 1, and column 0 for the beginning, where there is no target yet.
+
+    Args:
+        model: a keras.Model or an `Ensemble`.
+        features: dict of int32 ids [B, length], padded with 0, as the model is called with: "inputs" and "targets"
+            of a translation model.
+
+    Raises:
+        UserError: the model does not show its attention.
+    """
+    if not hasattr(model, "attention_weights"):
+        raise UserError(
+            f"The model {type(model).__name__} does not show its attention. Expected a model with a method "
+            "attention_weights(features), such as t2t_lite.models.Transformer has."
+        )
+    return model.attention_weights(features)
+
+
+def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None, features=SequenceModel.features):
+    """Makes a registered model whose weights have shapes but no values: at once, and in no memory.
+
+    A model that can't be made so, or is only built when it is called on data, is made with its values.
+
+    Args:
+        model_class: a registered class with `from_hparams`.
+        hparams: HParams.
+        vocab_size: int, ids of the inputs.
+        target_vocab_size: int; None: shared with the inputs.
+        features: {feature: rank} that a model without `features` is called on.
+
+    Raises:
+        UserError: a hyperparameter without meaning for the model.
+    """
+
+    def make():
+        model = model_class.from_hparams(hparams, vocab_size, target_vocab_size)
+        if not model.built or not model.weights:
+            call_on_ones(model, features)
+        fine_tune(model, hparams)
+        return model
+
+    def make_shapes():
+        with keras.StatelessScope(initialize_variables=False):
+            return make()
+
+    # Keras keeps a list of variables without values, to initialize when the thread's next scope ends. This thread ends
+    # before.
+    with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        try:
+            return thread.submit(make_shapes).result()
+        except Exception:  # a mistake in the hyperparameters is raised again by the next line, anything else is not
+            return make()

@@ -16,8 +16,8 @@ from t2t_lite.layers import (
 from t2t_lite.layers.cache import new_ancestry, see_ancestors
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.layers.shapes import shape_of
+from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.encoder_decoder import shifted_right, tied_embeddings
-from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_parts import TransformerModel, build_embeddings, is_token, normalized, positioned
 from t2t_lite.registry import register_model
 
@@ -171,7 +171,7 @@ class Transformer(TransformerModel):
         return normalized(x, self.decoder_norm), scores
 
     def attention_weights(self, inputs):
-        """Returns the attention weights of every layer and head: see `t2t_lite.models.attention_weights`.
+        """Returns the attention weights of every layer and head: see `t2t_lite.models.outputs`.
 
         Args:
             inputs: as `call`.

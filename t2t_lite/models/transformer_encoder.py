@@ -19,8 +19,8 @@ from t2t_lite.layers import (
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.keras_names import matrix_initializer, own_initializer
+from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.encoder_model import EncoderModel, ends_before
-from t2t_lite.models.options import shared_options
 from t2t_lite.models.transformer_parts import normalized, positioned
 from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting

@@ -13,7 +13,7 @@ from t2t_lite.layers.masks import with_mask
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.quantization import is_quantized
 from t2t_lite.layers.shapes import shape_of
-from t2t_lite.models.options import shared_options
+from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.transformer_parts import TransformerModel, build_embeddings, is_token, normalized, positioned
 from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
@@ -206,7 +206,7 @@ class TransformerLM(TransformerModel):
         return ops.add(logits, unused)
 
     def attention_weights(self, inputs):
-        """Returns the attention weights of every layer and head: see `t2t_lite.models.attention_weights`.
+        """Returns the attention weights of every layer and head: see `t2t_lite.models.outputs`.
 
         Args:
             inputs: as `call`.

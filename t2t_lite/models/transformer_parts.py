@@ -22,8 +22,7 @@ from t2t_lite.layers.feed_forward import PLAIN, feed_forward_config, make_feed_f
 from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.self_attention import make_self_attention, self_attention_config
-from t2t_lite.models.arguments import in_hparams_words
-from t2t_lite.models.options import described, own_options, with_options
+from t2t_lite.models.arguments import described, in_hparams_words, own_options, with_options
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.settings.ranges import own_settings
 from t2t_lite.settings.reserved_names import COSTS, SHARES

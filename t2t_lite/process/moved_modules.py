@@ -1,12 +1,14 @@
 """Names of modules that have moved, into an extra or into another folder of the core: imports of the old ones work.
 
-`t2t_lite.serving.client` is `t2t_lite.extras.query_client.client` now. Nothing lists them: what is not in its old place
-is looked for by its name.
+`t2t_lite.serving.client` is `t2t_lite.extras.query_client.client` now. What is not in its old place is looked for by
+its name; merged_modules.tsv has the modules that became a part of another one.
 """
 
+import functools
 import importlib
 import importlib.abc
 import importlib.util
+import pathlib
 import sys
 import types
 
@@ -22,6 +24,8 @@ def new_name(name):
     *parents, last = inside.split(".")
     if root != "t2t_lite" or not last or name.startswith(PACKAGE):
         return None
+    if name in _merged():
+        return _merged()[name]
     modules = _modules_of_today(parents, last)
     if last in extras() and not (parents and modules):
         return f"{PACKAGE}.{last}"
@@ -32,7 +36,20 @@ def _modules_of_today(parents, last):
     """Returns the names of modules in extras, or in the core's folders, that were one of these parents' before."""
     words = [f"{parents[-1]}_{last}", last] if parents else [last]
     places = packages() if parents else _FOLDERS
-    return [f"{place}.{word}" for word in words for place in places if word in module_paths(place)]
+    names = [(place, word) for word in words for place in places]
+    return [
+        _merged().get(f"{place}.{word}", f"{place}.{word}")
+        for place, word in names
+        if word in module_paths(place) or f"{place}.{word}" in _merged()
+    ]
+
+
+@functools.cache
+def _merged():
+    """Returns {name of a module that is gone: that of the one which has its contents}."""
+    lines = pathlib.Path(__file__).with_name("merged_modules.tsv").read_text(encoding="utf-8").splitlines()
+    merged = dict(line.split("\t") for line in lines)
+    return {old: merged.get(new, new) for old, new in merged.items()}
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

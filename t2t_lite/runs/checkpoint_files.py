@@ -6,7 +6,7 @@ import re
 
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.files import exists, list_files, read_bytes, write_bytes
-from t2t_lite.files.step_files import step_of
+from t2t_lite.files.resumable import step_of
 
 PREFIX = "model.ckpt"
 LIST = "checkpoint"

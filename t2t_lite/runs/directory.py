@@ -11,8 +11,7 @@ from t2t_lite import registry
 from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.files import check_is_no_file, is_remote, make_folder
-from t2t_lite.files.folders import check_kinds
-from t2t_lite.files.lock import held_lock
+from t2t_lite.files.folders import check_kinds, held_lock
 from t2t_lite.files.request import Request
 from t2t_lite.process.registering_modules import may_be_declared
 from t2t_lite.runs.checkpoint_files import check_can_be_placed

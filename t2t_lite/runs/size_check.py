@@ -3,7 +3,7 @@
 import math
 
 from t2t_lite import registry
-from t2t_lite.models.shapes_only import shapes_only
+from t2t_lite.models.outputs import shapes_only
 from t2t_lite.runs.run_config import hparams_of
 from t2t_lite.runs.weights import check_fits, saved_shapes
 

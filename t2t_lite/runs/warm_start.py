@@ -10,8 +10,8 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError, first_line
 from t2t_lite.files.request import Request
 from t2t_lite.models.arguments import model_settings
+from t2t_lite.models.outputs import shapes_only
 from t2t_lite.models.sequence_model import SequenceModel
-from t2t_lite.models.shapes_only import shapes_only
 from t2t_lite.runs import exported
 from t2t_lite.runs.locating import encoders_of, find_checkpoint, read_config_of
 from t2t_lite.runs.lora import lora_facts, lora_names

@@ -1,4 +1,4 @@
-"""The task of predicting each id of a text from those before it."""
+"""The tasks of predicting each id of a text: from those before it, and from another text."""
 
 from t2t_lite import registry
 from t2t_lite.tasks.task import Task
@@ -14,3 +14,11 @@ class LanguageModelTask(Task):
     is_text = True
     unit = "text"
     hub_task, export_name = "text-generation", "generate"
+
+
+@registry.register_task("sequence_to_sequence")
+class SequenceToSequenceTask(Task):
+    """Texts of texts."""
+
+    answered_by = "Translator"
+    hub_task, export_name = "translation", "translate"

@@ -9,7 +9,7 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.settings.ranges import Range, typed_value
 from t2t_lite.tasks.encoder_task import EncoderTask, Reading
-from t2t_lite.text.mask_piece import blank_before_mask, mask_of
+from t2t_lite.text.encoder_parts import blank_before_mask, mask_of
 from t2t_lite.text.reading_graph import beginnings, valid
 from t2t_lite.text.vocabulary import EOS_ID
 

@@ -1,7 +1,9 @@
-"""Class labels <-> ids."""
+"""Class labels <-> ids, and numbers <-> ids."""
 
 import hashlib
+import itertools
 import json
+import math
 
 import numpy as np
 
@@ -53,3 +55,73 @@ class ClassLabelEncoder:
     def pieces(self, ids):
         """Returns the label of every id, and `<pad>` for 0."""
         return [self.class_labels[i - 1] if i else "<pad>" for i in ids]
+
+
+class RealEncoder:
+    """Ids of numbers: 1 is the lowest, 65,536 the highest, the others are evenly spaced between them; 0 is padding.
+
+    Args:
+        lowest, highest: float, the range of the numbers.
+
+    Raises:
+        UserError: these are not two finite numbers, the lower one first, with a finite difference.
+    """
+
+    STEPS = 2**16
+    unknown_id = None
+    vocab_size = STEPS + 1
+
+    def __init__(self, lowest, highest):
+        ends = as_number(lowest), as_number(highest)
+        self._step = None if None in ends else (ends[1] - ends[0]) / (self.STEPS - 1)
+        if not self._step or not 0 < self._step < math.inf:
+            raise UserError(
+                f"numbers from {shown(lowest)} to {shown(highest)}: expected two finite numbers, the lower one first."
+            )
+        self.lowest, self.highest = ends
+
+    @property
+    def fingerprint(self):
+        """SHA-256 (hex) of the range."""
+        return hashlib.sha256(json.dumps([self.lowest, self.highest]).encode()).hexdigest()
+
+    def encode(self, text):
+        """Returns [id] of a number, a str or float. Raises `UserError` if it is not a number in the range."""
+        number = as_number(text)
+        if number is None or not self.lowest <= number <= self.highest:
+            raise UserError(f"{shown(text)}: expected a number from {self.lowest:g} to {self.highest:g}.")
+        return [1 + round((number - self.lowest) / (self.highest - self.lowest) * (self.STEPS - 1))]
+
+    @classmethod
+    def place(cls, ids):
+        """Returns the places of ids, any array, as floats from 0, the lowest number, to 1, the highest."""
+        return (ids - 1) / (cls.STEPS - 1)
+
+    def value(self, place):
+        """Returns the number at a place from 0, the lowest, to 1, the highest; elementwise for a tensor."""
+        return self.lowest + place * (self.highest - self.lowest)
+
+    def decode(self, ids):
+        """Returns the number of an id, or of a list of one id, as text; "" for padding."""
+        return " ".join(self._text(self.value(float(self.place(i)))) for i in np.ravel(ids) if i)
+
+    def _text(self, number):
+        """Returns a number with as few digits as identify its id: 4.3, not 4.29998."""
+        number = min(max(number, self.lowest), self.highest)
+        for digits in itertools.count(max(0, math.floor(-math.log10(self._step)))):
+            rounded = min(max(round(number, digits), self.lowest), self.highest)
+            if abs(rounded - number) < 0.499 * self._step:
+                return repr(rounded).removesuffix(".0")
+
+    def pieces(self, ids):
+        """Returns the number of every id, and `<pad>` for 0."""
+        return [self.decode(i) or "<pad>" for i in ids]
+
+
+def as_number(text):
+    """Returns a str or number as a finite float, or None."""
+    try:
+        number = float(text)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None

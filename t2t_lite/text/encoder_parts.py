@@ -1,4 +1,4 @@
-"""What several encoders use: a file's lines, a cache of the ids of words, and the words of a text in a graph."""
+"""What several encoders use: lines of files, a cache of words, words in a graph, the piece that masks others."""
 
 import codecs
 
@@ -8,6 +8,8 @@ from t2t_lite.errors import UserError
 BLANK = "\u2581"  # SentencePiece's symbol for a space
 _LONGEST_WORD = 64  # characters; longer ones are rare, and would fill the memory
 SPACE = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"  # whitespace as defined by `str.isspace`, for RE2
+_MASKS = ("[MASK]", "<mask>")  # BERT's, and RoBERTa's and XLNet's
+_SEPARATE = "\u2581"  # SentencePiece's blank
 
 
 def read_content(path):
@@ -84,3 +86,33 @@ def split_words(texts):
     import tensorflow as tf
 
     return tf.strings.split(tf.strings.regex_replace(texts, f"{SPACE}+", " "))
+
+
+def mask_of(encoder):
+    """Returns (id, piece) of a vocabulary's mask. Raises `UserError` if it has none."""
+    return mask_in(encoder.pieces(range(encoder.vocab_size)))
+
+
+def mask_in(pieces):
+    """As `mask_of`, given all pieces of a vocabulary."""
+    masks = [(pieces.index(mask), mask) for mask in _MASKS if mask in pieces]
+    if not masks:
+        raise UserError(
+            f"The vocabulary has no {_MASKS[0]}, nor {_MASKS[1]}, which masked ids are shown as. Expected one that "
+            "masked_lm_own has learned, or a published encoder's."
+        )
+    return masks[0]
+
+
+def blank_before_mask(encoder):
+    """Returns the id of a bare space, which belongs to a mask after it, if `encode` knows the mask; else None.
+
+    A SentencePiece vocabulary that was learned here encodes a text with masks like any other. If a published one
+    belongs to a tokenizer with special tokens, the parts between the masks are encoded separately, as by that
+    tokenizer: ALBERT's and XLNet's each begin with a space.
+    """
+    pieces = encoder.pieces(range(encoder.vocab_size))
+    mask_id, mask = mask_in(pieces)
+    if {"[CLS]", "<cls>"} & {*pieces} or _SEPARATE not in pieces or mask_id not in encoder.encode(mask):
+        return None
+    return pieces.index(_SEPARATE)

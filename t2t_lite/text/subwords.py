@@ -11,8 +11,8 @@ import unicodedata
 from t2t_lite import files
 from t2t_lite.errors import Failure, UserError, first_line
 from t2t_lite.settings.ranges import NORMALIZATIONS
+from t2t_lite.text.sentencepiece_model import choose_size, count_words, sensible_size
 from t2t_lite.text.vocabulary import BLANK, EOS_ID, PAD_ID, UNK_ID
-from t2t_lite.text.word_counts import choose_size, count_words, sensible_size
 
 RESERVED = re.compile("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>")  # pieces that every vocabulary learned here has
 LONGEST_SYMBOL = 100

@@ -14,7 +14,7 @@ from t2t_lite import files
 from t2t_lite.errors import located
 from t2t_lite.registry import Registries
 from t2t_lite.text import subwords
-from t2t_lite.text.published import added_tokens, bpe_files, wordpiece
+from t2t_lite.text.published import bpe_files, published_encoder, wordpiece
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.published_encoder import PublishedEncoder
 from t2t_lite.text.subword_text_encoder import ENDING as SUBWORDS
@@ -60,7 +60,7 @@ def files_of(path):
         return [path]
     paths = list(bpe_files.files_of(path).values()) if ending == BYTE_LEVEL_BPE else [path]
     name = next(name for name in (wordpiece.ENDING, *bpe_files.ENDINGS) if path.endswith(name))
-    config = path.removesuffix(name) + added_tokens.CONFIG
+    config = path.removesuffix(name) + published_encoder.CONFIG
     return [*paths, config] if files.exists(config) else paths
 
 

@@ -9,7 +9,7 @@ from t2t_lite.layers.checks import check_rates
 from t2t_lite.layers.encoder_heads import NEVER
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.layers.token_embedding import check_ids
-from t2t_lite.text.real_encoder import RealEncoder
+from t2t_lite.text.class_label_encoder import RealEncoder
 
 
 def cross_entropy(logits, targets, label_smoothing=0.0, keeps_softmax=True):

@@ -13,7 +13,7 @@ from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import counted
 from t2t_lite.models.fine_tuning import parameters
 from t2t_lite.settings.reserved_names import BEFORE
-from t2t_lite.tasks.sequence_to_sequence import SequenceToSequenceTask
+from t2t_lite.tasks.language_model import SequenceToSequenceTask
 from t2t_lite.training.generators import layers_that_draw
 from t2t_lite.training.progress_line import ProgressLine
 

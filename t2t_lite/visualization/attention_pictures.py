@@ -1,20 +1,26 @@
-"""Pictures of attention in the style of the paper's figures 3 to 5, for any model that exposes attention weights."""
+"""Attention as lines between tokens, and as matrices, as in the paper's figures 3 to 5, for any model that shows it."""
 
 from t2t_lite.decoding.texts import check_texts
 from t2t_lite.errors import UserError, counted, nearest
 from t2t_lite.text.vocabulary import EOS_ID
-from t2t_lite.visualization.attention_heat_maps import draw_grid, draw_heat_maps
-from t2t_lite.visualization.attention_lines import draw_lines
-from t2t_lite.visualization.attention_maps import draw_map
+from t2t_lite.visualization import sentence_attention
+from t2t_lite.visualization.drawing import FAINT, Drawing, color, is_right_to_left, text_width
 from t2t_lite.visualization.sentence_attention import (
     MOST_TOKENS,
     attending_features,
+    draw_map,
     read_attention,
     sentence_ids,
     text_features,
 )
 
 VIEWS = ("lines", "heat_map", "grid", "map")
+SMALLEST_IN_GRID = 0.05  # weights below are not drawn in small matrices
+_MARGIN, _COLUMNS, _SPACE = 14, 4, 18
+_PAPER = "#f4f4f4"
+_SLANT = -50  # degrees, so that labels of adjacent cells do not touch
+SMALLEST = 0.01  # weights below are not drawn: they are invisible, and there are very many
+_ROW, _PAD = 20, 6
 
 
 def attend(answerer, text, target=None, most=MOST_TOKENS, **options):
@@ -114,3 +120,162 @@ def default_layer(attention):
 def _check(name, number, count, kind):
     if not 1 <= number <= count:
         raise UserError(f"{name}={number}: the model has {counted(count, name)} of this kind ({kind}), from 1 on.")
+
+
+def draw_heat_maps(attention, layer, heads, rows=None):
+    """Returns a `Drawing`: a matrix for each head, a row per query, a column per key; a cell's opacity is its weight.
+
+    Columns run from right to left if the keys are written so.
+
+    Args:
+        attention: SentenceAttention.
+        layer: int, from 1.
+        heads: list of int, from 1.
+        rows: list of int, the queries that are drawn, from 0; None: all.
+    """
+    queries = range(len(attention.queries)) if rows is None else rows
+    cell = 18 if max(len(queries), len(attention.keys)) <= 60 else 12
+    size = cell * 0.7
+    labels = [attention.queries[row] for row in queries]
+    left = max(text_width(label, size) for label in labels) + 6
+    above = max(text_width(key, size) for key in attention.keys) * 0.77 + 30  # the sine of the slant
+    beside = max(text_width(key, size) for key in attention.keys) * 0.65  # its cosine
+    width = left + cell * len(attention.keys) + beside + _SPACE
+    height = above + cell * len(labels) + _SPACE
+    columns = min(_COLUMNS, len(heads))
+    drawing, top = _begin(attention, layer, rows, width * columns, height * -(-len(heads) // columns))
+    for number, head in enumerate(heads):
+        x0 = _MARGIN + width * (number % columns) + left
+        y0 = top + height * (number // columns) + above
+        drawing.text(x0, y0 - above + 8, f"head {head}", size=12, bold=True)
+        _matrix(drawing, attention, layer, head, queries, x0, y0, cell, cell, SMALLEST)
+        for at, label in enumerate(labels):
+            drawing.text(x0 - 5, y0 + cell * (at + 0.5), label, size=size, anchor="right")
+        for at, key in enumerate(attention.keys):
+            place = x0 + cell * (_column(attention, at) + 0.5)
+            drawing.text(place, y0 - 6, key, size=size, angle=_SLANT)
+    return drawing
+
+
+def draw_grid(attention, heads, rows=None):
+    """Returns a `Drawing`: a small matrix for each head (columns) of each layer (rows); weights from 0.05 on."""
+    queries = range(len(attention.queries)) if rows is None else rows
+    size = 110
+    cell_width, cell_height = size / len(attention.keys), size / len(queries)
+    layers = len(attention.weights)
+    drawing, top = _begin(attention, None, rows, 70 + (size + 10) * len(heads), 24 + (size + 10) * layers)
+    for number, head in enumerate(heads):
+        drawing.text(_MARGIN + 70 + (size + 10) * number + size / 2, top + 8, f"head {head}", size=11, anchor="middle")
+    for layer in range(1, layers + 1):
+        y0 = top + 24 + (size + 10) * (layer - 1)
+        drawing.text(_MARGIN + 60, y0 + size / 2, f"layer {layer}", size=11, anchor="right")
+        for number, head in enumerate(heads):
+            x0 = _MARGIN + 70 + (size + 10) * number
+            _matrix(drawing, attention, layer, head, queries, x0, y0, cell_width, cell_height, SMALLEST_IN_GRID)
+    return drawing
+
+
+def _begin(attention, layer, rows, width, height):
+    """Returns (drawing of at least the given size with its caption, y coordinate of its content)."""
+    sides = sentence_attention.SIDES[attention.kind]
+    lines = sentence_attention.caption(attention, layer, rows)
+    lines.append((sentence_attention.AXES.format(*sides) + " The darker, the larger the weight.", 10))
+    lines += [(note, 10) for note in [sentence_attention.OFFSET[attention.kind]] if note]
+    top = _MARGIN + 20 * len(lines) + 8
+    width = max(width, *(text_width(line, size, None) for line, size in lines))
+    drawing = Drawing(width + 2 * _MARGIN, top + height + _MARGIN, lines[0][0])
+    for number, (line, size) in enumerate(lines):
+        drawing.text(_MARGIN, _MARGIN + 8 + 20 * number, line, None, size=size, bold=not number)
+    return drawing, top
+
+
+def _matrix(drawing, attention, layer, head, queries, x0, y0, cell_width, cell_height, smallest):
+    """Draws the weights of one head; small matrices have no notes, which would make the file large."""
+    drawing.rectangle(x0, y0, cell_width * len(attention.keys), cell_height * len(queries), _PAPER)
+    weights = attention.weights[layer - 1][head - 1]
+    for at, row in enumerate(queries):
+        for key, weight in enumerate(weights[row]):
+            if weight >= smallest:
+                note = ""
+                if smallest == SMALLEST:
+                    note = sentence_attention.note(head, attention.queries[row], attention.keys[key], weight)
+                x = x0 + cell_width * _column(attention, key)
+                drawing.rectangle(x, y0 + cell_height * at, cell_width, cell_height, color(head - 1), weight, note)
+
+
+def _column(attention, key):
+    """Returns the column of a key, from the left, which is mirrored in right-to-left text."""
+    return len(attention.keys) - 1 - key if is_right_to_left(" ".join(attention.keys)) else key
+
+
+def draw_lines(attention, layer, heads, rows=None):
+    """Returns a `Drawing`: queries to the left, keys to the right, a line for each weight from `SMALLEST` on.
+
+    A line's opacity is its weight, its color that of its head. If rows are chosen, each key is also shaded in the
+    colors of the heads by its weight (its mean over the rows).
+
+    Args:
+        attention: SentenceAttention.
+        layer: int, from 1.
+        heads: list of int, from 1.
+        rows: list of int, the queries whose lines are drawn, from 0; None: all.
+    """
+    headers = sentence_attention.SIDES[attention.kind]
+    left, right = (
+        max(map(text_width, [header, *labels])) + 2 * _PAD
+        for header, labels in zip(headers, (attention.queries, attention.keys), strict=True)
+    )
+    count = max(len(attention.queries), len(attention.keys))
+    gap = min(max(160, 8 * count), 480)
+    lines = sentence_attention.caption(attention, layer, rows)
+    width = max(left + gap + right, max(text_width(line, size, None) for line, size in lines), 34 * min(len(heads), 8))
+    begin, end = _MARGIN + left, _MARGIN + left + gap
+    top = _MARGIN + 20 * len(lines) + 24 * -(-len(heads) // 8) + 38
+    note = sentence_attention.OFFSET[attention.kind]
+    drawing = Drawing(width + 2 * _MARGIN, top + _ROW * count + _MARGIN + (24 if note else 0), lines[0][0])
+    if note:
+        drawing.width = max(drawing.width, text_width(note, 10, None) + 2 * _MARGIN)
+        drawing.text(_MARGIN, top + _ROW * count + 16, note, None, size=10, color="#555555")
+    for number, (line, size) in enumerate(lines):
+        drawing.text(_MARGIN, _MARGIN + 8 + 20 * number, line, None, size=size, bold=not number)
+    _legend(drawing, _MARGIN + 20 * len(lines), heads)
+    for x, anchor, header in ((begin - _PAD, "right", headers[0]), (end + _PAD, "left", headers[1])):
+        drawing.text(x, top - 18, header, None, size=11, anchor=anchor, color="#555555")
+
+    weights = attention.weights[layer - 1]
+    queries = range(len(attention.queries)) if rows is None else rows
+    for row in [] if rows is None else rows:
+        drawing.rectangle(_MARGIN, top + _ROW * row, left, _ROW, FAINT, 0.6)
+    for number, head in enumerate(heads):
+        of_head = weights[head - 1]
+        for key, weight in enumerate([] if rows is None else of_head[rows].mean(0)):
+            if weight >= SMALLEST:
+                strip = right / len(heads)
+                drawing.rectangle(
+                    end + strip * number, top + _ROW * key, strip, _ROW, color(head - 1), weight,
+                    sentence_attention.note(head, None, attention.keys[key], weight),
+                )  # fmt: skip
+        for row in queries:
+            for key, weight in enumerate(of_head[row]):
+                if weight >= SMALLEST:
+                    drawing.line(
+                        begin, _middle(top, row), end, _middle(top, key), color(head - 1), weight,
+                        sentence_attention.note(head, attention.queries[row], attention.keys[key], weight),
+                    )  # fmt: skip
+    for at, label in enumerate(attention.queries):
+        drawing.text(begin - _PAD, _middle(top, at), label, anchor="right")
+    for at, label in enumerate(attention.keys):
+        drawing.text(end + _PAD, _middle(top, at), label, halo=rows is not None)  # on the shades
+    return drawing
+
+
+def _middle(top, row):
+    return top + _ROW * (row + 0.5)
+
+
+def _legend(drawing, top, heads):
+    """Draws a numbered box for each head, eight per line."""
+    for at, head in enumerate(heads):
+        x, y = _MARGIN + 34 * (at % 8), top + 24 * (at // 8)
+        drawing.rectangle(x, y + 4, 12, 12, color(head - 1))
+        drawing.text(x + 16, y + 10, str(head), size=11)

@@ -7,7 +7,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.evaluation.metrics import metrics_of
 from t2t_lite.files import exists
 from t2t_lite.runs.log import lineage, read_lines
-from t2t_lite.visualization import pictures
+from t2t_lite.visualization import drawing
 
 _LONGEST_NAME = 40  # characters: two legends of such names fit side by side
 
@@ -61,11 +61,11 @@ def draw_curves(output_dirs, path):
     logs = {name: read_log(folder) for name, folder in zip(names, output_dirs, strict=True)}
     from matplotlib.lines import Line2D
 
-    figure = pictures.new_figure(11, 7.5)
+    figure = drawing.new_figure(11, 7.5)
     (losses, scores), (rates, speeds) = figure.subplots(2, 2, sharex=True)
     score = _score(logs)
     for number, lines in enumerate(logs.values()):
-        color = pictures.color(number)
+        color = drawing.color(number)
         losses.plot(*points(lines, "progress", "loss"), color=color, alpha=0.6)
         losses.plot(*points(lines, "evaluation", "loss"), "o-", color=color, markersize=3)
         if score:
@@ -81,22 +81,22 @@ def draw_curves(output_dirs, path):
     of_sample = f"{shown}, dev" if score else "no evaluation"
     labels = ("loss (nats per target token)", of_sample, "learning rate", "target tokens per second")
     for axes, label in zip((losses, scores, rates, speeds), labels, strict=True):
-        pictures.style_axes(axes, "step", label, thousands="xy" if axes is speeds else "x")
+        drawing.style_axes(axes, "step", label, thousands="xy" if axes is speeds else "x")
         axes.set_ylim(bottom=0)
         axes.set_xlim(left=0)
         axes.tick_params(labelbottom=True)
-    color = pictures.color(0) if len(logs) == 1 else "gray"
+    color = drawing.color(0) if len(logs) == 1 else "gray"
     styles = {"training, with dropout": {"alpha": 0.6}, "dev": {"marker": "o", "markersize": 3}}
     styles |= {"best checkpoint": {"marker": "*", "markersize": 11, "linestyle": ""}}
     losses.legend(
         frameon=False, handles=[Line2D([], [], color=color, label=label, **style) for label, style in styles.items()]
     )
     if len(logs) > 1:  # below the axes, since names are long
-        of_runs = [Line2D([], [], color=pictures.color(number), label=name) for number, name in enumerate(logs)]
+        of_runs = [Line2D([], [], color=drawing.color(number), label=name) for number, name in enumerate(logs)]
         figure.legend(handles=of_runs, loc="outside lower center", ncols=min(len(logs), 3), frameon=False)
     else:
         figure.suptitle(names[0])
-    pictures.write_picture(path, figure)
+    drawing.write_picture(path, figure)
 
 
 def _score(logs):

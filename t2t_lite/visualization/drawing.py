@@ -1,16 +1,26 @@
-"""A drawing of rectangles, lines and texts, written as SVG by this module, and as PNG or PDF by matplotlib."""
+"""A drawing of rectangles, lines and texts, in the one style of all pictures: SVG, and by matplotlib PNG or PDF."""
 
+import colorsys
 import dataclasses
+import io
 import logging
+import os
 import unicodedata
 import warnings
 import xml.etree.ElementTree as ElementTree
 
 from t2t_lite import files
-from t2t_lite.visualization import pictures
+from t2t_lite.errors import UserError
 
+# Told apart by the colour-blind (Okabe and Ito 2008, without yellow, and darker ones after it); for runs, heads, sides.
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7b3294", "#666666")
+INK = "#222222"
+FAINT = "#bbbbbb"
+FORMATS = ("svg", "png", "pdf")
+
+# No dates and no random names in files.
+_METADATA = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Producer": None}, "svg": {"Date": None}}
 _LOGGER = logging.getLogger("t2t_lite")
-
 _MOST_CHARACTERS = 24  # of a label; longer ones are truncated
 _LINE_WIDTH = 2
 _HALO = {"color": "#ffffff", "width": 4, "opacity": 0.8}
@@ -22,6 +32,96 @@ _MORE_FONTS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "WenQuanYi Zen Hei", "Not
 # Bidirectional controls would reorder the text around them; the other categories have no glyph or are invalid in XML.
 _TURNING = {*"\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"}
 _NOT_DRAWN = ("Cc", "Cs", "Cn", "Co", "Zl", "Zp")
+
+
+def color(number):
+    """Returns the colour, #rrggbb, of line, bar or head `number`, from 0; no two of the first hundred are equal."""
+    if number < len(COLORS):
+        return COLORS[number]
+    hue = number * 0.618034 % 1.0  # the golden ratio keeps neighbours apart
+    return "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hsv_to_rgb(hue, 0.75, 0.75))
+
+
+def new_figure(width, height):
+    """Returns a matplotlib Figure in inches, whose axes do not overlap, without a window."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def style_axes(axes, xlabel, ylabel, thousands="x"):
+    """Labels axes of a plot, with a grid and without a frame.
+
+    Args:
+        axes: matplotlib's.
+        xlabel, ylabel: str.
+        thousands: "x", "y", "xy" or "": axes whose numbers are written as 10,000.
+    """
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    axes.grid(color=FAINT, alpha=0.4, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    for name in thousands:
+        getattr(axes, f"{name}axis").set_major_formatter("{x:,.0f}")
+
+
+def format_of(path, flag=""):
+    """Returns "svg", "png" or "pdf", as the path ends. Raises `UserError` for any other ending; `flag`: what has it."""
+    ending = os.path.splitext(path)[1].lower().removeprefix(".")
+    if ending not in FORMATS:
+        where = f"{flag}={path}" if flag else path
+        raise UserError(f"{where}: is no name of a picture. Expected one that ends in .svg, .png or .pdf.")
+    return ending
+
+
+def check_picture(flag, path):
+    """Raises `UserError` if no picture can be written to the path that a flag, such as "--plot", has."""
+    if os.path.isdir(path):
+        raise UserError(f"{flag}={path}: is a folder. Expected a file to write: {path.rstrip('/')}/picture.png.")
+    format_of(path, flag)
+    folder = os.path.dirname(path) or "."
+    files.make_folder(folder)
+    files.check_writable(folder)
+
+
+def figure_bytes(figure, format="png", dpi=120):
+    """Returns a matplotlib Figure as the bytes of a file, the same for the same figure."""
+    import matplotlib
+
+    content = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "t2t_lite", "pdf.fonttype": 42}):
+        figure.savefig(content, format=format, dpi=dpi, metadata=_METADATA[format])
+    return content.getvalue()
+
+
+def write_picture(path, figure):
+    """Writes a matplotlib Figure as its path ends, as `files.write_bytes` does. Raises `UserError`: see `format_of`."""
+    files.write_bytes(path, figure_bytes(figure, format_of(path)))
+
+
+class Plot:
+    """A matplotlib Figure that a notebook shows, and that is written as SVG, PNG or PDF.
+
+    Args:
+        figure: matplotlib Figure.
+    """
+
+    def __init__(self, figure):
+        self.figure = figure
+
+    def content(self, format="png"):
+        """Returns the bytes of a file of the format "svg", "png" or "pdf", the same for the same figure."""
+        return figure_bytes(self.figure, format)
+
+    def save(self, path):
+        """Writes the picture in the format of the extension: .svg, .png or .pdf. Raises `UserError` for others."""
+        files.write_bytes(path, self.content(format_of(path)))
+
+    def _repr_png_(self):
+        return self.content()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +144,7 @@ class Text:
     text: str
     size: float = 13
     anchor: str = "left"
-    color: str = pictures.INK
+    color: str = INK
     angle: float = 0
     bold: bool = False
     halo: bool = False
@@ -153,7 +253,7 @@ class Drawing:
         dpi = min(144, 72 * (_MOST_PIXELS / (self.width * self.height)) ** 0.5)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            content = pictures.figure_bytes(self.figure(), format, dpi)
+            content = figure_bytes(self.figure(), format, dpi)
         if lacking := sum("missing from font" in str(warning.message) for warning in caught):
             _LOGGER.warning(
                 f"{lacking} characters are in no font that matplotlib finds here, and are drawn as boxes. An .svg is "
@@ -163,7 +263,7 @@ class Drawing:
 
     def save(self, path):
         """Writes the drawing in the format of the extension: .svg, .png or .pdf. Raises `UserError` for others."""
-        files.write_bytes(path, self.content(pictures.format_of(path)))
+        files.write_bytes(path, self.content(format_of(path)))
 
 
 def drawable(text, most=_MOST_CHARACTERS):

@@ -1,4 +1,4 @@
-"""A model's attention in one sentence: its tokens and the weights of every layer and head."""
+"""A model's attention in one sentence: its tokens, the weights of every layer and head, the words of its pictures."""
 
 import dataclasses
 
@@ -6,13 +6,32 @@ import numpy as np
 
 from t2t_lite import registry
 from t2t_lite.decoding.alignment import piece_words
-from t2t_lite.errors import UserError, located
-from t2t_lite.models.attention_weights import KINDS, attention_weights
+from t2t_lite.errors import UserError, counted, located
+from t2t_lite.models.outputs import KINDS, attention_weights
 from t2t_lite.text.offsets import piece_spans
 from t2t_lite.text.vocabulary import EOS_ID
+from t2t_lite.visualization import drawing
+from t2t_lite.visualization.drawing import Plot
 
 BEGIN, END = "<begin>", "<EOS>"  # the latter as in the paper's figures 3 to 5
 MOST_TOKENS = 200  # per side: a picture of more would be unreadable
+TITLES = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "memory": "Cross-attention"}
+# The meaning of queries and keys.
+SIDES = {
+    "encoder": ("from", "to"),
+    "decoder": ("step that predicts", "target read so far"),
+    "memory": ("step that predicts", "source"),
+}
+AXES = "Rows (queries): {}. Columns (keys): {}."  # of a matrix, with the two of `SIDES`
+OFFSET = {
+    "encoder": "",
+    "decoder": "Shifted by one: the step that predicts a token has read the tokens before it.",
+    "memory": "Shifted by one: the step that predicts a token has read the target's tokens before it.",
+}
+MOST_POSITIONS = 1100  # of a map: an image of 1,024 ids, with its class and its end
+SMALLEST_IN_MAP = 1e-4  # where the scale begins
+_COLUMNS, _SIZE = 2, 6.5  # inches of a head's axes
+_HIDDEN, _PAPER = (0.85, 0.85, 0.85), (1, 1, 1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +75,7 @@ class SentenceAttention:
     """The attention of one kind in one sentence.
 
     Attributes:
-        kind: "encoder", "decoder" or "memory": see `t2t_lite.models.attention_weights`.
+        kind: "encoder", "decoder" or "memory": see `t2t_lite.models.outputs`.
         queries: list of str, the attending tokens, or the tokens that the decoder's steps predict.
         keys: list of str, the attended tokens, or those that the decoder has read, from `BEGIN` on.
         weights: list of float32 [heads, queries, keys], one per layer.
@@ -102,7 +121,7 @@ def read_attention(model, encoders, texts, ids=None, features=None, most=MOST_TO
     """Returns a model's attention in one sentence, {kind: SentenceAttention}, of all kinds whose texts are given.
 
     Args:
-        model: see `t2t_lite.models.attention_weights`.
+        model: see `t2t_lite.models.outputs`.
         encoders: {feature: TextEncoder}.
         texts: {feature: str}: "inputs" and "targets" of a translation model, or only one of them for other models.
         ids: {feature: list of int} in place of encoding the texts, such as those of a search; without padding.
@@ -198,3 +217,60 @@ def _bare(word):
     """Returns a word in lower case without surrounding characters that are not letters or numbers."""
     positions = [at for at, c in enumerate(word) if c.isalnum()]
     return word[positions[0] : positions[-1] + 1].lower() if positions else word
+
+
+def caption(attention, layer=None, rows=None):
+    """Returns the lines above a picture, a list of (text, size).
+
+    Args:
+        attention: SentenceAttention.
+        layer: int, from 1; None: all.
+        rows: list of int, the chosen queries, from 0; None: all.
+    """
+    count = len(attention.weights)
+    lines = [(f"{TITLES[attention.kind]}, {f'layer {layer} of {count}' if layer else counted(count, 'layer')}", 14)]
+    if rows is not None:
+        names = list(dict.fromkeys(attention.queries[row] for row in rows))
+        lines.append((f"{SIDES[attention.kind][0]}: {' '.join(names)}", 12))
+    return lines
+
+
+def note(head, query, key, weight):
+    """Returns the tooltip of a weight."""
+    return f"head {head}: {f'{query} → ' if query is not None else ''}{key} {weight:.3f}"
+
+
+def draw_map(attention, layer, heads):
+    """Returns a `Plot`: an image for each head, a row per query, a column per key.
+
+    The darker, the larger the weight, on a logarithmic scale. Keys that a query does not see are grey: their weight is
+    0, whatever the model has learned.
+
+    Args:
+        attention: SentenceAttention.
+        layer: int, from 1.
+        heads: list of int, from 1.
+    """
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LogNorm
+
+    columns = min(_COLUMNS, len(heads))
+    rows = -(-len(heads) // columns)
+    figure = drawing.new_figure(_SIZE * columns + 1, _SIZE * rows + 0.6)
+    grid = figure.subplots(rows, columns, squeeze=False)
+    query, key = SIDES[attention.kind]
+    scale = ScalarMappable(LogNorm(SMALLEST_IN_MAP, 1), colormaps["Blues"])
+    for axes, head in zip(grid.flat, heads, strict=False):
+        weights = np.asarray(attention.weights[layer - 1][head - 1], np.float32)
+        colors = scale.to_rgba(np.maximum(weights, SMALLEST_IN_MAP))[..., :3]
+        colors[weights < SMALLEST_IN_MAP] = _PAPER
+        colors[weights == 0] = _HIDDEN
+        axes.imshow(colors)
+        axes.set(xlabel=f"key: {key}", ylabel=f"query: {query}", title=f"head {head}")
+    for axes in [*grid.flat][len(heads) :]:
+        axes.set_axis_off()
+    figure.colorbar(scale, ax=grid, label="weight", shrink=0.8)
+    (title, _), *_ = caption(attention, layer)
+    figure.suptitle(f"{title}. Positions count from 0. Grey: not seen.", parse_math=False)
+    return Plot(figure)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from t2t_lite.corpora.mojibake import is_mojibake
+from t2t_lite.corpora.encodings import is_mojibake
 
 TEXTS = (
     "größe",

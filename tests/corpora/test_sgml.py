@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from t2t_lite.corpora import sgml, source_files
+from t2t_lite.corpora import source_files, wmt_files
 from t2t_lite.errors import UserError
 from tests.data import packing
 
@@ -15,13 +15,13 @@ def write(folder, name, data):
 
 
 def test_segments_come_in_order_with_their_entities_decoded(tmp_path):
-    found = list(sgml.read_segments(write(tmp_path, "a.sgm", packing.sgm(TEXTS))))
+    found = list(wmt_files.read_segments(write(tmp_path, "a.sgm", packing.sgm(TEXTS))))
     assert [text for _, text in found] == TEXTS
     assert [key for key, _ in found] == [(f"paper/{doc}", str(i)) for doc in (0, 1) for i in (1, 2, 3)]
 
 
 def test_only_sgml_entities_are_decoded():
-    assert sgml.unescape("&lt;a&gt; &amp;amp; &quot;&apos; &#8211;&#x2013; &copy &nbsp; &#0; &#xd800; & ;") == (
+    assert wmt_files.unescape("&lt;a&gt; &amp;amp; &quot;&apos; &#8211;&#x2013; &copy &nbsp; &#0; &#xd800; & ;") == (
         "<a> &amp; \"' ––" + " &copy &nbsp; &#0; &#xd800; & ;"
     )
 
@@ -30,7 +30,7 @@ def test_other_ways_to_write_the_same(tmp_path):
     text = (
         "<DOC docid='d'>\r\n<hl><seg id=1> one </seg></hl><p><SEG ID=\"2\">two\nlines</SEG> <seg id='3'>three</seg>\n"
     )
-    found = list(sgml.read_segments(write(tmp_path, "a.sgm", text.encode())))
+    found = list(wmt_files.read_segments(write(tmp_path, "a.sgm", text.encode())))
     assert found == [(("d", "1"), " one "), (("d", "2"), "two lines"), (("d", "3"), "three")]
 
 
@@ -56,12 +56,12 @@ def test_two_files_go_together_by_their_ids(tmp_path):
 def test_files_that_do_not_go_together(tmp_path, inputs, targets, message):
     paths = write(tmp_path, "a.sgm", inputs), write(tmp_path, "b.sgm", targets)
     with pytest.raises(UserError, match=message):
-        list(sgml.read_segment_pairs(*paths))
+        list(wmt_files.read_segment_pairs(*paths))
 
 
 @pytest.mark.parametrize("part", ["<seg ", "<doc ", "</seg ", "<seg id=", "&#"])
 def test_a_hostile_line_takes_linear_time(tmp_path, part):
     (tmp_path / "a.sgm").write_text(f'{part * (10**6 // len(part))}\n<doc docid="d"><seg id="1">text</seg></doc>\n')
     start = time.process_time()
-    assert [text for _, text in sgml.read_segments(str(tmp_path / "a.sgm"))] == ["text"]
+    assert [text for _, text in wmt_files.read_segments(str(tmp_path / "a.sgm"))] == ["text"]
     assert time.process_time() - start < 2

@@ -13,7 +13,7 @@ from t2t_lite import registry
 from t2t_lite.data.folder import encoder_files
 from t2t_lite.data.problem import DatasetSplit, Problem, Text2ClassProblem, Text2TextProblem
 from t2t_lite.errors import MissingFile, UserError
-from t2t_lite.export.package import write_package
+from t2t_lite.export.saved_model import write_package
 from t2t_lite.runs.opening import open_run
 from t2t_lite.runs.saving import save_run
 from t2t_lite.settings.config import HParams

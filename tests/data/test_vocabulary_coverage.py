@@ -8,7 +8,7 @@ import pytest
 from t2t_lite.data.generation import coverage
 from t2t_lite.data.problem import DatasetSplit, Text2TextProblem
 from t2t_lite.text import subwords
-from t2t_lite.text.published.byte_level_learning import learn_byte_level_bpe
+from t2t_lite.text.published.byte_level_bpe import learn_byte_level_bpe
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from t2t_lite.text.vocabulary_files import open_encoder
 from tests.data import corpus

@@ -9,7 +9,7 @@ from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.hidden_states import features_of
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.errors import UserError
-from t2t_lite.text.real_encoder import RealEncoder
+from t2t_lite.text.class_label_encoder import RealEncoder
 from t2t_lite.text.vocabulary import TextEncoder
 
 LABELS = ["even", "odd", "none"]

@@ -99,7 +99,7 @@ def _digits(folder):
 
 
 def _midi(folder):
-    from t2t_lite.extras.music.midi_files import midi_bytes
+    from t2t_lite.extras.music.midi_events import midi_bytes
     from t2t_lite.extras.music.performance_encoder import PerformanceEncoder
 
     encoder = PerformanceEncoder()

@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from t2t_lite.export import best_model
+from t2t_lite.export import saved_model
 from t2t_lite.runs.checkpoint_files import checkpoint_step, newest_checkpoint
 
 
@@ -31,30 +31,30 @@ def run(tmp_path, monkeypatch):
             exported.append(answerer.runs[0].step)
         return path
 
-    monkeypatch.setattr(best_model, "load", load)
-    monkeypatch.setattr(best_model, "export_saved_model", export)
+    monkeypatch.setattr(saved_model, "load", load)
+    monkeypatch.setattr(saved_model, "export_saved_model", export)
     monkeypatch.delenv("TF_CONFIG", raising=False)
     return tmp_path, exported
 
 
 def test_the_best_model_is_exported_once(run):
     folder, exported = run
-    assert best_model.export_best(str(folder)) == str(folder / "export" / "best" / "1")
-    assert best_model.export_best(str(folder)) is None
+    assert saved_model.export_best(str(folder)) == str(folder / "export" / "best" / "1")
+    assert saved_model.export_best(str(folder)) is None
     assert exported == [10]
     os.utime(folder / "best" / "model.ckpt-10.index", (5e9, 5e9))  # it was trained again
-    assert best_model.export_best(str(folder)) == str(folder / "export" / "best" / "2")
+    assert saved_model.export_best(str(folder)) == str(folder / "export" / "best" / "2")
 
 
 def test_without_evaluations_it_is_the_newest(run):
     folder, exported = run
     (folder / "best" / "model.ckpt-10.index").unlink()
-    best_model.export_best(str(folder))
+    saved_model.export_best(str(folder))
     assert exported == [20]
 
 
 def test_of_several_machines_none_exports(run, monkeypatch, caplog):
     folder, exported = run
     monkeypatch.setenv("TF_CONFIG", "{}")
-    assert best_model.export_best(str(folder)) is None and not exported
+    assert saved_model.export_best(str(folder)) is None and not exported
     assert f"t2t-exporter --output_dir={folder}/best" in caplog.text

@@ -15,10 +15,9 @@ from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model
 from t2t_lite.export.encoder_signatures import EncoderSignatures
 from t2t_lite.models import TransformerEncoder
-from t2t_lite.text.class_label_encoder import ClassLabelEncoder
+from t2t_lite.text.class_label_encoder import ClassLabelEncoder, RealEncoder
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
-from t2t_lite.text.real_encoder import RealEncoder
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder
 from tests.decoding.runs import SENTENCES

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.export.warmup import PATH, prediction_log, write_warmup
+from t2t_lite.export.signatures import PATH, prediction_log, write_warmup
 
 INPUTS = {
     "nothing": {},

@@ -13,10 +13,10 @@ import safetensors.numpy
 import sentencepiece
 
 from t2t_lite import files
-from t2t_lite.corpora import plain_text, sgml, tables, tmx
+from t2t_lite.corpora import plain_text, tables, tmx, wmt_files
 from t2t_lite.decoding.jobs import text_files
 from t2t_lite.evaluation import answer_files, score_files
-from t2t_lite.interchange.safetensors_file import read_tensors
+from t2t_lite.interchange.hugging_face_folder import read_tensors
 from t2t_lite.runs.log import read_lines as read_log
 from t2t_lite.text import subwords, vocabulary
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
@@ -122,7 +122,7 @@ READERS = {
     "pairs": Reader(_TEXT, lambda path: list(plain_text.read_pairs(path, path)), TEXT),
     "columns": Reader(_COLUMNS, read_all(tables.read_pairs, PAIRS), TEXT),
     "labels": Reader(_COLUMNS, read_all(tables.read_table, LABELS), TEXT),
-    "segments": Reader(packing.sgm(["one", "two"] * 9), read_all(sgml.read_segments), TEXT),
+    "segments": Reader(packing.sgm(["one", "two"] * 9), read_all(wmt_files.read_segments), TEXT),
     "memory": Reader(
         packing.tmx(["one"], ["eins"]),
         read_all(tmx.read_pairs),

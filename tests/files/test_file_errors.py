@@ -11,8 +11,7 @@ from t2t_lite import files
 from t2t_lite.decoding.jobs import text_files
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.files import file_errors
-from t2t_lite.files.folders import write_folder
-from t2t_lite.files.lock import held_lock
+from t2t_lite.files.folders import held_lock, write_folder
 from t2t_lite.files.resumable import ResumableFiles
 
 GFILE = tf.io.gfile

@@ -7,13 +7,15 @@ import time
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.files.lock import held_lock, waiting_lock
+from t2t_lite.files.folders import held_lock, waiting_lock
 from tests.processes import owned
 
 
 def test_only_one_process_is_in(tmp_path):
     path = tmp_path / "a.lock"
-    code = f"from t2t_lite.files.lock import held_lock\nwith held_lock({str(path)!r}, 'd'): print(1, flush=1); input()"
+    code = (
+        f"from t2t_lite.files.folders import held_lock\nwith held_lock({str(path)!r}, 'd'): print(1, flush=1); input()"
+    )
     with owned([sys.executable, "-c", code], 100, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"1\n"
         with (

@@ -3,8 +3,8 @@
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.files import step_files
-from t2t_lite.files.step_files import CHECKPOINTS, TRANSLATIONS, find, follow
+from t2t_lite.files import resumable
+from t2t_lite.files.resumable import CHECKPOINTS, TRANSLATIONS, find, follow
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def test_a_later_file_is_waited_for_and_an_incomplete_one_before_it(folder, monk
             clock[0] += 61
 
     clock = [0.0]
-    monkeypatch.setattr(step_files.time, "sleep", sleep)
-    monkeypatch.setattr(step_files.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(resumable.time, "sleep", sleep)
+    monkeypatch.setattr(resumable.time, "monotonic", lambda: clock[0])
     missing = lambda file: "" if file.step in whole else f"{file.path}: half"  # noqa: E731
     assert [file.step for file in follow(str(folder), TRANSLATIONS, 0, 1, missing)] == [900, 1000, 1100]
     assert len(slept) == 4

@@ -195,7 +195,7 @@ def test_evaluating_on_what_is_trained_on_is_warned_of(tmp_path, call_command, h
 def test_a_second_one_in_the_same_folder_is_refused(tmp_path, two_corpora, call_command, assert_user_error):
     (tmp_path / "d").mkdir()
     lock = f"{tmp_path}/d/translate_own-manifest.json.lock"
-    code = f"from t2t_lite.files.lock import held_lock\nwith held_lock({lock!r}, 'd'): print(1, flush=1); input()"
+    code = f"from t2t_lite.files.folders import held_lock\nwith held_lock({lock!r}, 'd'): print(1, flush=1); input()"
     with owned([sys.executable, "-c", code], 100, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
         assert first.stdout.readline() == b"1\n"
         result = call_command("t2t-datagen", *OWN, two_corpora, "--vocab_size=310")

@@ -7,8 +7,7 @@ import pytest
 
 from t2t_lite.decoding.jobs.decoding_job import DecodingJob
 from t2t_lite.decoding.predictor import Predictor
-from t2t_lite.tasks.classification import Prediction
-from t2t_lite.tasks.regression import Value
+from t2t_lite.tasks.classification import Prediction, Value
 from tests.decoding.runs import SENTENCES, TEXT, make_encoder_run
 from tests.integration.conftest import replaced
 from tests.registered import registered

@@ -7,7 +7,7 @@ import numpy as np
 import sentencepiece
 
 from t2t_lite import registry
-from t2t_lite.interchange.safetensors_file import write_tensors
+from t2t_lite.interchange.hugging_face_folder import write_tensors
 from tests.text.published_samples import PIECES, write_byte_level, write_pieces
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24}

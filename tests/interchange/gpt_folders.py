@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from t2t_lite.interchange.safetensors_file import write_tensors
+from t2t_lite.interchange.hugging_face_folder import write_tensors
 from tests.text.published_samples import write_byte_level
 
 SIZES = {"n_positions": 24, "n_embd": 16, "n_layer": 2, "n_head": 4}

@@ -8,7 +8,7 @@ import pytest
 
 import t2t_lite
 from t2t_lite.export import export_hugging_face, import_hugging_face
-from t2t_lite.interchange.safetensors_file import write_tensors
+from t2t_lite.interchange.hugging_face_folder import write_tensors
 from tests.interchange.encoder_folders import write_encoder
 from tests.interchange.test_encoders import config_of, tensors_of
 from tests.text.published_samples import PIECES

@@ -4,7 +4,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.interchange import formats
-from t2t_lite.models.shapes_only import shapes_only
+from t2t_lite.models.outputs import shapes_only
 from tests.export.models import random_transformer, translator_of
 from tests.interchange.test_hugging_face import encoders
 

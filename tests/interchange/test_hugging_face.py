@@ -15,7 +15,7 @@ from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
 from t2t_lite.interchange.families import family_of
-from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
+from t2t_lite.interchange.hugging_face_folder import read_tensors, write_tensors
 from t2t_lite.interchange.translation_models import translation_tensors
 from t2t_lite.runs.run_config import read_run_config
 from t2t_lite.text.vocabulary import SentencePieceEncoder

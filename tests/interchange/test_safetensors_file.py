@@ -2,7 +2,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
+from t2t_lite.interchange.hugging_face_folder import read_tensors, write_tensors
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def folders(tmp_path_factory):
     OldModel(hidden=16, filter=32, heads=2, layers=1).write(folder / "old")
     if "tensor2tensor" not in extras():
         return [{path.name: path.read_bytes() for path in spm.iterdir()}]
-    from t2t_lite.extras.tensor2tensor.tensor2tensor_run import import_tensor2tensor
+    from t2t_lite.extras.tensor2tensor.tensor2tensor_hparams import import_tensor2tensor
 
     vocabulary = [str(folder / "old" / "vocab.subwords")]
     import_tensor2tensor(str(folder / "old"), vocabulary, str(folder / "imported"), languages=("en", "de"))
@@ -220,7 +220,7 @@ def test_huge_files_are_not_read(folders, tmp_path):
 def test_an_import_of_changed_files(folders, tmp_path, tries):
     """The same of tensor2tensor's checkpoint, settings and subwords."""
     pytest.importorskip("t2t_lite.extras.tensor2tensor")
-    from t2t_lite.extras.tensor2tensor.tensor2tensor_run import import_tensor2tensor
+    from t2t_lite.extras.tensor2tensor.tensor2tensor_hparams import import_tensor2tensor
 
     rng, began = random.Random(3), time.monotonic()
     old = OldModel(hidden=8, filter=8, heads=2, layers=1, shards=2)

@@ -8,7 +8,7 @@ import pytest
 
 from t2t_lite.errors import UserError
 from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
-from t2t_lite.models.options import shared_options
+from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.transformer_parts import TransformerModel
 from t2t_lite.settings.ranges import setting
 from tests.models.test_arguments import SMALL

@@ -6,7 +6,7 @@ import pytest
 
 from t2t_lite.errors import UserError
 from t2t_lite.models import Transformer
-from t2t_lite.models.shapes_only import shapes_only
+from t2t_lite.models.outputs import shapes_only
 from t2t_lite.settings.config import HParams
 
 VOCAB = 50

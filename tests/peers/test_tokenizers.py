@@ -5,8 +5,7 @@ With the published vocabularies of GPT-2 and BERT, measured once: docs/vocabular
 
 import pytest
 
-from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
-from t2t_lite.text.published.byte_level_learning import learn_byte_level_bpe
+from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder, learn_byte_level_bpe
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.vocabulary_files import open_encoder
 from tests.text.published_samples import PIECES, texts, write_byte_level, write_pieces, write_words

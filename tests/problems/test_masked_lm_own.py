@@ -6,7 +6,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.tasks.masked_language_model import MaskedLanguageModelTask
-from t2t_lite.text.mask_piece import mask_of
+from t2t_lite.text.encoder_parts import mask_of
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import ByteTextEncoder
 

@@ -13,7 +13,7 @@ import numpy as np
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.export import export_hugging_face, import_hugging_face
-from t2t_lite.interchange.safetensors_file import write_tensors
+from t2t_lite.interchange.hugging_face_folder import write_tensors
 from t2t_lite.runs.run_config import build_model, run_config
 from tests.decoding.runs import SENTENCES
 from tests.interchange.encoder_folders import write_encoder

@@ -9,11 +9,11 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.text import vocabulary
+from t2t_lite.text.class_label_encoder import RealEncoder
 from t2t_lite.text.offsets import decode_with_offsets, encode_with_offsets, moved_spans, piece_spans, word_pieces
 from t2t_lite.text.offsets_graph import encode_with_offsets as encode_in_graph
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
-from t2t_lite.text.real_encoder import RealEncoder
 from t2t_lite.text.stray_characters import INVISIBLE, reading_plain
 from t2t_lite.text.subwords import train_sentencepiece
 from tests.text.published_samples import texts, write_byte_level, write_pieces

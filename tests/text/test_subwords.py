@@ -11,9 +11,9 @@ from sentencepiece import sentencepiece_model_pb2
 
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords, vocabulary
-from t2t_lite.text.published import byte_level_learning
+from t2t_lite.text.published import byte_level_bpe
+from t2t_lite.text.sentencepiece_model import count_words
 from t2t_lite.text.vocabulary_files import open_encoder
-from t2t_lite.text.word_counts import count_words
 from tests.data import corpus
 
 _SEPARATORS = {code: " " for code in subwords.BLANKS}
@@ -117,7 +117,7 @@ def test_a_document_on_one_line_has_pieces_of_its_own(tmp_path, learn):
     line = " ".join(draw.choice(["небо", "земля", "солнце"]) for _ in range(1500))
     path = str(tmp_path / "v-vocab.json")
     if learn == "byte-level BPE":
-        byte_level_learning.learn_byte_level_bpe([document, line], path, 340)
+        byte_level_bpe.learn_byte_level_bpe([document, line], path, 340)
         encoder = open_encoder(path)
     else:
         subwords.train_sentencepiece([document, line], str(tmp_path / "v"), 310)

@@ -7,9 +7,9 @@ import pytest
 
 from t2t_lite.errors import UserError
 from t2t_lite.text import vocabulary, vocabulary_files
-from t2t_lite.text.published.byte_level_learning import learn_byte_level_bpe
+from t2t_lite.text.published.byte_level_bpe import learn_byte_level_bpe
+from t2t_lite.text.sentencepiece_model import choose_size, sensible_size
 from t2t_lite.text.subwords import train_sentencepiece
-from t2t_lite.text.word_counts import choose_size, sensible_size
 
 WORDS = ["".join(letters) for letters in itertools.product("abcde", repeat=4)]  # 625 distinct words, 5 characters
 LINES = [" ".join(WORDS[i : i + 5]) for i in range(0, 625, 5)]

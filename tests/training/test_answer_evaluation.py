@@ -12,8 +12,7 @@ from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.metrics import lower_is_better, metric_names
 from t2t_lite.settings.config import HParams
-from t2t_lite.text.class_label_encoder import ClassLabelEncoder
-from t2t_lite.text.real_encoder import RealEncoder
+from t2t_lite.text.class_label_encoder import ClassLabelEncoder, RealEncoder
 from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.training.evaluator import Evaluator
 from tests.registered import registered

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.visualization.attention_maps import SMALLEST_IN_MAP
 from t2t_lite.visualization.attention_pictures import attend, attend_to_row, draw_attention
-from t2t_lite.visualization.sentence_attention import SentenceAttention, Tokens
+from t2t_lite.visualization.sentence_attention import SMALLEST_IN_MAP, SentenceAttention, Tokens
 
 GREY = (0.85, 0.85, 0.85)
 

@@ -7,9 +7,7 @@ from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import ByteTextEncoder
-from t2t_lite.visualization.attention_heat_maps import SMALLEST_IN_GRID
-from t2t_lite.visualization.attention_lines import SMALLEST
-from t2t_lite.visualization.attention_pictures import attend, draw_attention
+from t2t_lite.visualization.attention_pictures import SMALLEST, SMALLEST_IN_GRID, attend, draw_attention
 from t2t_lite.visualization.sentence_attention import SentenceAttention, Tokens
 from tests.decoding.scripted import ScriptedModel
 from tests.visualization.attention_cases import (

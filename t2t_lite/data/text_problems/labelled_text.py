@@ -8,8 +8,7 @@ from t2t_lite.corpora import tables
 from t2t_lite.corpora.plain_text import clean, read_lines, read_pairs
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 from t2t_lite.errors import NotWritten, UserError, located, shown
-from t2t_lite.text.class_label_encoder import ClassLabelEncoder
-from t2t_lite.text.real_encoder import RealEncoder
+from t2t_lite.text.class_label_encoder import ClassLabelEncoder, RealEncoder
 from t2t_lite.text.rows import cut_texts
 from t2t_lite.text.vocabulary import EOS_ID
 

@@ -16,7 +16,7 @@ from t2t_lite.data.named_problems import datagen_command
 from t2t_lite.data.splits import DatasetSplit, VocabType, generated
 from t2t_lite.errors import MissingFile, NotWritten, UserError, shown
 from t2t_lite.text import subwords, vocabulary, vocabulary_files
-from t2t_lite.text.published import byte_level_learning
+from t2t_lite.text.published import byte_level_bpe
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")  # settings of its learner
@@ -35,7 +35,7 @@ class Text2TextProblem(Problem):
         vocab_size_is_approximate: whether text for which these sizes are too large or too small gets vocabularies of a
             possible size; otherwise this is an error.
         vocab_size_is_limit: whether the text determines the size of the vocabulary, up to `approx_vocab_size`; see
-            `t2t_lite.text.word_counts`.
+            `t2t_lite.text.sentencepiece_model`.
         additional_reserved_tokens: strings that are always one piece; not with `VocabType.BYTE_LEVEL_BPE`.
         normalization, character_coverage, split_digits: how SentencePiece learns the vocabulary, see
             `t2t_lite.text.subwords.train_sentencepiece`. They have no effect on vocabularies of other kinds.
@@ -229,7 +229,7 @@ class Text2TextProblem(Problem):
                 f"{self.name}: additional_reserved_tokens ({', '.join(self.additional_reserved_tokens)}) together with "
                 "byte-level BPE, which has none. Leave out one of the two."
             )
-        byte_level_learning.learn_byte_level_bpe(lines, path, size, at_most=at_most)
+        byte_level_bpe.learn_byte_level_bpe(lines, path, size, at_most=at_most)
 
     def generate_text_for_vocab(self, data_dir, tmp_dir):
         """Yields the lines to learn a shared vocabulary from: all texts of the sample."""

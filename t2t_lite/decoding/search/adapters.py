@@ -7,8 +7,7 @@ import tensorflow as tf
 from t2t_lite.decoding.search.own_search import refuse, searches
 from t2t_lite.errors import UserError
 from t2t_lite.layers.shapes import shape_of
-from t2t_lite.models.attention_weights import attention_weights
-from t2t_lite.models.outputs import named_outputs
+from t2t_lite.models.outputs import attention_weights, named_outputs
 
 _LOGGER = logging.getLogger("t2t_lite")
 _INTERFACE = ("encode", "init_cache", "decode_step")
@@ -94,7 +93,7 @@ class Ensemble:
         return _log_mean([logits["targets"] for logits, _ in outputs])
 
     def attention_weights(self, features):
-        """Returns the mean of the models' weights: see `t2t_lite.models.attention_weights`.
+        """Returns the mean of the models' weights: see `t2t_lite.models.outputs`.
 
         Raises:
             ValueError: the models have different numbers of layers or heads.

@@ -12,7 +12,7 @@ from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.text.encoder_parts import WordCache, lines_of, read_content
-from t2t_lite.text.published import added_tokens
+from t2t_lite.text.published import published_encoder
 from t2t_lite.text.published.pre_tokenization import CHARACTERS
 from t2t_lite.text.published.published_encoder import PublishedEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
@@ -168,13 +168,13 @@ class BPEEncoder(PublishedEncoder):
             expected = " or ".join(END_TOKENS).replace("\n", r"\n")
             raise UserError(f"{path}: no token for the end of a text. Expected {expected}.")
         ending = next(ending for ending in ENDINGS if path.endswith(ending))
-        settings = added_tokens.read_settings(path.removesuffix(ending))
-        added = added_tokens.beyond(settings, published, special & _STANDARD, path)
+        settings = published_encoder.read_settings(path.removesuffix(ending))
+        added = published_encoder.beyond(settings, published, special & _STANDARD, path)
         names = {token.content for token in added}
         padding = "<pad>" if "<pad>" in special else next((token for token in _PADDINGS if token in names), None)
         reserved = [padding, end, "<unk>" if "<unk>" in special | names else None]
         if added:
-            contents[added_tokens.CONFIG] = json.dumps(added_tokens.as_settings(added)).encode()
+            contents[published_encoder.CONFIG] = json.dumps(published_encoder.as_settings(added)).encode()
         super().__init__(path, contents, published, reserved, special, added, lower)
         self._model = self._sentencepiece_model(ranks)
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=self._model)

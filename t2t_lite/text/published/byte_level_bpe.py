@@ -1,16 +1,23 @@
-"""Byte-level BPE, the vocabularies of GPT-2, RoBERTa and BART (Radford et al. 2019): any text is spelled by its bytes.
+"""Byte-level BPE, the vocabularies of GPT-2, RoBERTa and BART (Radford et al. 2019): read, and learned from text.
 
 A text is split into words, each with the space before it. The bytes of a word are written as 256 visible characters,
 which merges join in the order in which they were learned.
 """
 
 import functools
+import itertools
+import json
 
-from t2t_lite.text.published.bpe_files import BPEEncoder
-from t2t_lite.text.published.pre_tokenization import CHARACTERS, spelled, split
+from t2t_lite import files
+from t2t_lite.text import subwords
+from t2t_lite.text.published.bpe_files import BPEEncoder, files_of
+from t2t_lite.text.published.pre_tokenization import BYTE_ORDER, CHARACTERS, spelled, split
+from t2t_lite.text.sentencepiece_model import choose_size, count_words, sensible_size
 from t2t_lite.text.vocabulary import tf_joined
 
 _BYTES = {character: byte for byte, character in enumerate(CHARACTERS)}
+END_TOKEN = "<|endoftext|>"
+_LONGEST_TOKEN = 64  # bytes
 
 
 class ByteLevelBPEEncoder(BPEEncoder):
@@ -63,3 +70,57 @@ class ByteLevelBPEEncoder(BPEEncoder):
             else bytes(map(_BYTES.__getitem__, token))
             for i, token in enumerate(self.tokens)
         ]
+
+
+def learn_byte_level_bpe(lines, path, vocab_size, *, at_most=False):
+    """Learns a vocabulary and writes it to `path` and the file of merges beside it.
+
+    The same lines give the same files on every machine. `count_words` describes memory and the limits for huge texts.
+
+    Args:
+        lines: iterable of strings.
+        path: path of the tokens, which ends in `vocab.json`.
+        vocab_size: number of ids, including padding, end and unknown; the file lacks padding and unknown.
+        at_most: whether `vocab_size` is an upper limit and the text determines the size; see `choose_size`.
+
+    Raises:
+        UserError: `vocab_size` is too large or too small for the text, or there is no text.
+    """
+    counts = count_words((" ".join(map(spelled, split(line))) for line in lines), {})
+    added = len(CHARACTERS) - len({character for word in counts for character in word})  # bytes that do not occur
+    if at_most:
+        vocab_size = choose_size(vocab_size, len(counts))
+    with subwords.trainer_errors(vocab_size, path, sensible_size(len(counts)), added):
+        model = subwords.train_bpe(
+            counts,
+            vocab_size=max(4, vocab_size - added),
+            character_coverage=1.0,
+            max_sentencepiece_length=_LONGEST_TOKEN,
+            normalization_rule_name="identity",
+            add_dummy_prefix=False,
+            remove_extra_whitespaces=False,
+            split_by_unicode_script=False,
+            split_by_number=False,
+        )
+    proto = subwords.parse_sentencepiece(model, path)
+    joined = [piece.piece for piece in proto.pieces if piece.type == piece.NORMAL and len(piece.piece) > 1]
+    tokens = [*(CHARACTERS[byte] for byte in BYTE_ORDER), *joined, END_TOKEN]
+    merges = "".join(f"{left} {right}\n" for left, right in _merges(joined))
+    paths = files_of(path)
+    files.write_bytes(paths["merges.txt"], f"#version: 0.2\n{merges}".encode())
+    # Last: its existence means that the vocabulary is complete.
+    ids = {token: i for i, token in enumerate(tokens)}
+    files.write_bytes(path, json.dumps(ids, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def _merges(tokens):
+    """Yields (left, right) of each token: the two parts into which the merges of earlier tokens join its bytes."""
+    ranks = {}
+    for token in tokens:
+        symbols = list(token)
+        while len(symbols) > 2:
+            pairs = enumerate(itertools.pairwise(symbols))
+            _, at = min((ranks[pair], at) for at, pair in pairs if pair in ranks)
+            symbols[at : at + 2] = [symbols[at] + symbols[at + 1]]
+        ranks[tuple(symbols)] = len(ranks)
+        yield symbols

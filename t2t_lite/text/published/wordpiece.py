@@ -11,7 +11,7 @@ import json
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 from t2t_lite.text.encoder_parts import WordCache, lines_of, longest_pieces, read_content
-from t2t_lite.text.published import added_tokens
+from t2t_lite.text.published import published_encoder
 from t2t_lite.text.published.pre_tokenization import normalization
 from t2t_lite.text.published.published_encoder import PublishedEncoder
 from t2t_lite.text.vocabulary import tf_joined
@@ -52,14 +52,16 @@ class WordPieceEncoder(PublishedEncoder):
         is_lower = not any(token != token.lower() for token in published if token not in special)
         lower = _configured_lower(path) if lower is None else lower
         self.lower = is_lower if lower is None else lower
-        added = added_tokens.beyond(added_tokens.read_settings(path.removesuffix(ENDING)), published, special, path)
+        added = published_encoder.beyond(
+            published_encoder.read_settings(path.removesuffix(ENDING)), published, special, path
+        )
         tokens = special | {token.content for token in added}
         reserved = [token if token in tokens else None for token in _RESERVED]
         super().__init__(path, {ENDING: content}, published, reserved, special, added, self.lower)
         # Settings that do not follow from the pieces.
         config = {"do_lower_case": self.lower} if self.lower != is_lower else {}
-        if config := config | added_tokens.as_settings(added):
-            self.contents[added_tokens.CONFIG] = json.dumps(config).encode()
+        if config := config | published_encoder.as_settings(added):
+            self.contents[published_encoder.CONFIG] = json.dumps(config).encode()
         # The pieces that spell words; added tokens in a text have been matched before.
         self.spellings = [f"[{i}]" if i in self.added_ids else token for i, token in enumerate(self.tokens)]
         self._ids = {token: i for i, token in enumerate(self.spellings)}
@@ -99,7 +101,7 @@ class WordPieceEncoder(PublishedEncoder):
 
 def _configured_lower(path):
     """Returns `do_lower_case` of the configuration, or None."""
-    path = path.removesuffix(ENDING) + added_tokens.CONFIG
+    path = path.removesuffix(ENDING) + published_encoder.CONFIG
     config = files.read_json(path, _SCHEMA) if files.exists(path) else {}
     lower = config.get("do_lower_case")
     for name, expected in (("strip_accents", lower), ("tokenize_chinese_chars", True)):

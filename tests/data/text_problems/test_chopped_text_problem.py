@@ -13,7 +13,7 @@ from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams
 from t2t_lite.text import vocabulary_files
-from t2t_lite.text.published import byte_level_learning
+from t2t_lite.text.published import byte_level_bpe
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.data.stored import read_examples
 
@@ -144,7 +144,7 @@ def test_inspection_shows_rows(data_dir, rows_of):
 def test_pieces_have_the_ids_of_the_whole_text(tmp_path):
     plain = text_of(3, 9000).replace("日", " ").replace("aa", "")
     path = str(tmp_path / "plain-vocab.json")
-    byte_level_learning.learn_byte_level_bpe([plain], path, 350)
+    byte_level_bpe.learn_byte_level_bpe([plain], path, 350)
     encoder = vocabulary_files.open_encoder(path)
 
     class Plain(Plays):

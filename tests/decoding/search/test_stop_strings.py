@@ -9,8 +9,7 @@ from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.settings.search_options import SearchOptions
-from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
-from t2t_lite.text.published.byte_level_learning import learn_byte_level_bpe
+from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder, learn_byte_level_bpe
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder, TextEncoder, TokenTextEncoder
 from tests.decoding.scripted import ScriptedModel, numpy_search

@@ -2,10 +2,9 @@
 
 import os
 
-from t2t_lite.extras.autotune.objective import Objective
 from t2t_lite.extras.autotune.ranged_hparams import RangedHParams
 from t2t_lite.extras.autotune.search import Search
-from t2t_lite.extras.autotune.study import Study
+from t2t_lite.extras.autotune.study import Objective, Study
 from t2t_lite.runs.log import RunLog
 from t2t_lite.training.monitor import history
 

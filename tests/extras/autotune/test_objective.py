@@ -4,7 +4,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.extras.autotune.objective import Objective, choose_objective
+from t2t_lite.extras.autotune.study import Objective, choose_objective
 
 TRANSLATE, REVERSE = "translate_ende_wmt32k", "algorithmic_reverse_decimal40"
 

@@ -5,9 +5,8 @@ import dataclasses
 import pytest
 
 from t2t_lite.errors import Failure
-from t2t_lite.extras.autotune import search_report
-from t2t_lite.extras.autotune.objective import Objective
-from t2t_lite.extras.autotune.study import Trial
+from t2t_lite.extras.autotune import search
+from t2t_lite.extras.autotune.study import Objective, Trial
 
 LOSS = Objective("loss", maximize=False)
 TRIALS = [
@@ -21,7 +20,7 @@ SUMMARY = {"runs": [{}, {}, {}], "mean": {"loss": 1.26}, "standard_deviation": {
 
 
 def test_the_table_has_complete_trials_first_and_the_best_at_its_head():
-    assert "\n".join(line.rstrip() for line in search_report.trials_table(TRIALS, LOSS)).splitlines() == [
+    assert "\n".join(line.rstrip() for line in search.trials_table(TRIALS, LOSS)).splitlines() == [
         "trial  num_heads  label_smoothing    loss  best_step  steps     state",
         "    2          8                0  1.2000      1,000  1,000  complete",
         "    4          2              0.1  1.2500        800  1,000  complete",
@@ -32,31 +31,29 @@ def test_the_table_has_complete_trials_first_and_the_best_at_its_head():
 
 
 def test_the_best_is_that_of_the_objective_and_the_first_on_a_tie():
-    assert [trial.number for trial in search_report.ranked(TRIALS, LOSS)] == [2, 4, 0]
-    assert [trial.number for trial in search_report.ranked(TRIALS, Objective("bleu", maximize=True))] == [0, 4, 2]
+    assert [trial.number for trial in search.ranked(TRIALS, LOSS)] == [2, 4, 0]
+    assert [trial.number for trial in search.ranked(TRIALS, Objective("bleu", maximize=True))] == [0, 4, 2]
     tie = [Trial(number, "complete", {}, 1.0, 1, 1) for number in (0, 1)]
-    assert search_report.ranked(tie, LOSS)[0].number == 0
+    assert search.ranked(tie, LOSS)[0].number == 0
     tie[1] = dataclasses.replace(tie[1], loss=0.5)
-    assert search_report.ranked(tie, Objective("bleu", maximize=True))[0].number == 1
+    assert search.ranked(tie, Objective("bleu", maximize=True))[0].number == 1
     with pytest.raises(Failure, match=r"no trial is complete; the last one: pruned: …"):
-        search_report.ranked(TRIALS[1:2] + TRIALS[3:4], LOSS)
+        search.ranked(TRIALS[1:2] + TRIALS[3:4], LOSS)
 
 
 def test_trials_within_two_deviations_are_named():
-    order = search_report.ranked(TRIALS, LOSS)
-    assert [trial.number for trial in search_report.within_noise(order, 0.03)] == [4]
-    assert search_report.spread_text(order, LOSS, SUMMARY) == [
+    order = search.ranked(TRIALS, LOSS)
+    assert [trial.number for trial in search.within_noise(order, 0.03)] == [4]
+    assert search.spread_text(order, LOSS, SUMMARY) == [
         "3 further seeds: loss 1.2600, standard deviation 0.0300; the trial, chosen as the best of 3, has 1.2000",
         "within two deviations of trial-2, and so perhaps as good: trial-4",
     ]
     few = {**SUMMARY, "standard_deviation": {"loss": 0.001}}
-    assert (
-        search_report.spread_text(order, LOSS, few)[1] == "no other complete trial is within two deviations of trial-2"
-    )
-    found = search_report.as_json(TRIALS, LOSS, {"train_steps": 1000}, "search", SUMMARY, "t2t-trainer …")
+    assert search.spread_text(order, LOSS, few)[1] == "no other complete trial is within two deviations of trial-2"
+    found = search.as_json(TRIALS, LOSS, {"train_steps": 1000}, "search", SUMMARY, "t2t-trainer …")
     assert found["seeds"]["within_two_deviations"] == ["trial-4"]
     assert (found["winner"]["folder"], found["train_steps"]) == ("search/trial-2", 1000)
 
 
 def test_commands_are_quoted():
-    assert search_report.as_command("t2t-trainer", {"hparams": "a=1,b=x y"}) == "t2t-trainer '--hparams=a=1,b=x y'"
+    assert search.as_command("t2t-trainer", {"hparams": "a=1,b=x y"}) == "t2t-trainer '--hparams=a=1,b=x y'"

@@ -8,8 +8,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.extras.autotune.journal import open_journal
-from t2t_lite.extras.autotune.study import STARTUP_TRIALS, STUDY
+from t2t_lite.extras.autotune.study import STARTUP_TRIALS, STUDY, open_journal
 from tests.extras.autotune.studies import search, study
 
 

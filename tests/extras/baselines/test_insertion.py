@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
-from t2t_lite.extras.baselines.insertion import Insertion
+from t2t_lite.extras.baselines.kermit import Insertion
 from tests.data.canvases import canvases, slot_weights
 
 IDS = np.random.default_rng(0).integers(2, 50, size=(40, 30)).astype("int32")

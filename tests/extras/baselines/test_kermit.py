@@ -17,7 +17,7 @@ from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
-from t2t_lite.extras.baselines import insertion
+from t2t_lite.extras.baselines import kermit
 from t2t_lite.extras.baselines.kermit import Kermit
 from t2t_lite.interchange import formats
 from t2t_lite.models.arguments import model_hparams
@@ -153,7 +153,7 @@ class Drawn:
 def test_the_expected_loss_is_that_of_the_papers_by_enumeration(model, monkeypatch):
     """All canvases of four ids, each slot and each missing id with its weight: all draws have the same mean."""
     source, drawn = [4, 9, 1], Drawn()
-    monkeypatch.setattr(insertion, "uniform_numbers", drawn)
+    monkeypatch.setattr(kermit, "uniform_numbers", drawn)
     rows = len(drawn.numbers)
     batch = {"inputs": tf.constant([source] * rows), "targets": tf.constant([[*ROW, 1]] * rows)}
     hparams = registry.hparams("kermit_tiny").of_model(Kermit).parse("slot_order=uniform")

@@ -8,7 +8,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.models.shapes_only import shapes_only
+from t2t_lite.models.outputs import shapes_only
 from t2t_lite.training import SmoothedCrossEntropy
 from tests.extras.baselines.models import MODELS, VOCAB, example, logits_of, make
 from tests.layers.backend import BACKEND

@@ -11,7 +11,7 @@ from keras import ops
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
-from t2t_lite.interchange.safetensors_file import read_tensors
+from t2t_lite.interchange.hugging_face_folder import read_tensors
 from t2t_lite.interchange.translation_models import divided
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.decoding.runs import make_run

@@ -14,8 +14,8 @@ from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
 from t2t_lite.interchange.families import family_of
 from t2t_lite.interchange.formats import obstacles
+from t2t_lite.interchange.hugging_face_folder import read_tensors, write_tensors
 from t2t_lite.interchange.published_vocabulary import published, vocabulary_of
-from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
 from t2t_lite.text.sentencepiece_model import ModelProto
 from t2t_lite.text.vocabulary_files import open_encoder
 from tests.interchange.encoder_folders import FAIRSEQ, POSITIONS, write_encoder

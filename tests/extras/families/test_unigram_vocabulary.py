@@ -6,7 +6,7 @@ import pytest
 import sentencepiece
 
 from t2t_lite.errors import UserError
-from t2t_lite.extras.families.unigram_json import clean_up
+from t2t_lite.extras.families.charsmaps import clean_up
 from t2t_lite.extras.families.unigram_vocabulary import adopted
 from t2t_lite.text.sentencepiece_model import ModelProto
 

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
-from t2t_lite.extras.images.image_encoder import ImageEncoder
+from t2t_lite.extras.images.image_own import ImageEncoder
 from t2t_lite.extras.images.png_files import png_bytes, read_upper_halves
 
 ENCODER = ImageEncoder((4, 3, 3), ["cat", "old dog"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.extras.images.image_encoder import ImageEncoder
+from t2t_lite.extras.images.image_own import ImageEncoder
 from t2t_lite.extras.images.png_files import (
     check_samples,
     class_of,

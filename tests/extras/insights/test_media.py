@@ -12,7 +12,7 @@ from t2t_lite.extras.images.png_files import png_bytes
 from t2t_lite.extras.insights.app import create_app
 from t2t_lite.extras.insights.media import LONGEST_FILE, MOST_GIVEN
 from t2t_lite.extras.insights.models import Models
-from t2t_lite.extras.music.midi_files import midi_bytes, read_midi
+from t2t_lite.extras.music.midi_events import midi_bytes, read_midi
 from tests.extras.insights.media_models import SIZE, dots_generator, image_generator, music_generator
 from tests.extras.music.music import melody
 

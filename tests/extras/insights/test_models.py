@@ -12,7 +12,7 @@ from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.extras.insights.app import create_app
 from t2t_lite.extras.insights.models import Models
-from t2t_lite.text.real_encoder import RealEncoder
+from t2t_lite.text.class_label_encoder import RealEncoder
 from t2t_lite.text.vocabulary import TextEncoder
 from tests.decoding.runs import make_run
 from tests.decoding.test_predictor import LABELS, Labels, Parity

@@ -11,7 +11,7 @@ from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem, VocabType
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
-from t2t_lite.extras.inspection import batch_shapes, inspection, length_histogram
+from t2t_lite.extras.inspection import inspection, length_histogram
 from t2t_lite.text.vocabulary import TextEncoder
 from tests.data.stored import read_examples
 from tests.problems.test_classify_own import files_of, generated
@@ -176,7 +176,7 @@ def test_the_sides_are_those_that_a_model_sees(data_dir, kind, titles, tokens):
 def test_the_batches_are_those_of_training(data_dir):
     problem, hparams = Words(), registry.hparams("transformer_tiny").parse("batch_size=36,max_length=7,min_length=5")
     paths, encoders = Records(problem, data_dir, "train").paths, problem.get_feature_encoders(data_dir)
-    found = batch_shapes.measure_batches(problem, hparams, paths, encoders, examples=60)
+    found = length_histogram.measure_batches(problem, hparams, paths, encoders, examples=60)
     rows, widths = found.shapes[:, 0], found.shapes[:, 1:]
     assert rows.sum() >= 60 > rows[:-1].sum()
     assert (rows * widths.max(1) <= 36).all()

@@ -13,7 +13,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
-from t2t_lite.extras.memory.carried_state import CarriedState
+from t2t_lite.extras.memory.memory import CarriedState
 from t2t_lite.extras.memory.segments import SegmentBatches
 from t2t_lite.models.outputs import batches_of
 from t2t_lite.settings.config import HParams

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from t2t_lite.extras.music.midi_files import Note
+from t2t_lite.extras.music.midi_events import Note
 
 
 def melody(seed, count=30, lowest=30, highest=100):

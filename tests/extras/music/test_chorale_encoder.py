@@ -1,7 +1,7 @@
 """Pieces in four voices."""
 
-from t2t_lite.extras.music.chorale_encoder import ChoraleEncoder
-from t2t_lite.extras.music.midi_files import Note
+from t2t_lite.extras.music.midi_events import Note
+from t2t_lite.extras.music.performance_encoder import ChoraleEncoder
 
 ENCODER = ChoraleEncoder()
 

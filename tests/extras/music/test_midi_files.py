@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.extras.music.midi_files import Note, midi_bytes, read_midi, wav_bytes
+from t2t_lite.extras.music.midi_events import Note, midi_bytes, read_midi, wav_bytes
 from tests.extras.music.music import melody, midi
 
 

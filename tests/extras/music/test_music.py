@@ -9,7 +9,7 @@ from t2t_lite import registry
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.metrics import metric_names, shown_metrics
-from t2t_lite.extras.music.chorale_encoder import ChoraleEncoder
+from t2t_lite.extras.music.performance_encoder import ChoraleEncoder
 from t2t_lite.settings.config import HParams
 from t2t_lite.tasks.task import unit_of
 from tests.data.stored import read_examples

@@ -7,7 +7,7 @@ from t2t_lite.data import batching
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.extras.images.png_files import read_png
-from t2t_lite.extras.music.midi_files import midi_bytes, read_midi
+from t2t_lite.extras.music.midi_events import midi_bytes, read_midi
 from t2t_lite.extras.music.performance_encoder import PerformanceEncoder
 from t2t_lite.settings.config import HParams
 from tests.data.stored import read_examples

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
-from t2t_lite.extras.music.midi_files import Note, midi_bytes, read_midi
+from t2t_lite.extras.music.midi_events import Note, midi_bytes, read_midi
 from t2t_lite.extras.music.performance_encoder import PerformanceEncoder
 from tests.extras.music.music import melody
 

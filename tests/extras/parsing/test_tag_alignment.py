@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from t2t_lite.extras.parsing.tag_alignment import ALONE, OTHER_TAG, align, cost, learn_tags
+from t2t_lite.extras.parsing.trees import ALONE, OTHER_TAG, align, cost, learn_tags
 
 KNOWN = {"": ["N", "J"], "the": ["D"], "saw": ["V", "N"], "and": ["C"]}
 

@@ -3,9 +3,20 @@
 import pytest
 
 from t2t_lite.extras.phrasebook.grammar import (
+    ADJECTIVES,
+    HE,
+    IT,
+    NOUNS,
     PLACE,
+    SHE,
+    THEY,
     TIME,
+    VERBS,
+    WE,
+    WHO,
+    YOU,
     Clause,
+    I,
     NounPhrase,
     Phrase,
     english,
@@ -13,8 +24,6 @@ from t2t_lite.extras.phrasebook.grammar import (
     object_phrase,
     place_phrase,
 )
-from t2t_lite.extras.phrasebook.inflection import HE, IT, SHE, THEY, WE, WHO, YOU, I
-from t2t_lite.extras.phrasebook.lexicon import ADJECTIVES, NOUNS, VERBS
 
 
 def np(text, owner=None):

@@ -11,7 +11,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.extras.phrasebook import translate_ende_phrasebook as phrasebook
-from t2t_lite.extras.phrasebook.lexicon import NOUNS, VERBS, nouns
+from t2t_lite.extras.phrasebook.grammar import NOUNS, VERBS, nouns
 from t2t_lite.extras.phrasebook.sentences import Phrasebook
 
 

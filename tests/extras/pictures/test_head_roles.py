@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.extras.pictures.head_role_pictures import draw_head_roles, role_table
-from t2t_lite.extras.pictures.head_roles import SHARES, head_roles, roles_in_files
+from t2t_lite.extras.pictures.head_roles import SHARES, draw_head_roles, head_roles, role_table, roles_in_files
 from tests.visualization.attention_cases import make_translator, read_svg
 
 EIGHT, THREE = [5] * 7 + [1], [5, 5, 1]

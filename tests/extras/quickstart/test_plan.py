@@ -2,8 +2,8 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.extras.quickstart import plan as plans
-from t2t_lite.extras.quickstart.plan import Plan
+from t2t_lite.extras.quickstart import commands as plans
+from t2t_lite.extras.quickstart.commands import Plan
 
 REQUEST = {"train_files": ["a.en", "a.de"], "dev_files": [], "minutes": 30}
 

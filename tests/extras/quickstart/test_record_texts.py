@@ -1,7 +1,7 @@
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.extras.quickstart.record_texts import write_texts
+from t2t_lite.extras.quickstart.commands import write_texts
 from tests.data import corpus
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from t2t_lite.extras.tagging.entities import are_of_entities, entities, odd_tags
+from t2t_lite.extras.tagging.tag_metrics import are_of_entities, entities, odd_tags
 
 
 @pytest.mark.parametrize(

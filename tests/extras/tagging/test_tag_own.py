@@ -7,7 +7,7 @@ from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit, Text2TagProblem, VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.extras.tagging.conll import read_conll
-from t2t_lite.extras.tagging.text_tag_problem import cut_words
+from t2t_lite.extras.tagging.tag_own import cut_words
 from tests.problems.test_classify_own import files_of, generated
 from tests.problems.test_labelled_own import (
     check_bad_lines,

@@ -8,7 +8,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
-from t2t_lite.extras.tensor2tensor.tensor2tensor_run import import_tensor2tensor
+from t2t_lite.extras.tensor2tensor.tensor2tensor_hparams import import_tensor2tensor
 from t2t_lite.runs.opening import open_run
 from tests.export.old_models import PIECES, OldModel, write_vocabulary
 

@@ -133,8 +133,8 @@ def test_a_later_checkpoint_is_waited_for(call_command, expected, tmp_path, monk
         clock[0] += 31
 
     clock = [0.0]
-    monkeypatch.setattr("t2t_lite.files.step_files.time.sleep", sleep)
-    monkeypatch.setattr("t2t_lite.files.step_files.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("t2t_lite.files.resumable.time.sleep", sleep)
+    monkeypatch.setattr("t2t_lite.files.resumable.time.monotonic", lambda: clock[0])
     result = call_command("t2t-translate-all", *FLAGS, "--wait_minutes=1")
     assert result.stdout.splitlines() == ["translations/translate_own-100", "translations/translate_own-200"]
     assert (tmp_path / "translations/translate_own-200").read_text().splitlines() == expected[200]

@@ -4,7 +4,7 @@ import pytest
 
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation
 from t2t_lite.errors import UserError
-from t2t_lite.extras.universal.ponder_pictures import draw_ponder_steps
+from t2t_lite.extras.universal.pondering import draw_ponder_steps
 
 
 def test_bars_are_as_long_as_the_steps():

@@ -8,8 +8,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
-from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
-from t2t_lite.text.published.byte_level_learning import learn_byte_level_bpe
+from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder, learn_byte_level_bpe
 from t2t_lite.text.published.pre_tokenization import split
 from t2t_lite.text.vocabulary_files import open_encoder
 from tests.text.published_samples import BYTE_TOKENS, MERGES, SPECIAL, texts, write_byte_level
