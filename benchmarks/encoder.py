@@ -53,7 +53,7 @@ def our_features(flags):
     """Returns a function of ids and targets that computes features of the ids."""
     import tensorflow as tf
 
-    from t2t_lite.decoding.hidden_states import features_of
+    from t2t_lite.decoding.predictor import features_of
 
     _, model = our_model(flags)
     model.build()

@@ -4,7 +4,7 @@ from t2t_lite import registry
 from t2t_lite.bin import _app, _trained
 from t2t_lite.cli import streams
 from t2t_lite.cli.modes import Mode, check_mode
-from t2t_lite.decoding.jobs.decode_hparams import DEFAULT_GRID
+from t2t_lite.decoding.command.decode_hparams import DEFAULT_GRID
 from t2t_lite.errors import UserError
 from t2t_lite.settings.assignments import parse_assignments
 

@@ -3,7 +3,7 @@
 import typing
 
 from t2t_lite.bin._score_flags import define_tokenization
-from t2t_lite.decoding.jobs.decode_hparams import EVALUATION_SETTINGS
+from t2t_lite.decoding.command.decode_hparams import EVALUATION_SETTINGS
 from t2t_lite.settings.ranges import MINUTES, Choices, Range, settings_of
 
 

@@ -20,7 +20,7 @@ import sys
 
 from t2t_lite.bin import _app, _decoder_modes, _trained
 from t2t_lite.bin._score_flags import check_tokenization, define_tokenization
-from t2t_lite.decoding.jobs.decode_hparams import HELP, DecodeHParams
+from t2t_lite.decoding.command.decode_hparams import HELP, DecodeHParams
 from t2t_lite.settings.ranges import COMPUTE_DTYPES, GPUS, LOGICAL_CPUS, SHARDS, SPLIT_SENTENCES
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -77,7 +77,7 @@ def run(flags):
     mode = _decoder_modes.chosen_mode(flags)
     job, source, output = _job(flags, mode), flags.decode_from_file, flags.decode_to_file
     from t2t_lite.data.problem import DatasetSplit
-    from t2t_lite.decoding.jobs import decode_files, decode_records, tuning
+    from t2t_lite.decoding.command import decode_files, decode_records, tuning
 
     split = DatasetSplit.TEST if flags.eval_use_test_set else DatasetSplit.EVAL
     match mode:
@@ -88,7 +88,7 @@ def run(flags):
         case "score_file":
             decode_files.score_file(job, flags.score_file, output or "-")
         case "features_file":
-            from t2t_lite.decoding.jobs.feature_files import write_features
+            from t2t_lite.decoding.command.features import write_features
 
             write_features(job, source, flags.features_file, **_trained.features_options(flags))
         case "decode_from_file":
@@ -101,7 +101,7 @@ def run(flags):
 
 def _job(flags, mode):
     """Returns the DecodingJob that the flags describe."""
-    from t2t_lite.decoding.jobs.task_checks import check_task
+    from t2t_lite.decoding.command.flag_checks import check_task
 
     check_tokenization(flags)
     runs = _trained.find(flags)
@@ -112,7 +112,7 @@ def _job(flags, mode):
     records = mode == "records" or (mode == "tune" and not flags.decode_from_file)
     effects = {"may_sample": mode == "decode_interactive", "scores": mode == "score_file", "of_records": records}
     settings.check_effect(flags.decode_hparams, mbr=bool(flags.mbr), **effects)
-    from t2t_lite.decoding.jobs.decoding_job import DecodingJob
+    from t2t_lite.decoding.command.job import DecodingJob
     from t2t_lite.training.distribution import choose_devices
 
     devices, description = choose_devices(flags.worker_gpu, flags.logical_cpus)

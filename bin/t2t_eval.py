@@ -58,7 +58,7 @@ def evaluate(flags, *, once=False, on_train_data=False):
     from t2t_lite import registry
     from t2t_lite.data.records import Records
     from t2t_lite.data.splits import DatasetSplit
-    from t2t_lite.decoding.jobs.decode_hparams import evaluation_search
+    from t2t_lite.decoding.command.decode_hparams import evaluation_search
     from t2t_lite.runs.directory import check_known, check_names, parse_changes
     from t2t_lite.runs.locating import find_checkpoint
     from t2t_lite.runs.run_config import read_earlier_run

@@ -84,7 +84,7 @@ def _check_settings(flags, settings, fixed, effective):
 def run(flags):
     """Exports, and prints the path."""
     from t2t_lite import registry
-    from t2t_lite.decoding.jobs.decode_hparams import SEARCH_NAMES, DecodeHParams
+    from t2t_lite.decoding.command.decode_hparams import SEARCH_NAMES, DecodeHParams
     from t2t_lite.export import by_task
     from t2t_lite.files.folders import check_kinds, check_new
     from t2t_lite.runs.exported import export_of

@@ -10,7 +10,7 @@ import re
 from t2t_lite import layers, registry
 from t2t_lite.bin import _unknown_flags
 from t2t_lite.cli import commands
-from t2t_lite.decoding.jobs.decode_hparams import decode_settings
+from t2t_lite.decoding.command.decode_hparams import decode_settings
 from t2t_lite.hparams import transformer, transformer_encoder, transformer_lm
 from t2t_lite.models.outputs import shapes_only
 from t2t_lite.settings import tensor2tensor_names

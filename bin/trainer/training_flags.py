@@ -5,7 +5,7 @@ import os
 from t2t_lite.bin import _app
 from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings, read_settings
 from t2t_lite.bin.trainer import schedules
-from t2t_lite.decoding.jobs.decode_hparams import evaluation_search
+from t2t_lite.decoding.command.decode_hparams import evaluation_search
 from t2t_lite.errors import located
 from t2t_lite.settings.ranges import SEED
 from t2t_lite.training.settings import (

@@ -3,8 +3,8 @@
 import time
 import types
 
-from t2t_lite.decoding.ids import check_ids
 from t2t_lite.decoding.scoring import token_log_probs
+from t2t_lite.decoding.texts import check_ids
 from t2t_lite.errors import UserError, counted, located, printable
 from t2t_lite.extras.insights.answers import checked, shown_attention
 from t2t_lite.extras.insights.media import FILE, picture_file, read_file

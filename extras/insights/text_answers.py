@@ -6,8 +6,8 @@ import types
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.decoding.ids import check_ids, prefix_ids
 from t2t_lite.decoding.scoring import GivenTargets
+from t2t_lite.decoding.texts import check_ids, prefix_ids
 from t2t_lite.errors import UserError, located
 from t2t_lite.extras.insights.answers import Answers, checked
 from t2t_lite.extras.insights.media import types_written, write_files

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from t2t_lite.cli.console import Progress, table
-from t2t_lite.decoding.jobs.text_files import input_lines
+from t2t_lite.decoding.command.text_files import input_lines
 from t2t_lite.decoding.search.searcher import plan_batches
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.models.outputs import KINDS, attention_weights

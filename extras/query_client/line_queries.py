@@ -10,9 +10,9 @@ import sys
 from t2t_lite.cli import streams
 from t2t_lite.cli.console import Progress
 from t2t_lite.corpora.plain_text import LONGEST_LINE, as_field
-from t2t_lite.decoding.jobs import text_files
-from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
-from t2t_lite.decoding.jobs.text_files import json_text
+from t2t_lite.decoding.command import text_files
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams
+from t2t_lite.decoding.command.text_files import json_text
 from t2t_lite.errors import Failure, UserError, counted
 from t2t_lite.extras.query_client.client import NoTranslations
 from t2t_lite.extras.query_client.server_errors import ServerError

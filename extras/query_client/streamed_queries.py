@@ -2,8 +2,8 @@
 
 from t2t_lite.cli import streams
 from t2t_lite.corpora.plain_text import as_field
-from t2t_lite.decoding.jobs import text_files
-from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
+from t2t_lite.decoding.command import text_files
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 from t2t_lite.errors import UserError
 from t2t_lite.extras.query_client.line_queries import interact
 from t2t_lite.settings.assignments import parse_assignments

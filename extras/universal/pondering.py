@@ -1,6 +1,6 @@
 """In how many steps a model thought about each piece (adaptive computation time), told and drawn as bars."""
 
-from t2t_lite.decoding.teller import Teller
+from t2t_lite.decoding.hypothesis import Teller
 from t2t_lite.errors import UserError
 from t2t_lite.registry import register_teller
 from t2t_lite.text.vocabulary import EOS_ID

@@ -7,14 +7,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from t2t_lite.decoding.generation_stream import GenerationStream
-from t2t_lite.decoding.hypothesis import Hypotheses
-from t2t_lite.decoding.ids import check_ids
-from t2t_lite.decoding.prompts import Prompt
+from t2t_lite.decoding.answering import Reader, TextModel
+from t2t_lite.decoding.hypothesis import Hypotheses, Prompt
 from t2t_lite.decoding.scoring import GivenTargets, TargetScore, log_probs_of_targets, token_log_probs
-from t2t_lite.decoding.text_model import TextModel
-from t2t_lite.decoding.texts import check_list, check_text, valid_unicode
-from t2t_lite.errors import UserError, located
+from t2t_lite.decoding.streaming import GenerationStream
+from t2t_lite.decoding.texts import check_ids, valid_unicode
+from t2t_lite.errors import UserError
 from t2t_lite.settings.ranges import NEW_TOKENS, Range, typed_value
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.tasks.language_model import LanguageModelTask
@@ -38,6 +36,61 @@ class Generation(Hypotheses):
     def ids(self) -> list[int]:
         """The first hypothesis's, without EOS."""
         return self.hypotheses[0].ids
+
+
+class PromptReader(Reader):
+    """Reads prompts for a Generator, as `Prompt`: of what is too long only the end, or it is refused.
+
+    Args:
+        generator: the Generator.
+        max_prompt_length, long_input: see `Generator.generate`.
+        as_flags: see `Reader`.
+    """
+
+    taken = (Prompt, list, tuple, np.ndarray)
+
+    def __init__(self, generator, max_prompt_length=None, long_input=None, as_flags=False):
+        limit = None if generator.max_length is None else generator.max_length - 1
+        is_given = max_prompt_length is not None
+        if is_given:
+            name = "max_input_size" if as_flags else "max_prompt_length"
+            limit = typed_value(name, max_prompt_length, int, Range(1, limit))
+        super().__init__(generator, limit, long_input or ("truncate" if is_given else "refuse"), as_flags)
+        if self.long_input == "split":
+            raise UserError(f"{self.argument}=split: prompts are not split. truncate reads only the end of long ones.")
+        self._asks_nothing = long_input is None and not as_flags
+
+    def read(self, text):
+        """See `Reader`; also of a list of ids."""
+        if isinstance(text, Prompt):
+            return text
+        ids = self.answerer.ids_of(text)
+        is_long = self.limit is not None and len(ids) > self.limit
+        if is_long and self.long_input == "refuse":
+            if self._asks_nothing:
+                raise UserError(
+                    f"{len(ids):,} ids. The model reads {self.answerer.max_length:,}, the continuation included. "
+                    f"Shorten it to at most {self.limit:,}, or let max_prompt_length cut off its beginning."
+                )
+            raise UserError(
+                f"{len(ids):,} pieces, more than {self.limit:,}. Shorten it, or read only its end by "
+                f"{self.argument}=truncate."
+            )
+        text = text if isinstance(text, str) else self.answerer.encoders["targets"].decode(ids)
+        return Prompt(text, ids[-self.limit :] if is_long else ids, is_long)
+
+
+class _ScoredReader(PromptReader):
+    """Reads texts that a Generator scores, as lists of ids; the model's whole length is theirs."""
+
+    def __init__(self, generator):
+        Reader.__init__(self, generator, generator.max_length, "refuse")
+
+    def read(self, text):
+        ids = self.answerer.ids_of(text)
+        if len(ids) > (self.limit or len(ids)):
+            raise UserError(f"{len(ids):,} ids. The longest that the model can score has {self.limit:,}. Split it.")
+        return ids
 
 
 class Generator(TextModel):
@@ -71,6 +124,7 @@ class Generator(TextModel):
         *,
         max_new_tokens: int = SearchOptions.extra_length,
         max_prompt_length: int | None = None,
+        long_input: str | None = None,
         return_token_scores: bool = False,
         on_progress: Callable[[int], object] | None = None,
         **options,
@@ -78,12 +132,13 @@ class Generator(TextModel):
         """Continues texts. An empty one gives a text from its beginning.
 
         Args:
-            texts: list of str, the prompts; or of lists of ids.
+            texts: list of str, the prompts; or of lists of ids, or of what the `reader` reads.
             max_new_tokens: int, the most ids of a continuation, its end counted. It has fewer where the prompt and it
                 would have more than `max_length`; then it has not `ended`. Where all examples of the problem have one
                 length, such as images of one size, a continuation completes it instead.
-            max_prompt_length: int, of longer prompts only so many ids at their end are read. None: a prompt that leaves
-                no room for a continuation is an error.
+            max_prompt_length: int, the most ids of a prompt; None: as many as leave room for a continuation.
+            long_input: "truncate": of longer prompts only the end is read; "refuse": they are errors. None: they are
+                truncated if `max_prompt_length` is given.
             return_token_scores: bool, whether hypotheses get their `token_scores`; this costs one more pass.
             on_progress: None, or a function called with the number of prompts in each finished batch.
             **options: of `SearchOptions`, without extra_length: beam_size (1: greedy), alpha,
@@ -96,7 +151,7 @@ class Generator(TextModel):
             UserError: an option is out of range, a prompt is too long, or an id is not in the vocabulary.
         """
         options = self._options(options, max_new_tokens)
-        prompts = self._prompts(texts, max_prompt_length)
+        prompts = self.reader(max_prompt_length, long_input=long_input).read_all(texts, "prompt")
         found = self.searcher.search([prompt.ids for prompt in prompts], options, on_progress=on_progress)
         scores = self._token_scores(prompts, found) if return_token_scores else itertools.repeat(None)
         return [
@@ -114,13 +169,14 @@ class Generator(TextModel):
         *,
         max_new_tokens: int = SearchOptions.extra_length,
         max_prompt_length: int | None = None,
+        long_input: str | None = None,
         **options,
     ) -> GenerationStream:
         """Continues one text; its continuation comes part by part, as soon as each is known.
 
         Args:
-            text: str, or list of ids.
-            max_new_tokens, max_prompt_length, **options: as of `generate`; with sampling or beam_size=1.
+            text: str, or list of ids, or what the `reader` reads.
+            max_new_tokens, max_prompt_length, long_input, **options: as of `generate`; with sampling or beam_size=1.
 
         Returns:
             `GenerationStream`, an iterator of str. Together they are the text that `generate` returns. At its end, its
@@ -132,13 +188,17 @@ class Generator(TextModel):
         options = self._options(options, max_new_tokens)
         if options.n_best != 1 or not (options.sampling or options.beam_size == 1):
             raise UserError("stream: expected sampling or beam_size=1, and n_best=1. Others are only known at the end.")
-        (prompt,) = self._prompts([text], max_prompt_length)
+        (prompt,) = self.reader(max_prompt_length, long_input=long_input).read_all([text], "prompt")
         return GenerationStream(self, prompt, options)
 
     def encode(self, text: str) -> list[int]:
         """Returns the ids of a prompt or a text. Raises `UserError` for a text outside the vocabulary."""
         text = valid_unicode(text)
         return self.encoders["targets"].encode(self.problem.input_text(text) if self.problem else text)
+
+    def ids_of(self, text: str | Sequence[int]) -> list[int]:
+        """Returns the ids of a text, or a list of ids. Raises `UserError` for what is outside the vocabulary."""
+        return self.encode(text) if isinstance(text, str) else check_ids(text, self.encoders["targets"].vocab_size)
 
     def score(
         self, texts: Sequence, *, batch_size: int = 16, on_progress: Callable[[int], object] | None = None
@@ -158,13 +218,7 @@ class Generator(TextModel):
         Raises:
             UserError: a text is too long for the model, or an id is not in the vocabulary.
         """
-        every = [ids for _, ids in self._read(texts, "text")]
-        for number, ids in enumerate(every, 1):
-            if len(ids) > (self.max_length or len(ids)):
-                raise UserError(
-                    f"text {number}: {len(ids):,} ids. The longest that the model can score has {self.max_length:,}. "
-                    "Split it."
-                )
+        every = _ScoredReader(self).read_all(texts)
         some = [ids for ids in every if ids]
         found = iter(self._scorer([[]] * len(some), some, batch_size, on_progress))
         log_probs = [next(found) if ids else np.zeros(0) for ids in every]
@@ -185,35 +239,11 @@ class Generator(TextModel):
         longest = whole - length if whole else options.extra_length
         return max(0, longest if self.max_length is None else min(longest, self.max_length - length))
 
-    def _prompts(self, texts, max_prompt_length):
-        """Returns a list of `Prompt`."""
-        longest = None if self.max_length is None else self.max_length - 1
-        if max_prompt_length is not None:
-            longest = typed_value("max_prompt_length", max_prompt_length, int, Range(1, longest))
-        prompts = []
-        for number, (text, ids) in enumerate(self._read(texts, "prompt"), 1):
-            kept = ids if longest is None else ids[-longest:]
-            if len(ids) > len(kept) and max_prompt_length is None:
-                raise UserError(
-                    f"prompt {number}: {len(ids):,} ids. The model reads {self.max_length:,}, the continuation "
-                    f"included. Shorten it to at most {longest:,}, or let max_prompt_length cut off its beginning."
-                )
-            if not isinstance(text, str):
-                text = self.encoders["targets"].decode(ids)
-            prompts.append(Prompt(text, kept, len(ids) > len(kept)))
-        return prompts
-
-    def _read(self, texts, what):
-        """Yields (text, ids) of texts and of lists of ids, which are checked; `what` is what errors call one."""
-        check_list(texts)
-        for number, text in enumerate(texts, 1):
-            if isinstance(text, list | tuple | np.ndarray):
-                with located(f"{what} {number}"):
-                    yield text, check_ids(text, self.encoders["targets"].vocab_size)
-            else:
-                text = check_text(text, number - 1)
-                with located(f"{what} {number}"):
-                    yield text, self.encode(text)
+    def reader(
+        self, max_length: int | None = None, *, long_input: str | None = None, as_flags: bool = False
+    ) -> PromptReader:
+        """See `Answerer`."""
+        return PromptReader(self, max_length, long_input, as_flags)
 
     def _hypothesis(self, prompt, result, options, token_scores):
         return self.hypothesis(prompt.text, result, options.stop, prompt.ids, token_scores=token_scores)

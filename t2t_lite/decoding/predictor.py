@@ -1,6 +1,7 @@
 """Predictor: what an encoder says of texts: classes, numbers, tags, answers, what is masked, and its hidden states."""
 
 import functools
+import inspect
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -9,19 +10,57 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.decoding.answerer import Answerer
-from t2t_lite.decoding.hidden_states import features_of
-from t2t_lite.decoding.texts import check_list, check_text
+from t2t_lite.decoding.answering import Answerer, Reader
+from t2t_lite.decoding.texts import check_text
 from t2t_lite.decoding.translator import MAX_INPUT_LENGTH
-from t2t_lite.errors import UserError, counted, located
+from t2t_lite.errors import UserError, counted
 from t2t_lite.models.outputs import named_outputs
-from t2t_lite.settings.ranges import DECODE_BATCH, Range, typed_value
+from t2t_lite.settings.ranges import DECODE_BATCH, JOINS, POOLINGS, Range, typed_value
 from t2t_lite.tasks.encoder_task import EncoderTask, Reading
 from t2t_lite.tasks.masked_language_model import Candidate
 from t2t_lite.tasks.task import check_answered_by
 
 _IDS = tf.TensorSpec([None, None], tf.int32)
+_CUT, _SPLIT = "texts that are too long are cut off, not split.", "what is too long is read in parts, and not cut off."
 _SHORTEST = 4  # ids of a row to which texts are cut: of a pair, one of each text and their ends
+
+
+class RowReader(Reader):
+    """Reads texts for a Predictor, as `Reading`.
+
+    Args:
+        predictor: the Predictor.
+        max_length, long_input: see `Predictor.predict`.
+        as_flags: see `Reader`.
+        whole: bool, whether they are for `Predictor.features`.
+    """
+
+    taken = (Reading, list, tuple)
+
+    def __init__(self, predictor, max_length=None, long_input=None, as_flags=False, whole=False):
+        limit, choices = predictor.max_input_length, predictor.task.long_input
+        if max_length is not None:
+            name = "max_input_size" if as_flags else "max_length"
+            limit = typed_value(name, max_length, int, Range(_SHORTEST, limit))
+        super().__init__(predictor, limit, long_input or next(iter(choices), "split"), as_flags)
+        if long_input not in (None, *choices):
+            raise UserError(f"{self.argument}={long_input}: {_CUT if 'truncate' in choices else _SPLIT} Leave it out.")
+        self.whole = whole
+
+    def checked(self, text, at):
+        """See `Reader`; of a pair, or of words, each is checked."""
+        return (
+            tuple(check_text(one, at) for one in text) if isinstance(text, list | tuple) else super().checked(text, at)
+        )
+
+    def read(self, text):
+        """See `Reader`."""
+        if isinstance(text, Reading):
+            return text
+        reading = self.answerer.read(text, max_length=self.limit, whole=self.whole)
+        if self.long_input == "refuse" and (reading.truncated or len(reading.rows) > 1):
+            raise UserError(f"longer than {self.limit:,} ids. Split it, or leave out {self.argument}=refuse.")
+        return reading
 
 
 class Predictor(Answerer):
@@ -74,6 +113,7 @@ class Predictor(Answerer):
         *,
         batch_size: int = 32,
         max_length: int | None = None,
+        long_input: str | None = None,
         n_best: int = 5,
         on_progress: Callable[[int], object] | None = None,
     ) -> list[Any]:
@@ -84,6 +124,8 @@ class Predictor(Answerer):
                 tags of str or of lists of words. Or of what `read` returns.
             batch_size: int, rows per pass.
             max_length: int, the most ids of a row; None: `max_input_length`.
+            long_input: "refuse": a text of more ids is an error. None: its end is cut off ("truncate"), or where words
+                get tags, or in a question's context, it is read in parts ("split").
             n_best: int, the hypotheses of an answer.
             on_progress: None, or a function called with the number of texts in each finished batch.
 
@@ -98,7 +140,7 @@ class Predictor(Answerer):
         if self.task.method != "predict":
             raise UserError(f"predict: {self.problem.full_name} has no classes. Expected fill_mask, or features.")
         n_best = typed_value("n_best", n_best, int, DECODE_BATCH)
-        readings = self._readings(texts, max_length)
+        readings = self.reader(max_length, long_input=long_input).read_all(texts)
         found = self._batched(readings, batch_size, self.probabilities, on_progress)
         return [self.task.answer(*one, n_best) for one in zip(readings, found, strict=True)]
 
@@ -109,6 +151,7 @@ class Predictor(Answerer):
         top: int = 5,
         batch_size: int = 32,
         max_length: int | None = None,
+        long_input: str | None = None,
         on_progress: Callable[[int], object] | None = None,
     ) -> list[list[list[Candidate]]]:
         """Says what may stand at the masks of texts.
@@ -117,7 +160,7 @@ class Predictor(Answerer):
             texts: list of str, each with one or more "[MASK]", or "<mask>", as the vocabulary has it. The blank before
                 a mask belongs to what is masked. Or of what `read` returns.
             top: int, candidates per mask.
-            batch_size, max_length, on_progress: see `predict`.
+            batch_size, max_length, long_input, on_progress: see `predict`.
 
         Returns:
             For each text a list with one entry per mask: a list of `Candidate`, the most probable first.
@@ -129,7 +172,8 @@ class Predictor(Answerer):
             raise UserError(f"fill_mask: {self.problem.full_name} is no masked language model.")
         top = typed_value("top", top, int, Range(1, self.encoders["inputs"].vocab_size))
         guesses = functools.partial(self._guesses, top=top)
-        found = self._batched(self._readings(texts, max_length), batch_size, guesses, on_progress)
+        readings = self.reader(max_length, long_input=long_input).read_all(texts)
+        found = self._batched(readings, batch_size, guesses, on_progress)
         return [[self.task.candidates(*best) for best in masks] for (masks,) in found]
 
     def features(
@@ -141,6 +185,7 @@ class Predictor(Answerer):
         pooling: str | None = None,
         batch_size: int = 32,
         max_length: int | None = None,
+        long_input: str | None = None,
         on_progress: Callable[[int], object] | None = None,
     ) -> list[np.ndarray]:
         """Returns hidden states, as features for other models (Devlin et al. 2019, section 5.3).
@@ -151,7 +196,7 @@ class Predictor(Answerer):
                 the embeddings), or a list of int: 0 is the embeddings, n the output of layer n.
             join: "sum" or "concat", where there are several layers.
             pooling: "mean" of all positions or "first", the position before the text; None: every position.
-            batch_size, max_length, on_progress: see `predict`.
+            batch_size, max_length, long_input, on_progress: see `predict`.
 
         Returns:
             For each text float32 [positions, n]: the first position ([CLS]), the pieces and what ends each text
@@ -164,7 +209,7 @@ class Predictor(Answerer):
         if choice not in self._traced_features:
             function = features_of(self.model, layers, join, pooling)
             self._traced_features[choice] = tf.function(function, input_signature=[_IDS], autograph=False)
-        readings = self._readings(texts, max_length, whole=True)
+        readings = self.reader(max_length, long_input=long_input, whole=True).read_all(texts)
         found = self._batched(readings, batch_size, self._traced_features[choice], on_progress)
         if pooling:
             return [states for (states,) in found]
@@ -186,17 +231,21 @@ class Predictor(Answerer):
             longest = typed_value("max_length", max_length, int, Range(_SHORTEST, longest))
         return (self.task.whole if whole else self.task.read)(text, longest)
 
-    def _readings(self, texts, max_length, whole=False):
-        check_list(texts)
-        readings = []
-        for at, text in enumerate(texts):
-            if not isinstance(text, Reading):
-                is_one = not isinstance(text, list | tuple)
-                text = check_text(text, at) if is_one else tuple(check_text(part, at) for part in text)
-                with located(f"text {at + 1}"):
-                    text = self.read(text, max_length=max_length, whole=whole)
-            readings.append(text)
-        return readings
+    def reader(
+        self,
+        max_length: int | None = None,
+        *,
+        long_input: str | None = None,
+        as_flags: bool = False,
+        whole: bool = False,
+    ) -> RowReader:
+        """See `Answerer`; `whole` as of `read`."""
+        return RowReader(self, max_length, long_input, as_flags, whole)
+
+    @property
+    def method(self) -> str:
+        """The name of the method that answers for the task's texts."""
+        return self.task.method
 
     def _batched(self, readings, batch_size, function, on_progress):
         """Returns for each Reading a list of what a function of int32 [B, S] gives for its rows.
@@ -245,3 +294,59 @@ class Predictor(Answerer):
 
 def _as_array(row):
     return row.numpy() if isinstance(row, tf.Tensor) else row
+
+
+# Which of the states, the embeddings' and then each layer's, a word means.
+LAYERS = {
+    "first": lambda count: [0],
+    "last": lambda count: [count - 1],
+    "second_to_last": lambda count: [count - 2],
+    "last_four": lambda count: [*range(max(1, count - 4), count)],
+    "all": lambda count: [*range(1, count)],
+}
+
+
+def has_hidden_states(model):
+    """Returns whether a model's `encode` returns hidden states on request, as an encoder's does."""
+    encode = getattr(model, "encode", None)
+    return callable(encode) and "return_hidden_states" in inspect.signature(encode).parameters
+
+
+def features_of(model, layers="last", join=None, pooling=None):
+    """Returns a function of ids, which can be traced.
+
+    Args:
+        model: an encoder, such as `TransformerEncoder`.
+        layers, join, pooling: see `Predictor.features`.
+
+    Returns:
+        A function: int32 [B, S], padded with 0 -> float32 [B, 1 + S, n], 0 where there is padding; with `pooling`
+        [B, n].
+
+    Raises:
+        UserError: an argument that means nothing, or a model that tells no hidden states.
+    """
+    if not has_hidden_states(model):
+        raise UserError(f"features: a {type(model).__name__} tells no hidden states. Expected an encoder.")
+    count = 1 + model.config["num_layers"]
+    wanted = LAYERS[layers](count) if layers in [*LAYERS] else layers
+    is_list = isinstance(wanted, list | tuple) and wanted
+    if not (is_list and all(type(i) is int and 0 <= i < count for i in wanted)):
+        raise UserError(f"layers={layers!r}: expected {', '.join(LAYERS)}, or a list of numbers from 0 to {count - 1}.")
+    if join not in JOINS and (join is not None or len(wanted) > 1):
+        raise UserError(f"join={join!r}: expected {' or '.join(JOINS)} for {counted(len(wanted), 'layer')}.")
+    if pooling not in (None, *POOLINGS):
+        raise UserError(f"pooling={pooling!r}: expected {', '.join(POOLINGS)} or None.")
+
+    def features(ids):
+        found = model.encode(ids, return_hidden_states=True)
+        every = [*found["states"][:-1], found["hidden"]]  # the last one with the final norm, if there is one
+        chosen = [tf.cast(every[i], tf.float32) for i in wanted]
+        joined = tf.add_n(chosen) if join == "sum" else tf.concat(chosen, -1)
+        if pooling == "first":
+            return model.of_row(joined, ids) if hasattr(model, "of_row") else joined[:, 0]
+        is_there = tf.cast(found["mask"], tf.float32)[..., None]
+        joined = joined * is_there
+        return joined if pooling is None else tf.reduce_sum(joined, 1) / tf.reduce_sum(is_there, 1)
+
+    return features

@@ -9,14 +9,19 @@ import numpy as np
 from t2t_lite.data.source_text import SourceText
 from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention, replace_unknown
-from t2t_lite.decoding.hypothesis import Hypothesis, Translation
-from t2t_lite.decoding.ids import check_ids, prefix_ids
-from t2t_lite.decoding.parts import splits_sentences, translate_parts, whole_sentences
+from t2t_lite.decoding.answering import TextModel
+from t2t_lite.decoding.hypothesis import Hypothesis, Tellers, Translation
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.stop_strings import before_stop
-from t2t_lite.decoding.teller import Tellers
-from t2t_lite.decoding.text_model import TextModel
-from t2t_lite.decoding.texts import check_list, check_text, check_texts, one_for_each, valid_unicode
+from t2t_lite.decoding.sentence_parts import SentenceReader, answer_parts
+from t2t_lite.decoding.texts import (
+    check_ids,
+    check_text,
+    check_texts,
+    one_for_each,
+    prefix_ids,
+    valid_unicode,
+)
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
 from t2t_lite.settings.ranges import Range, typed_value
@@ -58,6 +63,7 @@ class Translator(TextModel):
         texts: Sequence[str],
         *,
         split_sentences: str | None = None,
+        long_input: str | None = None,
         max_input_length: int | None = None,
         replace_unknown: bool = False,
         prefixes: Sequence | None = None,
@@ -69,14 +75,16 @@ class Translator(TextModel):
         """Translates sentences; a blank one gives a blank translation.
 
         Args:
-            texts: list of str, or of what `read` returns, which is not split.
+            texts: list of str, or of what the `reader` reads, or of what `read` returns, which is not split.
             split_sentences: "always": translate the sentences of a text one by one, and join their translations;
                 "never": translate each text as it is. None, or "auto": split texts of several sentences if the model
                 was trained on single ones, since it would end before all of them are translated: see
-                `t2t_lite.decoding.parts.splits_sentences`. The k-th hypothesis of a text that is split joins the
-                k-th ones of its sentences (the last one of a sentence that has fewer); its score is their sum.
-            max_input_length: int, longer sentences are truncated to this many ids, EOS included; None: 1024, or the
-                size of a learned position table.
+                `t2t_lite.decoding.sentence_parts.splits_sentences`. The k-th hypothesis of a text that is split joins
+                the k-th ones of its sentences (the last one of a sentence that has fewer); its score is their sum.
+            long_input: "truncate", or None: sentences beyond `max_input_length` are cut off; "split": they are split
+                after commas or at spaces, as by t2t-decoder; "refuse": they are errors.
+            max_input_length: int, the most ids of a sentence, EOS included; None: 1024, or the size of a learned
+                position table; where long ones are split, at most the `max_length` of training's.
             replace_unknown: bool, whether each word with an unknown piece is replaced by the word of the text that the
                 piece attends to most.
             prefixes: list of str, one per text, with which its output begins; "" or None for none. Its pieces are
@@ -84,7 +92,7 @@ class Translator(TextModel):
                 lists of their ids, without EOS.
             return_attention, return_token_scores: bool, whether hypotheses get their `attention` and `spans`, or their
                 `token_scores`; each costs one more pass over the hypotheses, as does `return_<name>` of what else the
-                model tells, such as return_ponder_steps: see `t2t_lite.decoding.teller`.
+                model tells, such as return_ponder_steps: see `t2t_lite.decoding.hypothesis`.
             on_progress: None, or a function called with the number of sentences in each finished batch.
             **options: of `SearchOptions`: beam_size, alpha, extra_length, n_best and so on, or
                 sampling=True with temperature, top_k, top_p and seed; a problem may have other defaults
@@ -95,39 +103,53 @@ class Translator(TextModel):
 
         Raises:
             UserError: an option is out of range, the model does not tell what is asked, a prefix is as long as the
-                longest output, an id is outside the vocabulary, or there is not one prefix or list of ids for each
-                text.
+                longest output, an id is outside the vocabulary, a text is to be refused, or there is not one prefix or
+                list of ids for each text.
         """
-        texts = self._checked(texts)
-        arguments = {"max_input_length": max_input_length, "replace_unknown": replace_unknown, **options}
-        asked = {"return_attention": return_attention, "return_token_scores": return_token_scores}
-        tellers = self._tellers.asked(options)
-        translate = functools.partial(self.translate, split_sentences="never", **arguments, **asked)
-        if found := self._in_parts(translate, texts, split_sentences, prefixes, on_progress):
-            return found
-        options = self.search_options(options)
-        longest = self.checked_length(max_input_length) - 1  # beside EOS
-        sources, unchanged = {}, []
-        for at, text in enumerate(texts):
-            with located(f"sentence {at + 1}"):
-                source = text if isinstance(text, SourceText) else self.read(text, longest + 1)
-            unchanged.append(source.unchanged)
-            if source.ids:  # a text of only control characters is blank, too
-                sources[at] = source
-        nothing = [] if return_token_scores else None
-        translations = [Translation((Hypothesis(one, token_scores=nothing),)) for one in unchanged]
+        asked = {"attention": return_attention, "token_scores": return_token_scores, "replaced": replace_unknown}
+        asked["tellers"] = self._tellers.asked(options)
+        reader = SentenceReader(self, max_input_length, long_input, split_sentences)
+        translate = functools.partial(self._translations, self.search_options(options), reader.limit - 1, asked)
+        readings = reader.read_all(texts, "sentence")
+        return answer_parts(translate, readings, target_language(self.problem), prefixes, on_progress)
+
+    def reader(
+        self,
+        max_length: int | None = None,
+        *,
+        long_input: str | None = None,
+        split_sentences: str | None = None,
+        as_flags: bool = False,
+    ) -> SentenceReader:
+        """See `Answerer`; `split_sentences` is that of `translate`."""
+        return SentenceReader(self, max_length, long_input, split_sentences, as_flags)
+
+    def answer(
+        self, readings: Sequence, *, prefixes: Sequence | None = None, utility: str | None = None, **options
+    ) -> list[Translation]:
+        """See `Answerer`; with a `utility` by `translate_by_risk`."""
+        on_progress = options.pop("on_progress", None)
+        by_risk = utility and functools.partial(self.translate_by_risk, utility=utility)
+        translate = functools.partial(by_risk or self.translate, **options)
+        return answer_parts(translate, readings, target_language(self.problem), prefixes, on_progress)
+
+    def _translations(self, options, longest, asked, texts, prefixes=None, on_progress=None):
+        """Returns the Translation of each `SourceText`, of which at most `longest` ids are read, beside EOS."""
+        sources = {at: text for at, text in enumerate(texts) if text.ids}  # one of control characters is blank, too
+        nothing = [] if asked["token_scores"] else None
+        translations = [Translation((Hypothesis(text.unchanged, token_scores=nothing),)) for text in texts]
         if on_progress and len(sources) < len(texts):
             on_progress(len(texts) - len(sources))
         rows = [[*source.ids[:longest], EOS_ID] for source in sources.values()]
         forced = self._prefixes(prefixes, len(texts), sources, rows, options)
         found = self._search(rows, options, forced, on_progress)
-        has_attention = return_attention or replace_unknown
-        of_each = self._of_each(rows, found, has_attention, return_token_scores, tellers)
+        has_attention = asked["attention"] or asked["replaced"]
+        of_each = self._of_each(rows, found, has_attention, asked["token_scores"], asked["tellers"])
         encoder = self.encoders["inputs"]
         for (at, source), row, results in zip(sources.items(), rows, found, strict=True):
             pieces = encoder.pieces(row[:-1])
             spans = source.spans(encoder, row[:-1]) if has_attention else None
-            of_source = source, pieces, spans, replace_unknown
+            of_source = source, pieces, spans, asked["replaced"]
             hypotheses = tuple(self._hypothesis(result, options.stop, *of_source, next(of_each)) for result in results)
             is_short = len(pieces) >= _LEAST_PIECES and len(hypotheses[0].ids) * _SHORT < len(pieces)
             translations[at] = Translation(hypotheses, len(source.ids) > longest, pieces, spans, is_short=is_short)
@@ -167,25 +189,6 @@ class Translator(TextModel):
         found = self.hypothesis(source.prepared, result, stop, output=output, lost=lost, **fields)
         return dataclasses.replace(found, spans=moved_spans(of_output, output, found.text))
 
-    def _checked(self, texts):
-        """Returns a list of str, each valid Unicode, and of what `read` returns."""
-        check_list(texts)
-        return [text if isinstance(text, SourceText) else check_text(text, at) for at, text in enumerate(texts)]
-
-    def _in_parts(self, translate, texts, split_sentences, prefixes, on_progress):
-        """Returns what a function gives for the sentences of texts, joined; None if no text is to be split."""
-        splits = splits_sentences(split_sentences, self.problem, self.run and self.run.config)
-        if not splits or any(isinstance(text, SourceText) for text in texts):
-            return None
-        parts = [whole_sentences(text, self.problem) for text in texts]
-        if all(len(of_text) < 2 for of_text in parts):
-            return None
-        return translate_parts(translate, texts, parts, self._language, prefixes, on_progress)
-
-    @property
-    def _language(self):
-        return target_language(self.problem)
-
     def translate_by_risk(
         self,
         texts: Sequence[str],
@@ -194,6 +197,8 @@ class Translator(TextModel):
         num_samples: int = 32,
         tokenize: str | None = None,
         split_sentences: str | None = None,
+        long_input: str | None = None,
+        max_input_length: int | None = None,
         prefixes: Sequence | None = None,
         on_progress: Callable[[int], object] | None = None,
         **arguments,
@@ -207,7 +212,7 @@ class Translator(TextModel):
             utility: "chrf" or "bleu", the measure of similarity.
             num_samples: int.
             tokenize: the tokenization for BLEU; None: as in evaluations, by default that of the target language.
-            split_sentences, prefixes, on_progress: see `translate`.
+            split_sentences, long_input, max_input_length, prefixes, on_progress: see `translate`.
             **arguments: of `translate`: temperature, top_k, top_p, seed and so on.
 
         Returns:
@@ -220,14 +225,15 @@ class Translator(TextModel):
         minimum_bayes_risk.check_utility(utility)
         tokenize = tokenize or tokenization_of_problem(self.problem, self.hparams)
         check_tokenization(tokenize)
-        texts = self._checked(texts)
-        given = {"utility": utility, "num_samples": num_samples, "tokenize": tokenize, "split_sentences": "never"}
-        translate = functools.partial(self.translate_by_risk, **given, **arguments)
-        if found := self._in_parts(translate, texts, split_sentences, prefixes, on_progress):
-            return found
-        arguments |= {"prefixes": prefixes, "on_progress": on_progress}
-        arguments |= {"split_sentences": "never", "sampling": True, "n_best": num_samples}
-        return [minimum_bayes_risk.ranked(drawn, utility, tokenize) for drawn in self.translate(texts, **arguments)]
+        reader = SentenceReader(self, max_input_length, long_input, split_sentences)
+        arguments |= {"max_input_length": reader.limit, "sampling": True, "n_best": num_samples}
+
+        def ranked(sources, **options):
+            drawn = self.translate(sources, **arguments, **options)
+            return [minimum_bayes_risk.ranked(one, utility, tokenize) for one in drawn]
+
+        readings = reader.read_all(texts, "sentence")
+        return answer_parts(ranked, readings, target_language(self.problem), prefixes, on_progress)
 
     def score(
         self,

@@ -5,7 +5,7 @@ They accept any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncate
 
 import tensorflow as tf
 
-from t2t_lite.decoding.hidden_states import features_of, has_hidden_states
+from t2t_lite.decoding.predictor import features_of, has_hidden_states
 from t2t_lite.export.signatures import sample_texts
 from t2t_lite.text.reading_graph import as_many
 

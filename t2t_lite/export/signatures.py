@@ -13,11 +13,11 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.corpora.sentences import SENTENCES
-from t2t_lite.decoding.parts import splits_sentences
 from t2t_lite.decoding.scoring import log_probs_of_targets
 from t2t_lite.decoding.search.banned_texts import banned_table
 from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.search.own_search import refuse, searches
+from t2t_lite.decoding.sentence_parts import splits_sentences
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.settings.ranges import ALPHA
 from t2t_lite.settings.search_options import SearchOptions, kept_settings

@@ -87,6 +87,7 @@ STEPS_BETWEEN = Range(1, 10**9)
 CHARACTER_COVERAGE = Range(0.98, 1)  # what SentencePiece accepts
 CHECKPOINTS_KEPT = Range(0, 10**6)
 COMPUTE_DTYPES = ("float32", "bfloat16")  # of decoding
+LONG_INPUTS = ("split", "truncate", "refuse")  # what is done with a text that is too long
 SPLIT_SENTENCES = ("auto", "always", "never")  # of a text, before it is translated
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}  # of cells
 NORMALIZATIONS = ("identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf")  # SentencePiece's names

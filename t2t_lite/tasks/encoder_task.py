@@ -148,7 +148,7 @@ class EncoderTask(Task):
     def file_reader(cls, ending, problem, folder):
         """Returns a function of a path that reads what is to be answered of a file in a format of the task's own.
 
-        It returns a list of lines, see `decoding.jobs.line_prediction`. None: the file has lines of text.
+        It returns a list of lines, see `decoding.command.lines`. None: the file has lines of text.
 
         Args:
             ending: str, of the file's name, in lower case, such as "json".

@@ -14,7 +14,7 @@ from t2t_lite.data.folder import encoder_files
 from t2t_lite.data.records import Records
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.data.width_ladder import WidthLadder
-from t2t_lite.decoding.parts import is_natural
+from t2t_lite.decoding.sentence_parts import is_natural
 from t2t_lite.errors import UserError
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.settings.reserved_names import BEFORE
@@ -92,8 +92,8 @@ def open_training_data(problem, hparams, data_dir, most_shapes=None, batches=Exa
 def several_sentences(data):
     """Returns the share of the first thousand training examples whose inputs are several sentences, or None.
 
-    A run remembers it, and decoding splits texts by it: see `t2t_lite.decoding.parts.splits_sentences`. None: the
-    texts are no natural language.
+    A run remembers it, and decoding splits texts by it: see `t2t_lite.decoding.sentence_parts.splits_sentences`. None:
+    the texts are no natural language.
 
     Args:
         data: TrainingData.

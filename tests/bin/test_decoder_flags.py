@@ -5,8 +5,9 @@ import dataclasses
 import pytest
 
 from t2t_lite.bin import t2t_decoder
-from t2t_lite.decoding.jobs import decode_files, decode_records, decoding_job, tuning
-from t2t_lite.decoding.jobs.decode_files import FilePart, made_from
+from t2t_lite.decoding.command import decode_files, decode_records, tuning
+from t2t_lite.decoding.command import job as decoding_job
+from t2t_lite.decoding.command.decode_files import FilePart, made_from
 from t2t_lite.decoding.translator import Translator
 from tests.decoding.runs import make_run
 

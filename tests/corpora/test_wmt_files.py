@@ -8,8 +8,8 @@ from t2t_lite import registry
 from t2t_lite.corpora import wmt_files
 from t2t_lite.corpora.wmt_files import REFERENCE, SOURCE, TRANSLATION
 from t2t_lite.data.problem import DatasetSplit
-from t2t_lite.decoding.jobs.decode_files import part_of_file
-from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
+from t2t_lite.decoding.command.decode_files import part_of_file
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation import score_files
 from t2t_lite.evaluation.tokenizations import tokenization_of_file

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.decoding.compute_dtype import usable_dtype
+from t2t_lite.decoding.answering import usable_dtype
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError

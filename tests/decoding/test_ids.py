@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from t2t_lite.decoding.ids import check_ids
+from t2t_lite.decoding.texts import check_ids
 from t2t_lite.errors import UserError
 
 

@@ -6,8 +6,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data.problem import Problem
-from t2t_lite.decoding.hidden_states import features_of
-from t2t_lite.decoding.predictor import Predictor
+from t2t_lite.decoding.predictor import Predictor, features_of
 from t2t_lite.errors import UserError
 from t2t_lite.text.class_label_encoder import RealEncoder
 from t2t_lite.text.vocabulary import TextEncoder

@@ -6,8 +6,8 @@ import tensorflow as tf
 
 import t2t_lite
 from t2t_lite.data.problem import Problem
-from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
-from t2t_lite.decoding.jobs.line_translation import LineTranslator
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams
+from t2t_lite.decoding.command.lines import LineTranslator
 from t2t_lite.decoding.minimum_bayes_risk import expected_utilities
 from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.translator import Translator

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 from t2t_lite.errors import UserError
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs/coming_from_tensor2tensor.md").read_text(encoding="utf-8")

@@ -8,8 +8,8 @@ import shlex
 import pytest
 
 from t2t_lite.bin import _app, t2t_datagen, t2t_decoder
-from t2t_lite.decoding.jobs.decode_hparams import _REFUSED, decode_settings
-from t2t_lite.decoding.jobs.decoding_job import DecodingJob
+from t2t_lite.decoding.command.decode_hparams import _REFUSED, decode_settings
+from t2t_lite.decoding.command.job import DecodingJob
 from t2t_lite.files.resumable import ResumableFiles
 from tests.decoding.runs import SENTENCES, make_run
 

@@ -14,7 +14,7 @@ import sentencepiece
 
 from t2t_lite import files
 from t2t_lite.corpora import plain_text, tables, tmx, wmt_files
-from t2t_lite.decoding.jobs import text_files
+from t2t_lite.decoding.command import text_files
 from t2t_lite.evaluation import answer_files, score_files
 from t2t_lite.interchange.hugging_face_folder import read_tensors
 from t2t_lite.runs.log import read_lines as read_log

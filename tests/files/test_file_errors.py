@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import files
-from t2t_lite.decoding.jobs import text_files
+from t2t_lite.decoding.command import text_files
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.files import file_errors
 from t2t_lite.files.folders import held_lock, write_folder

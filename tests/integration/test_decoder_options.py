@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from t2t_lite.decoding.jobs.decoding_job import DecodingJob
+from t2t_lite.decoding.command.job import DecodingJob
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.files.resumable import ResumableFiles
 from t2t_lite.runs.opening import open_runs

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from t2t_lite.decoding.jobs.decoding_job import DecodingJob
+from t2t_lite.decoding.command.job import DecodingJob
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.tasks.classification import Prediction, Value
 from tests.decoding.runs import SENTENCES, TEXT, make_encoder_run

@@ -8,14 +8,14 @@ import sys
 
 import pytest
 
-from t2t_lite.decoding.jobs.decoding_job import DecodingJob
+from t2t_lite.decoding.command.job import DecodingJob
 from tests.decoding.runs import SENTENCES, make_run
 
 # Kills itself in its third write, when the lines are in the file and the record does not know of them.
 KILLED = """
 import os, signal, sys
 from t2t_lite.bin import t2t_decoder
-from t2t_lite.decoding.jobs.decoding_job import DecodingJob
+from t2t_lite.decoding.command.job import DecodingJob
 from t2t_lite.files import resumable
 DecodingJob.chunk = 8
 written = []

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 from t2t_lite.errors import UserError
 from t2t_lite.settings.search_options import SearchOptions
 

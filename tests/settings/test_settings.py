@@ -5,7 +5,7 @@ import math
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams, decode_settings
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams, decode_settings
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import Choices, Range, own_settings, settings_of

@@ -9,7 +9,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.bin import t2t_decoder, t2t_exporter, t2t_trainer
 from t2t_lite.cli import commands
-from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams, decode_settings
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams, decode_settings
 from t2t_lite.errors import UserError
 from t2t_lite.settings import tensor2tensor_names
 from t2t_lite.settings.config import HParams

@@ -70,7 +70,7 @@ def errors(model, path, output=None, settings=""):
 
     `settings` are of `--decode_hparams`; else the problem's own.
     """
-    from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
+    from t2t_lite.decoding.command.decode_hparams import DecodeHParams
     from t2t_lite.decoding.translator import Translator
 
     translator = Translator.load(model)

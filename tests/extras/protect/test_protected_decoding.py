@@ -8,10 +8,10 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
-from t2t_lite.decoding.jobs.line_translation import LineTranslator
-from t2t_lite.decoding.jobs.text_files import json_line
-from t2t_lite.decoding.parts import whole_sentences
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams
+from t2t_lite.decoding.command.lines import LineTranslator
+from t2t_lite.decoding.command.text_files import json_line
+from t2t_lite.decoding.sentence_parts import whole_sentences
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.extras.protect.protected_signatures import ProtectedSignatures
 from t2t_lite.extras.protect.protected_texts import KINDS, ProtectedTexts

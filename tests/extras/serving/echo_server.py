@@ -6,14 +6,14 @@ import threading
 
 import tensorflow as tf
 
-from t2t_lite.decoding.generation_stream import GenerationStream
-from t2t_lite.decoding.prompts import Prompt
+from t2t_lite.decoding.hypothesis import Prompt
+from t2t_lite.decoding.streaming import GenerationStream
 from t2t_lite.extras.serving.request_batching import Batcher
 from t2t_lite.extras.serving.rest_server import RestServer
 from t2t_lite.extras.serving.server_metrics import ServerMetrics
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import ByteTextEncoder
-from tests.decoding.test_generation_stream import Replay
+from tests.decoding.test_streaming import Replay
 from tests.extras.serving.test_rest_server import Versions
 
 

@@ -105,7 +105,7 @@ def test_each_segment_is_told_from_others(language_model):
 
 @pytest.mark.slow
 def test_a_row_is_read_from_its_last_position():
-    features_of = pytest.importorskip("t2t_lite.decoding.hidden_states", reason="it needs TensorFlow").features_of
+    features_of = pytest.importorskip("t2t_lite.decoding.predictor", reason="it needs TensorFlow").features_of
     model = made("class")
     inputs = padded(INPUTS, 9)
     hidden = ops.convert_to_numpy(model.encode(inputs)["hidden"])

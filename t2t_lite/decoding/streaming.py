@@ -7,14 +7,14 @@ import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from t2t_lite.decoding.answering import TextModel, continuation
 from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.search.searcher import bucket_width
 from t2t_lite.decoding.search.stop_strings import before_stop
-from t2t_lite.decoding.text_model import TextModel, continuation
 from t2t_lite.settings.ranges import EXTRA_LENGTH
 
 if TYPE_CHECKING:
-    from t2t_lite.decoding.prompts import Prompt
+    from t2t_lite.decoding.hypothesis import Prompt
     from t2t_lite.settings.search_options import SearchOptions
 
 _MOST_INCOMPLETE = 3  # bytes of a character in UTF-8 without its last one

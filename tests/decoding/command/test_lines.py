@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from t2t_lite.data.problem import Problem, TranslateProblem
+from t2t_lite.decoding.command import text_files
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams
+from t2t_lite.decoding.command.lines import LineTranslator
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation
-from t2t_lite.decoding.jobs import text_files
-from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
-from t2t_lite.decoding.jobs.line_translation import LineTranslator
 from t2t_lite.decoding.search.searcher import longest_translation
-from t2t_lite.decoding.translator import SourceText
+from t2t_lite.decoding.translator import SourceText, Translator
 from t2t_lite.errors import UserError
 
 
@@ -32,6 +32,7 @@ class Reversing:
     max_input_length = 12
     hparams = types.SimpleNamespace(max_length=11)
     searcher = types.SimpleNamespace(longest_output=longest_translation)
+    reader, answer = Translator.reader, Translator.answer
 
     def checked_length(self, length, name):
         return length or self.max_input_length

@@ -9,7 +9,8 @@ from numpy.lib import format as npy
 
 from t2t_lite import files
 from t2t_lite.cli.console import Progress
-from t2t_lite.decoding.jobs.decode_files import part_of_file
+from t2t_lite.decoding.command.decode_files import part_of_file
+from t2t_lite.decoding.command.lines import of_each
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.pipes import is_device, written_path
@@ -42,19 +43,22 @@ def write_features(job, source, path, pooling=None, **options):
     job.check_files({"--features_file": path})
     options["pooling"] = pooling
     part = part_of_file(source, job.settings, job.errors, job.reader(source))
-    lines, lines_of = part.lines, job.lines_of(part.name)
+    lines, lines_of = part.lines, job.lines_of(part.name, whole=True)
     (nothing,) = job.translator.features([Reading([[EOS_ID]])], **{**options, "pooling": pooling or "first"})
-    readings = [*lines_of.readings(lines, part.first, read=functools.partial(lines_of.read, whole=True))]
+    readings = [*lines_of.readings(lines, part.first)]
     sizes = [0 if reading is None else 1 + len(reading) for reading in readings]
     rows = len(lines) if pooling else sum(sizes)
     progress = Progress("reading", f"{unit_of(job.found[0].problem)}s", len(lines))
+    features = functools.partial(
+        job.translator.features, batch_size=job.settings.search.batch_size, on_progress=progress.add, **options
+    )
     with files.replacing(path) as temporary, translated(path, "write"), files.create(temporary) as file:  # noqa: SIM117
         with zipfile.ZipFile(file, "w") as archive:
             with archive.open("features.npy", "w", force_zip64=True) as array:
                 shape = {"descr": "<f4", "fortran_order": False, "shape": (rows, nothing.size)}
                 npy.write_array_header_1_0(array, shape)
                 for start, end in _parts(sizes):
-                    found = lines_of.features(readings[start:end], on_progress=progress.add, **options)
+                    found = of_each(features, readings[start:end], None)
                     skipped = np.full_like(nothing, np.nan) if pooling else nothing[None][:0]
                     of_lines = [skipped if one is None else one for one in found]
                     array.write((np.stack if pooling else np.concatenate)(of_lines).astype("<f4").tobytes())

@@ -14,7 +14,7 @@ from t2t_lite.cli import streams
 from t2t_lite.cli.console import Progress
 from t2t_lite.corpora import wmt_files
 from t2t_lite.corpora.plain_text import LONGEST_LINE
-from t2t_lite.decoding.jobs import prediction_files, text_files
+from t2t_lite.decoding.command import text_files
 from t2t_lite.decoding.search.threads import use_a_thread_per_search
 from t2t_lite.errors import UserError, counted
 from t2t_lite.evaluation.scores import METRICS, corpus_scores
@@ -133,7 +133,7 @@ def translate_lines(job, part, path, write=None):
     paths = [path, *(beside for _, beside in job.files_beside().values())]
 
     def convert(lines):
-        contents = prediction_files.converted(write, path, part.lines, lines, job.translator.encoders)
+        contents = text_files.converted(write, path, part.lines, lines, job.translator.encoders)
         job.check_files({"--decode_to_file": [*contents]})  # they may have other names
         return contents
 

@@ -1,8 +1,8 @@
 import pytest
 
-from t2t_lite.decoding.jobs import tuning
-from t2t_lite.decoding.jobs.decode_hparams import DEFAULT_GRID
-from t2t_lite.decoding.jobs.tuning import GridTrial, parse_grid
+from t2t_lite.decoding.command import tuning
+from t2t_lite.decoding.command.decode_hparams import DEFAULT_GRID
+from t2t_lite.decoding.command.tuning import GridTrial, parse_grid
 from t2t_lite.errors import UserError
 
 

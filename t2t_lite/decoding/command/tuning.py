@@ -8,9 +8,9 @@ import time
 
 from t2t_lite.cli import console
 from t2t_lite.data.problem import FILE_TAGS
-from t2t_lite.decoding.jobs.decode_files import part_of_file
-from t2t_lite.decoding.jobs.decode_hparams import DEFAULT_GRID
-from t2t_lite.decoding.jobs.decode_records import read_records
+from t2t_lite.decoding.command.decode_files import part_of_file
+from t2t_lite.decoding.command.decode_hparams import DEFAULT_GRID
+from t2t_lite.decoding.command.decode_records import read_records
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation import scores
 from t2t_lite.evaluation.tokenizations import target_language, ter_options_of

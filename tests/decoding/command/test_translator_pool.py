@@ -3,7 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from t2t_lite.decoding.jobs.translator_pool import TranslatorPool
+from t2t_lite.decoding.command.job import TranslatorPool
 
 
 class Noting:

@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams, evaluation_search
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams, evaluation_search
 from t2t_lite.errors import UserError
 from t2t_lite.settings.search_options import SearchOptions
 

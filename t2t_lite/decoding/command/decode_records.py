@@ -7,7 +7,7 @@ import sys
 from t2t_lite import files
 from t2t_lite.data.problem import FILE_TAGS
 from t2t_lite.data.records import Records
-from t2t_lite.decoding.jobs.decode_files import FilePart, translate_lines
+from t2t_lite.decoding.command.decode_files import FilePart, translate_lines
 from t2t_lite.errors import UserError
 
 

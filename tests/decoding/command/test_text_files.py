@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from t2t_lite.decoding.jobs import text_files
+from t2t_lite.decoding.command import text_files
 from t2t_lite.errors import UserError
 
 

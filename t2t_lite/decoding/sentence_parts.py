@@ -1,13 +1,25 @@
-"""Translates texts in parts, such as their sentences, and joins the translations of the parts."""
+"""Texts that are translated in parts, such as their sentences: reading them, and joining what was made of the parts."""
 
 import dataclasses
+import functools
+from typing import NamedTuple
 
 import numpy as np
 
 from t2t_lite import registry
-from t2t_lite.corpora.sentences import checked_choice, join_texts, progress_in_wholes, sentence_parts, starts_of
+from t2t_lite.corpora.sentences import (
+    checked_choice,
+    join_texts,
+    progress_in_wholes,
+    sentence_parts,
+    split_text,
+    starts_of,
+)
+from t2t_lite.data.source_text import SourceText
 from t2t_lite.data.text_problems.translate import TranslateProblem
+from t2t_lite.decoding.answering import Reader
 from t2t_lite.decoding.texts import one_for_each
+from t2t_lite.errors import UserError
 
 _SEVERAL = 0.1  # the share of training examples with several sentences from which a model translates such
 
@@ -62,13 +74,67 @@ def unbroken(parts, text, problem):
     return joined_parts
 
 
-def translate_parts(translate, texts, parts, language=None, prefixes=None, on_progress=None):
+class TextParts(NamedTuple):
+    """A text that was read, in one part or several.
+
+    Attributes:
+        text: str.
+        parts: list of one or more str, in order, with nothing but spaces between them.
+        sources: list of `SourceText`, what was read of each part.
+        is_long: bool, whether it has more ids than are read at once.
+        prefix: list of int, ids with which its output has to begin.
+    """
+
+    text: str
+    parts: list
+    sources: list
+    is_long: bool = False
+    prefix: list = ()
+
+
+class SentenceReader(Reader):
+    """Reads texts for a Translator, as `TextParts`: in sentences, and what is too long in parts, cut off or not at all.
+
+    Args:
+        translator: Translator, or what has its `read`, `checked_length`, `problem`, `hparams` and `run`.
+        max_input_length, long_input, split_sentences: see `Translator.translate`.
+        as_flags: see `Reader`.
+    """
+
+    taken = (SourceText, TextParts)
+
+    def __init__(self, translator, max_input_length=None, long_input=None, split_sentences=None, as_flags=False):
+        limit = translator.checked_length(max_input_length, "max_input_size" if as_flags else "max_input_length")
+        if long_input == "split" and max_input_length is None:  # training had no longer sentences
+            limit = min(limit, translator.hparams.max_length or limit)
+        super().__init__(translator, limit, long_input or "truncate", as_flags)
+        self._splits = splits_sentences(split_sentences, translator.problem, translator.run and translator.run.config)
+
+    def read(self, text):
+        """See `Reader`; a `SourceText` is not split."""
+        if isinstance(text, self.taken):
+            return text if isinstance(text, TextParts) else TextParts(text.text, [text.text], [text])
+        read, problem = functools.cache(lambda part: self.answerer.read(part, self.limit)), self.answerer.problem
+
+        def length(part):  # of a very long one some length over the limit
+            return len(read(part).ids) + 1
+
+        is_long = length(text) > self.limit
+        if is_long and self.long_input == "refuse":
+            count = f"{length(text):,} pieces, more" if length(text) <= 2 * self.limit else "more pieces"
+            raise UserError(f"{count} than {self.limit:,}. Split it, or {self.argument}=split.")
+        parts = whole_sentences(text, problem) if self._splits else [text]
+        if is_long and self.long_input == "split":
+            parts = unbroken(split_text(text, length, self.limit), text, problem)
+        return TextParts(text, parts, [*map(read, parts)], is_long)
+
+
+def answer_parts(translate, readings, language=None, prefixes=None, on_progress=None):
     """Translates the parts of texts, and joins their translations.
 
     Args:
-        translate: function of a list of str, `prefixes` and `on_progress`: see `Translator.translate`.
-        texts: list of str.
-        parts: list of lists of str, the parts of each text in order, with nothing but spaces between them.
+        translate: function of a list of `SourceText`, `on_progress` and perhaps `prefixes`: see `Translator.translate`.
+        readings: list of `TextParts`.
         language: str, of the translations, or None.
         prefixes: as `Translator.translate`; a text's prefix is that of its first part.
         on_progress: as `Translator.translate`, a function of a number of texts.
@@ -76,15 +142,14 @@ def translate_parts(translate, texts, parts, language=None, prefixes=None, on_pr
     Returns:
         list of `Translation`, one for each text.
     """
+    sources, options = [source for reading in readings for source in reading.sources], {}
     if prefixes is not None:
-        pairs = zip(one_for_each(prefixes, len(texts), "prefixes"), parts, strict=True)
-        prefixes = [one for first, of_text in pairs for one in (first, *[None] * (len(of_text) - 1))]
-    flat = [part for of_text in parts for part in of_text]
-    if on_progress and len(flat) > len(texts):
-        on_progress = progress_in_wholes(on_progress, len(texts), len(flat))
-    found = iter(translate(flat, prefixes=prefixes, on_progress=on_progress))
-    pairs = zip(texts, parts, strict=True)
-    return [joined(text, of_text, [next(found) for _ in of_text], language) for text, of_text in pairs]
+        pairs = zip(one_for_each(prefixes, len(readings), "prefixes"), readings, strict=True)
+        options["prefixes"] = [one for first, (_, parts, *_) in pairs for one in (first, *[None] * (len(parts) - 1))]
+    if on_progress and len(sources) > len(readings):
+        on_progress = progress_in_wholes(on_progress, len(readings), len(sources))
+    found = iter(translate(sources, on_progress=on_progress, **options))
+    return [joined(one.text, one.parts, [next(found) for _ in one.parts], language) for one in readings]
 
 
 def joined(text, parts, translations, language=None):

@@ -1,20 +1,20 @@
 """What all ways of decoding share: the model on its devices, the settings, and messages about lines."""
 
+import concurrent.futures
 import dataclasses
 import functools
 import logging
 import os
 from typing import ClassVar
 
+import tensorflow as tf
+
 from t2t_lite import files, registry
-from t2t_lite.decoding.compute_dtype import usable_dtype
+from t2t_lite.decoding.answering import usable_dtype
+from t2t_lite.decoding.command import text_files
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams
+from t2t_lite.decoding.command.lines import LineGenerator, LinePredictor, LineTranslator
 from t2t_lite.decoding.generator import Generator
-from t2t_lite.decoding.jobs import prediction_files
-from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
-from t2t_lite.decoding.jobs.line_generation import LineGenerator
-from t2t_lite.decoding.jobs.line_prediction import LinePredictor
-from t2t_lite.decoding.jobs.line_translation import LineTranslator
-from t2t_lite.decoding.jobs.translator_pool import TranslatorPool
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
@@ -151,21 +151,21 @@ class DecodingJob:
         """Returns the function that reads a file to decode: `text_files.input_lines`, or one like it."""
         found = self.found[0]
         folder = self.data_dir or os.path.dirname(found.checkpoint)
-        return prediction_files.reader(path, found.problem, folder, lambda: self.translator.encoders)
+        return text_files.reader(path, found.problem, folder, lambda: self.translator.encoders)
 
     def writer(self, path):
         """Returns the function of the problem that writes files with a path's ending, or None."""
-        return prediction_files.writer(path, self.found[0].problem)
+        return text_files.writer(path, self.found[0].problem)
 
     @functools.cached_property
     def errors(self):
         """The LineErrors of the lines that this job reads and answers."""
         return LineErrors(self.on_error)
 
-    def lines_of(self, name):
-        """Returns the `Lines` that answer lines; `name` says where these come from."""
+    def lines_of(self, name, **options):
+        """Returns the `Lines` that answer lines; `name` says where these come from, and options are of the `Lines`."""
         made = LinePredictor if self.predicts else LineGenerator if self.generates else LineTranslator
-        options = {"long_input": self.long_input, "on_error": self.errors, "as_json": self.n_best_format == "json"}
+        options |= {"long_input": self.long_input, "on_error": self.errors, "as_json": self.n_best_format == "json"}
         if made is LineTranslator:
             options |= {"split_sentences": self.split_sentences, "alignments": bool(self.alignments_file)}
             options |= {"told": [*self.told_files], "utility": self.mbr, "tokenize": self.tokenization}
@@ -186,3 +186,69 @@ class DecodingJob:
         times = [os.path.getmtime(path) for path in paths if os.path.exists(path)]
         if times and os.path.isfile(path):
             os.utime(path, (max(times), max(times)))
+
+
+# `answer` of the pool itself calls these, so that the parts of long texts are shared, too.
+_SHARED = ("translate", "translate_by_risk", "generate", "score", "predict", "fill_mask", "features")
+
+
+class TranslatorPool:
+    """Has the attributes of `Translator`, `Generator` or `Predictor`, and their methods that take lists of texts.
+
+    Sentences are distributed by length, so that all devices have about the same work. The distribution does not depend
+    on the speed of the devices.
+
+    Args:
+        translators: list of (device name, Translator, Generator or Predictor with its weights on that device).
+    """
+
+    def __init__(self, translators):
+        self._devices, self._translators = zip(*translators, strict=True)
+
+    @classmethod
+    def load(cls, devices, load, *args):
+        """Loads the same model once for each device, by `load` of these arguments."""
+        return cls([(device, _on(device, load, *args)) for device in devices])
+
+    @property
+    def count(self):
+        """The number of translators."""
+        return len(self._translators)
+
+    @property
+    def search_history(self):
+        """The `Searcher.history` of each translator."""
+        return [translator.search_history for translator in self._translators]
+
+    @search_history.setter
+    def search_history(self, histories):
+        for translator, history in zip(self._translators, histories, strict=True):
+            translator.search_history = history
+
+    def __getattr__(self, name):
+        if name in _SHARED:
+            return functools.partial(self._deal, name)
+        if name == "answer":
+            return functools.partial(type(self._translators[0]).answer, self)
+        return getattr(self._translators[0], name)
+
+    def _deal(self, method, texts, **options):
+        """Calls the method of each translator with its share of the texts and of options that are lists."""
+        order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
+        shares = [order[start :: self.count] for start in range(self.count)]
+        found = [None] * len(texts)
+        with concurrent.futures.ThreadPoolExecutor(self.count) as threads:
+            results = []
+            for device, translator, share in zip(self._devices, self._translators, shares, strict=True):
+                part = {k: [v[at] for at in share] if isinstance(v, list) else v for k, v in options.items()}
+                call = getattr(translator, method)
+                results.append(threads.submit(_on, device, call, [texts[at] for at in share], **part))
+            for share, result in zip(shares, results, strict=True):
+                for at, one in zip(share, result.result(), strict=True):
+                    found[at] = one
+        return found
+
+
+def _on(device, function, *args, **options):
+    with tf.device(device):  # for this thread only
+        return function(*args, **options)

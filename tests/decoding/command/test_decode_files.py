@@ -4,8 +4,8 @@ import types
 
 import pytest
 
-from t2t_lite.decoding.jobs.decode_files import searches_many_batches
-from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
+from t2t_lite.decoding.command.decode_files import searches_many_batches
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 
 
 @pytest.mark.parametrize(

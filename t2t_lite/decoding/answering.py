@@ -1,0 +1,301 @@
+"""What `Translator`, `Generator` and `Predictor` share: a trained model, its vocabularies, and how they are loaded."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import logging
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Self
+
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.decoding.search.adapters import Ensemble, check_ensemble
+from t2t_lite.decoding.search.searcher import Searcher
+from t2t_lite.decoding.search.stop_strings import before_stop
+from t2t_lite.decoding.texts import check_list, check_options, check_text
+from t2t_lite.errors import UserError, located
+from t2t_lite.process.backend import check_tensorflow
+from t2t_lite.settings.ranges import COMPUTE_DTYPES, LONG_INPUTS, Choices, typed_value
+from t2t_lite.settings.search_options import SearchOptions
+from t2t_lite.tasks.task import Task, check_answered_by
+from t2t_lite.text.stray_characters import reading_plain
+from t2t_lite.text.vocabulary import EOS_ID
+
+if TYPE_CHECKING:
+    import keras
+
+    from t2t_lite.data.base_problem import Problem
+    from t2t_lite.settings.config import HParams
+
+
+_LOGGER = logging.getLogger("t2t_lite")
+_CPU_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86's two kinds of instructions, and ARM's
+_GPU_CAPABILITY = (8, 0)  # Ampere, the first with bfloat16
+_OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))
+_OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")
+
+
+class Answerer:
+    """A trained model that answers for texts: its `reader` reads them, and `answer` answers all that were read.
+
+    Subclasses have the `task`, or the base of the tasks, that they answer, and the name of their `method` for texts.
+
+    Args:
+        model: the model.
+        encoders: {feature: encoder of its texts or labels}; see `reading_plain` for the inputs' one.
+        problem: the Problem, or None.
+    """
+
+    task: type[Task]
+    method: str
+
+    def __init__(self, model: keras.Model, encoders: dict, problem: Problem | None = None):
+        check_tensorflow(type(self).__name__)
+        self.model = model
+        # The one place where texts to be answered get their ids, in Python and in exports. What is scored or continued
+        # (targets) is read as it stands.
+        self.encoders = {
+            side: reading_plain(encoder) if side == "inputs" else encoder for side, encoder in encoders.items()
+        }
+        self.problem = problem
+        self.runs = []
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike | Sequence,
+        data_dir: str | None = None,
+        compute_dtype: str | None = None,
+        check_device: bool = True,
+    ) -> Self:
+        """Loads a trained model, or several as an ensemble, which averages their probabilities.
+
+        Args:
+            path: an output_dir (for its newest checkpoint), a checkpoint `…/model.ckpt-N`, a folder of averages, or an
+                export of t2t-exporter; or a list of them, of the same problem and vocabulary. A `Predictor` has one.
+            data_dir: folder of the vocabulary, if it is not beside the checkpoint.
+            compute_dtype: "bfloat16": weights, cached keys and values, and matrix products have 8 significant bits;
+                softmax, normalization and scores are float32. Or "float32"; None: as the model was trained.
+            check_device: bool, whether "bfloat16" becomes "float32", with a warning, if this machine would be slow
+                in it; False for an export, which other machines serve.
+
+        Raises:
+            UserError: there is no model, its files do not belong together, or it has another task.
+        """
+        from t2t_lite.runs.opening import open_runs
+
+        dtype = usable_dtype(compute_dtype, check_device)
+
+        paths = path if isinstance(path, list | tuple) else [path]
+        if not paths:
+            raise UserError("No checkpoint to load: expected one, or several for an ensemble.")
+        runs = [run for path in paths for run in open_runs(path, data_dir, dtype)]
+        check_answered_by(runs[0].problem, cls.task.answered_by, runs[0].path)
+        answerer = cls.of_runs(runs)
+        answerer.runs = runs
+        return answerer
+
+    @classmethod
+    def of_runs(cls, runs: list) -> Self:
+        """Returns what answers with the models of one or more `t2t_lite.runs.opening.Run`."""
+        raise NotImplementedError
+
+    @property
+    def run(self):
+        """The loaded `t2t_lite.runs.opening.Run`, the first one of an ensemble, or None."""
+        return self.runs[0] if self.runs else None
+
+    def reader(self, max_length: int | None = None, *, long_input: str | None = None, as_flags: bool = False) -> Reader:
+        """Returns the `Reader` of texts to be answered.
+
+        Args:
+            max_length: int, the most ids of a text; None: the model's own maximum.
+            long_input: one of `LONG_INPUTS`, what is done with longer ones; None: the subclass's default.
+            as_flags: see `Reader`.
+
+        Raises:
+            UserError: the length is out of range, or such texts have no other choice.
+        """
+        raise NotImplementedError
+
+    def answer(self, readings: Sequence, **options) -> list:
+        """Returns the answer to each of the texts that the `reader` read. Options and errors are the method's."""
+        return getattr(self, self.method)(readings, **options)
+
+
+class Reader:
+    """Reads texts, each as what an Answerer takes in place of it. Subclasses have `read`.
+
+    Args:
+        answerer: the Answerer.
+        limit: int, the most ids of a text that is not too long; None: any number.
+        long_input: one of `LONG_INPUTS`, what is done with longer ones.
+        as_flags: bool, whether messages name the flags of t2t-decoder, instead of Python's arguments.
+
+    Attributes:
+        taken: tuple of types beside str that `read` takes; what was read before is among them, and stays as it is.
+
+    Raises:
+        UserError: another choice.
+    """
+
+    taken: tuple
+
+    def __init__(self, answerer: Answerer, limit: int | None, long_input: str, as_flags: bool = False):
+        self.answerer, self.limit = answerer, limit
+        self.argument = "--long_input" if as_flags else "long_input"
+        self.long_input = typed_value(self.argument, long_input, str, Choices(LONG_INPUTS))
+
+    def read(self, text):
+        """Returns the reading of a text. Raises `UserError` for one that cannot be read, or is to be refused."""
+        raise NotImplementedError
+
+    def read_all(self, texts: Iterable, what: str = "text") -> list:
+        """Returns the reading of each text of a user's list, as `read` does; errors call it `what`, and its number.
+
+        Raises:
+            TypeError: there is something that is no text; nothing is read then.
+        """
+        check_list(texts)
+        texts = [self.checked(text, at) for at, text in enumerate(texts)]
+        found = []
+        for number, text in enumerate(texts, 1):
+            with located(f"{what} {number}"):
+                found.append(self.read(text))
+        return found
+
+    def checked(self, text, at):
+        """Returns item `at` of a list in valid Unicode. Raises `TypeError` for what is none of the types taken."""
+        return text if isinstance(text, self.taken) else check_text(text, at)
+
+
+class TextModel(Answerer):
+    """A model that makes texts.
+
+    The model's weights are read at every call, so that the trainer can use one with the model in training.
+
+    Args:
+        model: a model, see `t2t_lite.decoding.search.beam_search` for the methods it may have.
+        encoders: {feature: TextEncoder}; that of "targets" reads the outputs.
+        hparams: HParams of the model, or the name of a set.
+        problem: the Problem, or None.
+        **of_search: further arguments of the `Searcher`.
+    """
+
+    def __init__(
+        self, model: keras.Model, encoders: dict, hparams: HParams | str, problem: Problem | None = None, **of_search
+    ):
+        super().__init__(model, encoders, problem)
+        self.hparams = registry.hparams(hparams) if isinstance(hparams, str) else hparams
+        self._make_searcher = functools.partial(Searcher, model, encoder=encoders["targets"], **of_search)
+        self.searcher = self._make_searcher()
+
+    def renew_searcher(self):
+        """Forgets all traced and compiled functions, which else are kept for every combination of settings."""
+        history, self.searcher = self.search_history, self._make_searcher()
+        self.search_history = history
+
+    @classmethod
+    def of_runs(cls, runs: list) -> Self:
+        """See `Answerer`: several runs are an ensemble."""
+        check_ensemble(runs)
+        first = runs[0]
+        model = first.model if len(runs) == 1 else Ensemble([run.model for run in runs])
+        return cls(model, first.encoders, first.hparams, first.problem)
+
+    @property
+    def search_history(self):
+        """See `Searcher.history`."""
+        return self.searcher.history
+
+    @search_history.setter
+    def search_history(self, history):
+        self.searcher.history = history
+
+    def search_options(self, given):
+        """Returns a dict as SearchOptions, with the problem's defaults.
+
+        Raises:
+            TypeError: there is no such option.
+            UserError: a value is out of range, or one is for sampling and nothing is said of that.
+        """
+        if unknown := [name for name in given if name not in _OPTIONS]:
+            known = inspect.getfullargspec(getattr(type(self), self.method)).kwonlyargs
+            known += [name for name in _OPTIONS if name != "extra_length" or "max_new_tokens" not in known]
+            check_options(unknown, known, self.method)
+        options = SearchOptions(**{**(self.problem.decode_defaults if self.problem else {}), **given})
+        lost = [name for name in _OF_SAMPLING if getattr(options, name) != getattr(SearchOptions, name)]
+        if lost and not options.sampling and "sampling" not in given:
+            raise UserError(f"{', '.join(lost)}: only of sampling. Add sampling=True, or leave it out.")
+        return options
+
+    def hypothesis(self, text, result, stop, before=(), output=None, **fields):
+        """Returns a Hypothesis of a search with its text and pieces.
+
+        Args:
+            text: str, the input.
+            result: Hypothesis, whose ids, score and end are known.
+            stop: strings before which the text is cut.
+            before: ids that the result continues, whose text is not part of it.
+            output: str, what to give the problem's `output_text`; None: what is before the first stop string.
+            **fields: further fields of `Hypothesis`.
+        """
+        encoder = self.encoders["targets"]
+        whole = continuation(encoder, before, result.ids)
+        found = before_stop(whole, stop)
+        ended = result.ended or found != whole
+        output = found if output is None else output
+        shown = self.problem.output_text(text, output, self.encoders) if self.problem else output
+        return dataclasses.replace(result, text=shown, tokens=encoder.pieces(result.ids), ended=ended, **fields)
+
+
+def continuation(encoder, before, ids):
+    """Returns the text of ids after other ids, which may begin with a space."""
+    if EOS_ID in before:  # a new text has begun behind it
+        before = before[len(before) - before[::-1].index(EOS_ID) :]
+    if not before:
+        return encoder.decode(ids)
+    text, whole = encoder.decode(before), encoder.decode([*before, *ids])
+    # A character may be split between both; then its first bytes alone are a U+FFFD, which is no part of the whole.
+    return whole[len(text) :] if whole.startswith(text) else whole[len(text.rstrip("\ufffd")) :]
+
+
+def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
+    """Returns `dtype`, or "float32" with a warning if this machine has no instructions for bfloat16.
+
+    Without them oneDNN falls back to code that is many times slower.
+
+    Args:
+        dtype: "float32", "bfloat16", or None for the dtype that the model was trained in.
+        check_device: bool, False returns `dtype` on any machine.
+        cpuinfo: path of Linux's description of the CPU.
+
+    Raises:
+        UserError: another dtype.
+    """
+    if dtype is not None and dtype not in COMPUTE_DTYPES:
+        raise UserError(f"compute_dtype={dtype}: expected {' or '.join(COMPUTE_DTYPES)}.")
+    missing = _missing_for_bfloat16(cpuinfo) if dtype == "bfloat16" and check_device else ""
+    if not missing:
+        return dtype
+    _LOGGER.warning(f"compute_dtype=bfloat16: {missing}, so it would be slower than float32. float32 is used.")
+    return "float32"
+
+
+def _missing_for_bfloat16(cpuinfo):
+    """Returns what this machine lacks, or "" if it lacks nothing."""
+    if gpus := tf.config.list_physical_devices("GPU"):
+        found = [tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0)) for gpu in gpus]
+        return "" if min(found) >= _GPU_CAPABILITY else "a GPU's compute capability is below 8.0"
+    if os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "0":
+        return "TF_ENABLE_ONEDNN_OPTS=0 turns the CPU's kernels for it off"
+    try:
+        with open(cpuinfo) as file:
+            words = set(file.read().split())
+    except OSError:
+        words = set()  # not Linux: nothing is known
+    return "" if words & _CPU_FLAGS else "this CPU has neither AVX512-BF16 nor AMX"

@@ -1,0 +1,395 @@
+"""Lines with one set of settings: each is read, all are answered together, and every answer is an output."""
+
+import dataclasses
+import logging
+
+from t2t_lite import registry
+from t2t_lite.corpora.plain_text import as_field
+from t2t_lite.decoding.alignment import pharaoh, word_alignment
+from t2t_lite.decoding.command import text_files
+from t2t_lite.decoding.hypothesis import Hypothesis
+from t2t_lite.decoding.sentence_parts import is_natural
+from t2t_lite.decoding.texts import prefix_ids, valid_unicode
+from t2t_lite.errors import UserError, counted
+
+_LOGGER = logging.getLogger("t2t_lite")
+_MANY = 10  # lines named in one message
+_N_BEST = 5  # answers of an encoder to one line
+
+
+@dataclasses.dataclass(frozen=True)
+class LineAnswer:
+    """What is answered to one line.
+
+    Attributes:
+        answer: `Translation`, `Generation`, or what `Predictor.predict` or `fill_mask` returns; None: nothing was
+            asked, since the line was skipped, or is blank and there is nothing to predict.
+        truncated: bool, whether part of the line was not read.
+        parts: int, the number of parts that it was read in; 0: none.
+        tokens: int, ids of the output; of predictions those that were read.
+        is_long: bool, whether it had to be split or truncated, being longer than the limit.
+        beside: {name: str}, what files beside the output get: of "alignment" "0-0 1-2", pairs of a word in the line
+            and one in the first hypothesis, from 0; of others what `Teller.text` makes of the first hypothesis.
+    """
+
+    answer: object = None
+    truncated: bool = False
+    parts: int = 0
+    tokens: int = 0
+    is_long: bool = False
+    beside: dict = dataclasses.field(default_factory=dict)
+
+    is_short = property(lambda self: getattr(self.answer, "is_short", False))
+    lost = property(lambda self: next(filter(None, (getattr(one, "lost", []) for one in self.hypotheses)), []))
+    hypotheses = property(lambda self: getattr(self.answer, "hypotheses", None) or (Hypothesis(),))
+    text = property(lambda self: self.hypotheses[0].text)
+
+
+class Lines:
+    """Answers lines with one set of settings. Subclasses say how each is read, what is asked, and how it is written.
+
+    Args:
+        answerer: Translator, Generator or Predictor, or a TranslatorPool of them.
+        settings: DecodeHParams.
+        name: str, where the lines come from, for messages: a file, standard input.
+        long_input: one of `LONG_INPUTS`, what is done with lines of more ids than `max_input_size`; None: that of
+            `Answerer.reader`.
+        on_error: function that gets a message for each line that cannot be answered; it raises, or the line is skipped.
+        as_json: bool, whether outputs are lines of JSON, for which hypotheses get token scores.
+        **of_reader: further arguments of `Answerer.reader`.
+
+    Attributes:
+        limit: int, the most ids of a line that is not split or truncated, or None.
+        compile: as in `SearchOptions`.
+    """
+
+    cut = "cut off after"  # what a long line is, in messages, with the limit after it
+    title = "translating"
+
+    def __init__(self, answerer, settings, name, *, long_input=None, on_error=None, as_json=False, **of_reader):
+        self.answerer, self.settings, self.name = answerer, settings, name
+        longest = None if settings.max_input_size == -1 else settings.max_input_size
+        self.reader = answerer.reader(longest, long_input=long_input, as_flags=True, **of_reader)
+        self.limit, self.long_input = self.reader.limit, self.reader.long_input
+        self.as_json = as_json
+        self.compile = None
+        self._on_error = on_error or _raise
+
+    def read(self, line, prefix=""):
+        """Returns what `Answerer.answer` takes of a line, or None if it is blank and there is nothing to ask.
+
+        Args:
+            line: what the reader of a file yields, not None.
+            prefix: str, with which its output has to begin.
+
+        Raises:
+            UserError: it cannot be read, or is to be refused.
+        """
+        return self.reader.read(line)
+
+    def asked(self, readings):
+        """Returns the options with which `Answerer.answer` answers readings."""
+        raise NotImplementedError
+
+    def answered(self, reading, found):
+        """Returns the LineAnswer of a reading and of what is answered to it, a `Translation` or a `Generation`."""
+        return LineAnswer(found, found.truncated, 1, len(found.hypotheses[0].ids) + 1 if found.text else 0)
+
+    def stream(self, line):
+        """Returns an iterator of the parts of a line's output, or None if its end decides about all of it."""
+
+    def readings(self, lines, first=1, prefixes=None, read=None):
+        """Yields what is read of each line; None for one to skip, a blank one, or one of which `on_error` was told.
+
+        Args:
+            lines: list of lines; None is one to skip.
+            first: int, the number of the first one, for messages.
+            prefixes: None, or one str per line.
+            read: function of a line and its prefix; None: `self.read`.
+        """
+        pairs = zip(lines, prefixes or [""] * len(lines), strict=True)
+        for number, (line, prefix) in enumerate(pairs, first):
+            reading = None
+            try:
+                if line is not None:
+                    reading = (read or self.read)(line, prefix)
+            except UserError as error:
+                self._on_error(f"{self.name}, line {number}: {error}")
+            yield reading
+
+    def answer(self, lines, first=1, prefixes=None, on_progress=None):
+        """Returns the LineAnswer of each line. Lines and errors are those of `readings`.
+
+        Args:
+            lines, first, prefixes: as of `readings`.
+            on_progress: None, or a function that is called with the number of lines done.
+        """
+
+        def answers(some):
+            found = self.answerer.answer(some, on_progress=on_progress, **self.asked(some))
+            return map(self.answered, some, found)
+
+        return of_each(answers, self.readings(lines, first, prefixes), LineAnswer())
+
+    def score(self, lines, first=1):
+        """Returns the TargetScore of each line, see `read_target`; None of one that cannot be scored."""
+        return of_each(self.scores, self.readings(lines, first, read=self.read_target), None)
+
+    def check_lengths(self, lines, first=1):
+        """Reports lines that would be refused to `on_error`; returns the lines, with None in place of those."""
+        if self.long_input != "refuse":
+            return lines
+        every = zip(self.readings(lines, first), lines, strict=True)
+        return [None if reading is None and not is_blank(line) else line for reading, line in every]
+
+    def outputs(self, lines, first=1, prefixes=None, on_progress=None, inputs=None):
+        """Answers lines, and warns about truncated or split ones.
+
+        Args:
+            lines, first, prefixes, on_progress: as of `answer`.
+            inputs: list of the lines as they were read, where some of `lines` are None, being refused; None: `lines`.
+
+        Returns:
+            (output lines, a list of str without line ends; list of LineAnswer).
+        """
+        answers = self.answer(lines, first, prefixes, on_progress)
+        numbered = list(enumerate(answers, first))
+        split = [f"{number} ({found.parts} parts)" for number, found in numbered if found.is_long and found.parts > 1]
+        self.warn_of_long(self.cut, [number for number, found in numbered if found.truncated])
+        self.warn_of_long("split, being longer than", split)
+        if count := sum(found.parts > 1 and not found.is_long for found in answers):
+            _LOGGER.info(
+                f"{self.name}: {counted(count, 'line')} of several sentences, translated one by one "
+                "(--split_sentences=never: as a whole)"
+            )
+        lost = [f"{number} ({', '.join(found.lost)})" for number, found in numbered if found.lost]
+        self.warn("protected texts that the model did not write stand at the end of the output", lost)
+        short = "the output has less than a third of the line's pieces, so some of it may not be translated"
+        self.warn(short, [number for number, found in numbered if found.is_short])
+        texts = []
+        for (number, found), line in zip(numbered, lines if inputs is None else inputs, strict=True):
+            texts.append(self.output(number, line, found))
+            if self.settings.log_results:
+                _LOGGER.info(f"INPUT: {as_field(str(line or ''))}\nOUTPUT: {texts[-1]}")
+        return texts, answers
+
+    def output(self, number, line, answered):
+        """Returns the output of a line, without its end.
+
+        Args:
+            number: int, from 1.
+            line: the line; None where it is not UTF-8.
+            answered: LineAnswer.
+        """
+        if self.as_json:
+            return text_files.json_line(number, line, answered)
+        return text_files.output_line(answered, self.settings)
+
+    def warn(self, what, numbers):
+        """Warns of something about the lines of some numbers, if there are any."""
+        if numbers:
+            more = f", … ({len(numbers):,} lines)" if len(numbers) > _MANY else ""
+            _LOGGER.warning(f"{self.name}: {what}: line {', '.join(map(str, numbers[:_MANY]))}{more}")
+
+    def warn_of_long(self, what, numbers):
+        """Warns of what was done with the lines of some numbers, being too long, if there are any."""
+        if numbers:
+            self.warn(f"{what} {self.limit:,} pieces", numbers)
+
+
+def of_each(function, readings, nothing):
+    """Returns what a function of those readings that are not None gives for each of them; `nothing` for the others."""
+    readings = list(readings)
+    found = iter(function([one for one in readings if one is not None]))
+    return [nothing if one is None else next(found) for one in readings]
+
+
+def is_blank(line):
+    """Whether there is nothing in a line, which may also be a list of words, a dict, or None."""
+    return not (line.strip() if isinstance(line, str) else line)
+
+
+def _raise(message):
+    raise UserError(message)
+
+
+class LineTranslator(Lines):
+    """Translates lists of lines: long ones and several sentences in parts, blank ones to blank ones.
+
+    Args:
+        translator: Translator, or an object that has its `reader`, `answer`, `encoders`, `problem` and `searcher`.
+        settings, name, **of_lines: see `Lines`.
+        long_input: see `Lines`. None: split, but truncate if `max_input_size` is set, as in tensor2tensor, or if the
+            problem's texts are not natural language.
+        split_sentences: one of `SPLIT_SENTENCES`, as of `Translator.translate`; None: "auto", where long lines are
+            split, else "never".
+        utility: "chrf" or "bleu": samples num_samples outputs and sorts them by risk. None: no minimum Bayes risk.
+        tokenize: the tokenization for the utility "bleu", see `Translator.translate_by_risk`.
+        alignments: bool, whether lines get word alignments.
+        told: names of tellers, whose texts lines get.
+    """
+
+    def __init__(self, translator, settings, name, *, long_input=None, split_sentences=None, utility=None,
+                 tokenize=None, alignments=False, told=(), **of_lines):  # fmt: skip
+        is_cut = settings.max_input_size != -1 or not is_natural(translator.problem)
+        long_input = long_input or ("truncate" if is_cut else "split")
+        of_lines |= {"long_input": long_input}
+        of_lines["split_sentences"] = split_sentences or ("auto" if long_input == "split" else "never")
+        super().__init__(translator, settings, name, **of_lines)
+        self._options, self._alignments = settings.search_options(mbr=bool(utility)), alignments
+        risk = {"utility": utility, "num_samples": settings.mbr_samples, "tokenize": tokenize} if utility else {}
+        extra = {"return_token_scores": self.as_json, "return_attention": alignments}
+        extra |= {"replace_unknown": settings.replace_unknown} | {f"return_{name}": True for name in told}
+        self._asked = {name: value for name, value in extra.items() if value} | vars(self._options) | risk
+        self._most = max(settings.n_best, 1) if utility else None
+
+    def read(self, line, prefix=""):
+        """See `Lines`."""
+        found = self.reader.read(line)
+        first = found.sources[0]
+        if not prefix or not first.ids:
+            return found
+        longest = self.answerer.searcher.longest_output(min(len(first.ids) + 1, self.limit), self._options)
+        return found._replace(prefix=prefix_ids(self.answerer.encoders["targets"], first.target(prefix), longest))
+
+    def asked(self, readings):
+        """See `Lines`."""
+        prefixes = [[*line.prefix] for line in readings]
+        given = {"prefixes": prefixes} if any(prefixes) else {}
+        return self._asked | given | {"max_input_length": self.limit, "compile": self.compile}
+
+    def answered(self, reading, found):
+        """See `Lines`."""
+        best = found.hypotheses[0]
+        beside = {name: registry.teller(name).text(value) for name, value in best.told.items()}
+        if self._alignments:
+            spans = found.source_spans or [], best.spans or []
+            beside["alignment"] = pharaoh(word_alignment(reading.text, spans[0], best.text, spans[1], best.attention))
+        answered = super().answered(reading, dataclasses.replace(found, hypotheses=found.hypotheses[: self._most]))
+        return dataclasses.replace(answered, parts=len(reading.parts), is_long=reading.is_long, beside=beside)
+
+    def read_target(self, line, _):
+        """Returns what `score` takes of a line, an input and its target. Raises `UserError` as `read`."""
+        return self.answerer.pair_ids(*line.split("\t"))
+
+    def scores(self, readings):
+        """Returns the TargetScore of each reading of `read_target`."""
+        return self.answerer.score_ids(readings)
+
+
+class LineGenerator(Lines):
+    """Continues lists of lines; an empty line is an empty prompt. Lines may also be lists of ids: `Problem.readers`.
+
+    Args:
+        generator: Generator.
+        settings: DecodeHParams; extra_length is the most ids of a continuation, max_input_size of a prompt.
+        name, **of_lines: see `Lines`.
+    """
+
+    cut = "read only from its end, being longer than"
+    title = "generating"
+
+    def __init__(self, generator, settings, name, **of_lines):
+        super().__init__(generator, settings, name, **of_lines)
+        self._options = settings.search_options()
+
+    def asked(self, readings):
+        """See `Lines`."""
+        return {"return_token_scores": self.as_json, **self._arguments()}
+
+    def stream(self, line):
+        """See `Lines`."""
+        if self._options.n_best != 1 or not (self._options.sampling or self._options.beam_size == 1):
+            return None
+        (prompt,) = self.readings([line])
+        return iter(()) if prompt is None else self.answerer.stream(prompt, **self._arguments())
+
+    def read_target(self, line, _):
+        """Returns what `scores` takes of a line. Raises `UserError` as `read`."""
+        ids, longest = self.answerer.ids_of(line), self.answerer.max_length
+        if len(ids) > (longest or len(ids)):
+            raise UserError(f"{len(ids):,} pieces, more than {longest:,}. Split it.")
+        return ids
+
+    def scores(self, readings):
+        """Returns the TargetScore of each reading of `read_target`."""
+        return self.answerer.score(readings)
+
+    def _arguments(self):
+        options = vars(self._options) | {"compile": self.compile, "max_new_tokens": self._options.extra_length}
+        del options["extra_length"]
+        return options
+
+
+class LinePredictor(Lines):
+    """Predicts labels, numbers, tags, answers and masked words of lists of lines.
+
+    A line is a str, whose columns are separated by tabs where a row has two texts; or a list of words; or a dict of an
+    "id", a "question" and its "context". The outputs of the latter are one object of JSON together, {id: answer}.
+
+    Args:
+        predictor: Predictor.
+        settings: DecodeHParams: n_best, batch_size and max_input_size are used.
+        name, **of_lines: see `Lines`.
+    """
+
+    title = "predicting"
+
+    def __init__(self, predictor, settings, name, **of_lines):
+        super().__init__(predictor, settings, name, **of_lines)
+        self._task = predictor.task
+        self._n_best = settings.n_best or _N_BEST
+        self._ends = ()  # the numbers of an output's first and last line
+
+    def read(self, line, prefix=""):
+        """See `Lines`."""
+        return None if is_blank(line) and not self.reader.whole else self.reader.read(self._texts(line))
+
+    def asked(self, readings):
+        """See `Lines`."""
+        return {"batch_size": self.settings.search.batch_size, "max_length": self.limit, self._task.count: self._n_best}
+
+    def answered(self, reading, found):
+        """See `Lines`."""
+        parts = getattr(found, "parts", 1)
+        return LineAnswer(found, reading.truncated, parts, len(reading), is_long=parts > 1)
+
+    def check_lengths(self, lines, first=1):
+        """See `Lines`. These are all lines of an output; the first and the last one may be written otherwise."""
+        self._ends = first, first + len(lines) - 1
+        return super().check_lengths(lines, first)
+
+    def output(self, number, line, predicted):
+        """See `Lines`."""
+        answer = predicted.answer
+        text = None if self.as_json else "" if answer is None else self._task.as_line(answer)
+        if text is None:
+            said = {"skipped": True} if answer is None else text_files.rounded(self._task.as_json(answer))
+            return text_files.json_text({"line": number, **_asked(line, answer), **said})
+        if isinstance(line, dict):
+            text = f"{text_files.json_text(line['id'])}: {text_files.json_text(answer.text if answer else '')}"
+            return ("{" if number == self._ends[0] else " ") + text + ("}" if number == self._ends[1] else ",")
+        return text
+
+    def _texts(self, line):
+        """Returns what `Predictor.read` takes of a line."""
+        if isinstance(line, dict):
+            return tuple(valid_unicode(line[name]) for name in self._task.inputs)
+        if isinstance(line, list):
+            return tuple(map(valid_unicode, line))
+        columns = tuple(valid_unicode(line).split("\t"))
+        if (count := self.answerer.num_texts) == 1:
+            return valid_unicode(line)
+        if len(columns) != count:
+            raise UserError(f"{counted(len(columns), 'column')}. Expected {count} texts with a tab between them.")
+        return columns
+
+
+def _asked(line, answer):
+    """Returns what a line of JSON says of the input, which is None where it is not UTF-8; an answer has the words."""
+    match line:
+        case dict():
+            return {"id": line["id"]}
+        case list() if answer is not None:
+            return {}
+    return {"input": line}
