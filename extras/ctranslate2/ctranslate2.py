@@ -12,7 +12,7 @@ from t2t_lite.files import folders
 from t2t_lite.interchange import formats
 from t2t_lite.interchange.formats import Format
 from t2t_lite.interchange.marian_vocabulary import sentencepiece_models, unique_pieces
-from t2t_lite.layers.self_attention import kinds_of
+from t2t_lite.layers.attention_kinds import kinds_of
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
 

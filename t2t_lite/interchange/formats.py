@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from t2t_lite import files, registry
-from t2t_lite.decoding.search.own_search import searches
+from t2t_lite.decoding.search.adapters import searches
 from t2t_lite.errors import UserError
 from t2t_lite.files import folders
 from t2t_lite.interchange.families import families, family_of

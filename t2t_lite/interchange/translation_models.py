@@ -21,7 +21,7 @@ from t2t_lite.interchange.hugging_face_folder import Folder, read_weights
 from t2t_lite.interchange.marian_vocabulary import LANGUAGE_CODE, sentencepiece_models, unique_pieces
 from t2t_lite.interchange.named_weights import NEVER, rows
 from t2t_lite.layers import SinusoidalPositionEmbedding
-from t2t_lite.layers.position_embedding import LAYOUTS
+from t2t_lite.layers.positions import LAYOUTS
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.text.published import published_encoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID

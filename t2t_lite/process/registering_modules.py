@@ -15,8 +15,8 @@ _PACKAGES = {  # of what is built in, and the word by which their modules, and t
     "problems": ("t2t_lite.problems", "register_problem"),
     "own settings": ("t2t_lite.problems", "(declare|explain)_settings"),
     "tasks": ("t2t_lite.tasks", "register_task"),
-    "scores": ("t2t_lite.layers.scores", "register_score"),
-    "patterns": ("t2t_lite.layers.patterns", "register_pattern"),
+    "scores": ("t2t_lite.layers", "register_score"),
+    "patterns": ("t2t_lite.layers", "register_pattern"),
     "feed-forward layers": ("t2t_lite.layers", "register_feed_forward"),
     "families": ("t2t_lite.interchange.families", "register_family"),
     "vocabularies": ("t2t_lite.interchange", "register_vocabulary"),
@@ -52,8 +52,7 @@ def modules_by_name(kind):
 
 def may_be_declared(name):
     """Returns whether models of this package, or their layers, may have a hyperparameter of this name of their own."""
-    layers = ("t2t_lite.layers", "t2t_lite.layers.scores", "t2t_lite.layers.patterns")
-    return bool(modules_with(f'"{re.escape(name)}": ', "t2t_lite.models", *layers, *packages()))
+    return bool(modules_with(f'"{re.escape(name)}": ', "t2t_lite.models", "t2t_lite.layers", *packages()))
 
 
 def names_in_extras(package, word):

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from keras import ops
 
-from t2t_lite.layers.distances import Strides
+from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.masks import MASKED, masked_softmax
-from t2t_lite.layers.shapes import shape_of
+from t2t_lite.layers.positions import Strides
 
 
 class Part(NamedTuple):

@@ -1,6 +1,7 @@
 """What kinds of attention and of feed-forward layers share: names, options, and hyperparameters that set these."""
 
 import inspect
+import json
 import re
 from typing import ClassVar, NamedTuple
 
@@ -69,8 +70,8 @@ def named_kinds(argument, value, own_options):
     Raises:
         ValueError: an option that the kind does not have, or one that is missing; or as `own_options`.
     """
-    kinds, found = value if isinstance(value, list | tuple) else [value], []
-    for kind in kinds:
+    found = []
+    for kind in value if isinstance(value, list | tuple) else [value]:
         name, given = name_and_options(kind, argument)
         options = own_options(name)
         check_options(argument, name, options, given)
@@ -78,9 +79,14 @@ def named_kinds(argument, value, own_options):
     return found
 
 
+def kind_of(name, options):
+    """Returns a kind: a name alone where it has no options, else a dict of both."""
+    return {"type": name, **options} if options else name
+
+
 def kinds_config(named):
     """Returns (name, all options) of kinds as such a value: a kind, or a list of several."""
-    kinds = [{"type": name, **options} if options else name for name, options in named]
+    kinds = [kind_of(name, options) for name, options in named]
     return kinds if len(kinds) > 1 else kinds[0]
 
 
@@ -102,13 +108,16 @@ class Word(NamedTuple):
 def read_kinds(text, setting="self_attention_type"):
     """Returns the kinds of a text: of each a list of a score and a pattern, or one of them, each a list of `Word`s.
 
-    Kinds have / between them, score and pattern +, and patterns of several heads :, so that such a list has several
+    The text is JSON, a kind or a list of kinds as constructors take them: `[{"type": "local_1d", "block_length": 64}]`.
+    Or kinds have / between them, score and pattern +, and patterns of several heads :, so that such a list has several
     words. Those options that are not as the hyperparameters say are in brackets after their word, several of them with
     ; between: `local_1d(block_length=64)/local_1d(block_length=128)`.
 
     Raises:
         ValueError: not of that form.
     """
+    if text.lstrip()[:1] in ("[", "{"):
+        return [in_words(*name_and_options(kind, setting)) for kind in _from_json(text, setting)]
     kinds, position, separator = [], 0, "/"
     while separator:
         before, match = separator, _WORD.match(text, position)
@@ -128,6 +137,40 @@ def read_kinds(text, setting="self_attention_type"):
             kinds[-1][-1].append(word)
         position = end + 1
     return kinds
+
+
+def _from_json(text, setting):
+    """Returns the list of kinds of a JSON text."""
+    try:
+        kinds = json.loads(text)
+    except ValueError as error:
+        raise ValueError(
+            f'{setting}={text}: cannot read it as JSON ({error}). Expected such as [{{"type": "local_1d", '
+            '"block_length": 64}, "dot_product"].'
+        ) from None
+    return kinds if isinstance(kinds, list) and kinds else [kinds]
+
+
+def in_words(name, options):
+    """Returns a kind as `read_kinds` does; those of its options that are not of several heads are with its last word.
+
+    Args:
+        name: str, which may have + in it; None: of "pattern" alone.
+        options: dict; "pattern" is a list of kinds, those of several heads.
+    """
+    options = dict(options)
+    heads = [Word(*name_and_options(kind)) for kind in checked_heads(options.pop("pattern", ()))]
+    words = [[Word(word, {})] for word in str(name).split("+")] if name or not heads else []
+    if words:
+        words[-1] = [words[-1][0]._replace(options=options)]
+    return [heads, *words] if heads else words
+
+
+def checked_heads(patterns):
+    """Returns the patterns of several heads. Raises `ValueError` unless they are a list."""
+    if not isinstance(patterns, list | tuple):
+        raise ValueError(f"`self_attention` has pattern={patterns!r}. Expected a list, the patterns of several heads.")
+    return patterns
 
 
 def _options(text, word, brackets):
