@@ -287,6 +287,14 @@ def test_folders_that_no_usr_dir_can_be(tmp_path):
             registry.import_usr_dir(str(path))
 
 
+def test_problems_are_looked_up_without_tensorflow():
+    script = (
+        "import sys; from t2t_lite import registry; registry.list_problems(); print({'tensorflow'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
 def test_models_are_known_before_they_are_imported():
     script = "import sys; from t2t_lite import registry; print(*registry.list_models()); print('keras' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -26,7 +26,7 @@ def write_shards(source, paths, *, seed, groups, features, options, is_ordered=F
         options: Beam's options, {"runner": "DirectRunner", …}; the value of a switch is True.
 
     Returns:
-        (facts of each group, the result of `Source.noted` on the worker).
+        (facts of each group, the result of `Source.counts` on the worker).
 
     Raises:
         UserError: as `sharding.write_shards`, or if Apache Beam is not installed or has no such runner.
@@ -86,13 +86,13 @@ def parse_options(runner, text):
 
 
 def _tasks(_, source, paths, chunks):
-    """Yields the tasks of all chunks, then records their number and the result of `Source.noted`."""
+    """Yields the tasks of all chunks, then records their number and the result of `Source.counts`."""
     count = 0
     samples, encode = source.open()
     for task in chunks.tasks(samples, encode):
         count += 1
         yield task
-    files.write_json(_read_path(paths), {"chunks": count, "noted": source.noted()})
+    files.write_json(_read_path(paths), {"chunks": count, "noted": source.counts()})
 
 
 def _read_path(paths):

@@ -7,27 +7,11 @@ The files, the rows and the vocabulary are those of `masked_lm_own`; orders are 
 
 import types
 
-import tensorflow as tf
-
 from t2t_lite import registry
 from t2t_lite.data.problem import VocabType
 from t2t_lite.problems.languagemodel import LanguagemodelOwn
 from t2t_lite.problems.masked_lm_own import MaskedLmOwn
 from t2t_lite.problems.own_settings import own_settings
-from t2t_lite.tasks.masked_language_model import MaskedLanguageModelTask
-
-
-@registry.register_task("permutation_language_model")
-class PermutationLanguageModelTask(MaskedLanguageModelTask):
-    """Words predicted in an order. Answers are those of masked words: no mask is seen from another one."""
-
-    model = "xlnet"
-    needed_features = ("order",)
-
-    @staticmethod
-    def fit_labels(batch, features):
-        """See `Task`: the predicted ids, of which models give the logits."""
-        return tf.boolean_mask(batch["targets"], batch["targets"] != 0)
 
 
 @registry.register_problem

@@ -5,7 +5,7 @@ import os
 import urllib.parse
 
 from t2t_lite import files
-from t2t_lite.corpora import archives, plain_text, sgml, tables, tmx, wmt_files
+from t2t_lite.corpora import archives, plain_text, tables, tmx, wmt_files
 from t2t_lite.corpora.cells import CSV, JSON_LINES
 from t2t_lite.corpora.scripts import subtags
 from t2t_lite.errors import UserError, counted
@@ -34,7 +34,7 @@ def read_corpus(paths, layout, languages, removed=None, on_bad_line=None):
     """
     if len(paths) == 2:
         is_sgml = all(plain_text.kind(path) in wmt_files.SGM for path in paths)
-        return (sgml.read_segment_pairs if is_sgml else plain_text.read_pairs)(*paths, on_bad_line)
+        return (wmt_files.read_segment_pairs if is_sgml else plain_text.read_pairs)(*paths, on_bad_line)
     (path,) = paths
     if archives.is_archive(path):
         return read_packed_pairs(path, languages, removed, on_bad_line)

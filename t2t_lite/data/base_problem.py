@@ -43,7 +43,7 @@ class Problem:
         cuts_rows: whether `preprocess_example` truncates examples to `max_length`, so that none is dropped.
         skip_bad_lines: whether unreadable lines of corpora are skipped and counted instead of raising an error.
         write_shards: None, or what writes the shards elsewhere: a function of a `generation.Source`, the paths and the
-            layout of `sharding.write_shards` that returns (facts of each group, `Source.noted()`).
+            layout of `sharding.write_shards` that returns (facts of each group, `Source.counts()`).
     """
 
     name = "problem"

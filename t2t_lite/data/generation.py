@@ -111,13 +111,13 @@ def _write(folder, tmp_dir, shards):
     }
     source = Source(problem, folder.path, tmp_dir, split)
     if problem.write_shards:
-        facts_of_splits, noted = problem.write_shards(source, paths, **layout)
+        facts_of_splits, source_counts = problem.write_shards(source, paths, **layout)
     else:
         samples, encode = source.open()
         facts_of_splits = sharding.write_shards(
             progress.watch(samples), paths, encode=encode, num_workers=problem.num_workers, **layout
         )
-        noted = source.noted()
+        source_counts = source.counts()
         progress.done()
     for name, counts in zip(shards, facts_of_splits, strict=True):
         if not counts["examples"]:
@@ -125,16 +125,16 @@ def _write(folder, tmp_dir, shards):
             for path in paths:
                 files.remove(path)
             raise no_example(problem, name) if len(shards) == 1 else _too_few(problem, name, facts_of_splits)
-    for reason, count in noted["removed"].items():
+    for reason, count in source_counts["removed"].items():
         if count:
             _LOGGER.info(f"{progress.title}: {count:,} left out ({reason})")
     facts = {
         name: {"shards": len(split_paths), **counts}
         for (name, split_paths), counts in zip(shards.items(), facts_of_splits, strict=True)
     }
-    facts[split]["removed"] = noted["removed"]
-    if problem.is_generate_per_split and noted["units"]:
-        facts[split]["units"] = noted["units"]
+    facts[split]["removed"] = source_counts["removed"]
+    if problem.is_generate_per_split and source_counts["units"]:
+        facts[split]["units"] = source_counts["units"]
     return facts
 
 
@@ -162,7 +162,7 @@ class Source:
         samples, encode = self._problem.samples_to_encode(*self._folders, self._split)
         return self._some(itertools.islice(samples, self._problem.max_cases or None)), encode
 
-    def noted(self):
+    def counts(self):
         """Returns {"removed": {reason: samples left out}, "units": {unit: its count}}, once all have been read."""
         return {"removed": dict(sorted(self._problem.removed.items())), "units": dict(self._problem.unit_counts)}
 

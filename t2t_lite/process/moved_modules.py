@@ -22,10 +22,10 @@ def new_name(name):
     """Returns the name that a module or package, such as "t2t_lite.serving.client", has today; None if it is gone."""
     root, _, inside = name.partition(".")
     *parents, last = inside.split(".")
-    if root != "t2t_lite" or not last or name.startswith(PACKAGE):
-        return None
     if name in _merged():
         return _merged()[name]
+    if root != "t2t_lite" or not last or name.startswith(PACKAGE):
+        return None
     modules = _modules_of_today(parents, last)
     if last in extras() and not (parents and modules):
         return f"{PACKAGE}.{last}"
