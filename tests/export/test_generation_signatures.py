@@ -10,7 +10,7 @@ import tensorflow as tf
 import t2t_lite
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.errors import UserError
-from t2t_lite.export import export_saved_model, import_hugging_face
+from t2t_lite.export import export_saved_model
 from t2t_lite.export.generation_signatures import GenerationSignatures
 from t2t_lite.models import TransformerLM
 from t2t_lite.settings.config import HParams
@@ -19,7 +19,6 @@ from t2t_lite.text.vocabulary import SentencePieceEncoder, TokenTextEncoder
 from tests.decoding.runs import SENTENCES
 from tests.export.c_program import assert_answers
 from tests.export.served import HOSTILE, answers_here, served, stock_operations
-from tests.extras.hugging_face.gpt_folders import write_gpt
 
 pytestmark = pytest.mark.slow
 
@@ -41,8 +40,8 @@ def generator(request, tmp_path_factory):
     """A GPT-2, and a model of our own that reads the zero vector first; both with random weights."""
     made = tmp_path_factory.mktemp("made")
     if request.param == "byte-level BPE":
-        folder, _ = write_gpt(made / "theirs")
-        import_hugging_face(folder, str(made / "run"))
+        folder, _ = pytest.importorskip("tests.extras.hugging_face.gpt_folders").write_gpt(made / "theirs")
+        t2t_lite.export.import_hugging_face(folder, str(made / "run"))
         return t2t_lite.load(str(made / "run"))
     train_sentencepiece(SENTENCES, str(made / "vocab"), 330)
     encoder = SentencePieceEncoder(str(made / "vocab.model"))

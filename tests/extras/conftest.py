@@ -1,5 +1,10 @@
-"""Fixtures of the core's tests that those of extras use, too."""
+"""Fixtures of the core's tests that those of extras use, too; tests of extras that use others."""
 
+import functools
+import pathlib
+import re
+
+from t2t_lite.process.extras import extras
 from tests.bin.conftest import call, recorded
 from tests.decoding.conftest import lm_run_dir, run_dir
 from tests.export.conftest import c_program
@@ -14,6 +19,7 @@ from tests.integration.conftest import (
 )
 from tests.training.conftest import data_dir, runs_on_the_same_records_share_their_streams
 
+_IMPORT = re.compile(r"^from (t2t_lite|tests)\.extras\.(\w+)(?:\.(\w+))? import", re.MULTILINE)
 __all__ = (
     "assert_user_error",
     "c_program",
@@ -30,3 +36,19 @@ __all__ = (
     "start",
     "translators",
 )
+
+
+def pytest_ignore_collect(collection_path):
+    """Leaves out the tests of an extra that import another one which is not there."""
+    return True if collection_path.suffix == ".py" and _used(collection_path) - {*extras()} else None
+
+
+@functools.cache
+def _used(path):
+    """Returns the names of the extras that a file imports, and those that it needs for its own imports."""
+    used = set()
+    for package, name, module in _IMPORT.findall(path.read_text("utf-8")):
+        folder = extras().get(name) if package == "t2t_lite" else pathlib.Path(__file__).parent / name
+        other = folder and folder / f"{module}.py"
+        used |= {name} | (_used(other) if other and other.is_file() and other != path else set())
+    return used

@@ -9,14 +9,12 @@ import socket
 from collections.abc import Callable
 from typing import NamedTuple
 
-import safetensors.numpy
 import sentencepiece
 
 from t2t_lite import files
 from t2t_lite.corpora import plain_text, tables, tmx, wmt_files
 from t2t_lite.decoding.command import text_files
 from t2t_lite.evaluation import answer_scores, score_files
-from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors
 from t2t_lite.runs.log import read_lines as read_log
 from t2t_lite.text import subwords, vocabulary
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
@@ -77,7 +75,7 @@ JSON = LINES_OF_A_VOCABULARY | dict.fromkeys(
 )
 
 
-def _binary(words):
+def binary(words):
     return BYTES | dict.fromkeys(FAULTS.keys() - _PATHS - {"U+2028", "NUL", "a long line"}, words)
 
 
@@ -137,16 +135,11 @@ READERS = {
         read_all(read_log),
         BYTES | {"missing": READ, "loop": READ},
     ),
-    "tensors": Reader(
-        safetensors.numpy.save({}),
-        lambda path: read_tensors(files.read_bytes(path), path),
-        _binary("not a whole safetensors file") | {"CR": READ, "CR LF": READ},
-    ),
-    "SentencePiece": Reader(_sentencepiece(), vocabulary.SentencePieceEncoder, _binary("not a SentencePiece model")),
+    "SentencePiece": Reader(_sentencepiece(), vocabulary.SentencePieceEncoder, binary("not a SentencePiece model")),
     "another SentencePiece": Reader(
         _sentencepiece(),
         lambda path: subwords.adopt_sentencepiece(path, f"{path}-mine"),
-        _binary("not a SentencePiece model"),
+        binary("not a SentencePiece model"),
     ),
     "tokens": Reader(
         b"<pad>\n<EOS>\none\n",

@@ -1,4 +1,3 @@
-import json
 import os
 import shlex
 
@@ -9,15 +8,7 @@ import tensorflow as tf
 import t2t_lite
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export import saved_model
-from t2t_lite.extras.hugging_face import hugging_face
-from tests.decoding.runs import SENTENCES, make_encoder_run, make_language_model_run, make_run
-
-MARIAN = {
-    "layer_preprocess_sequence": "none",
-    "layer_postprocess_sequence": "dan",
-    "norm_epsilon": 1e-5,
-    "position_layout": "marian",
-}
+from tests.decoding.runs import SENTENCES, make_encoder_run, make_run
 
 
 @pytest.fixture(scope="module")
@@ -101,18 +92,6 @@ def test_every_setting_reaches_the_export(call_command, made, monkeypatch):
     ]  # fmt: skip
 
 
-def test_settings_that_a_format_does_not_keep(call_command, tmp_path, monkeypatch):
-    """Of a language model hugging_face keeps none; of what it exports its own tests tell."""
-    given = []
-    monkeypatch.setattr(hugging_face, "export_hugging_face", lambda *args, **options: given.append(options) or "x")
-    run = make_language_model_run(tmp_path / "lm")
-    result = call_command(
-        "t2t-exporter", f"--output_dir={run}", "--format=hugging_face", "--decode_hparams=beam_size=2"
-    )
-    assert (result.status, result.stdout) == (0, "x\n") and given[0].keys() == {"license", "command"}
-    assert "warning: --decode_hparams: beam_size: no effect with --format=hugging_face" in result.stderr
-
-
 @pytest.mark.slow
 def test_an_ensemble_by_name_and_one_export_of_another(call_command, made, tmp_path, monkeypatch):
     """What the command hands on; that ensembles and bfloat16 answer rightly is tested with the library."""
@@ -131,29 +110,6 @@ def test_an_ensemble_by_name_and_one_export_of_another(call_command, made, tmp_p
     assert command[0] == "t2t-exporter" and sorted(command[1:]) == sorted(flags)
 
 
-@pytest.mark.slow
-def test_other_formats_go_into_a_new_folder(call_command, tmp_path):
-    """The paper's layout is a Marian's."""
-    settings = "--decode_hparams=beam_size=3,alpha=1,extra_length=9"
-    made = make_run(tmp_path / "post", **MARIAN)
-    command = ["t2t-exporter", f"--output_dir={made}", "--format=hugging_face", settings]
-    result = call_command(*command)
-    assert result.stdout == f"{made}/hugging_face\n"
-    assert "warning: --decode_hparams: extra_length: no effect with --format=hugging_face" in result.stderr
-    search = json.loads((made / "hugging_face" / "generation_config.json").read_text())
-    assert (search["num_beams"], search["length_penalty"]) == (3, 1.0)
-    again = call_command(*command)
-    assert again.status == 2 and "holds files already" in again.stderr
-
-
-@pytest.mark.slow
-def test_all_that_a_format_does_not_have_is_said_at_once(call_command, assert_user_error, tmp_path):
-    made = make_run(tmp_path / "odd", **MARIAN, ffn_activation="swiglu", num_heads=2, attention_key_channels=8)
-    words = ["Marian", "activation=swiglu (hparam ffn_activation)", "key_dim=4"]
-    assert_user_error(call_command("t2t-exporter", f"--output_dir={made}", "--format=hugging_face"), *words)
-    assert not (made / "hugging_face").exists()
-
-
 @pytest.mark.parametrize(
     "flags, words",
     [
@@ -165,10 +121,7 @@ def test_all_that_a_format_does_not_have_is_said_at_once(call_command, assert_us
         (["--problem=algorithmic_identity_decimal40"], ["--problem", "translate_own"]),
         (["--export_dir=file"], ["file", "folder"]),
         (["--output_dir=nowhere"], ["nowhere"]),
-        (["--format=hugging_face", "--export_dir=file"], ["file", "is a file"]),
         (["--features_join=sum"], ["--features_join: a run of translate_own, which is no encoder"]),
-        (["--format=hugging_face", "--features_join=sum"], ["--features_join", "--format=saved_model"]),
-        (["--format=hugging_face", "--weights_dtype=bfloat16"], ["--weights_dtype", "--format=saved_model"]),
     ],
 )
 def test_mistakes(call_command, assert_user_error, made, tmp_path, flags, words):

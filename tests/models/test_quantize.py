@@ -229,7 +229,7 @@ def test_exported_and_refused_as_a_run(tmp_path):
 
     from t2t_lite import Translator
     from t2t_lite.errors import UserError
-    from t2t_lite.export import export_hugging_face, export_saved_model
+    from t2t_lite.export import export_saved_model
 
     model, batch = made("language_model")
     model.quantize("int8")
@@ -238,9 +238,8 @@ def test_exported_and_refused_as_a_run(tmp_path):
     loaded = tf.saved_model.load(str(tmp_path / "export"))
     np.testing.assert_allclose(array(loaded.serve(batch)), output, atol=1e-4)
     translator = Translator(model, {"targets": None}, None)
-    for export in (export_saved_model, export_hugging_face):
-        with pytest.raises(UserError, match=r"quantized.*before"):
-            export(translator, str(tmp_path / "other"))
+    with pytest.raises(UserError, match=r"quantized.*before"):
+        export_saved_model(translator, str(tmp_path / "other"))
     assert not (tmp_path / "other").exists()
     with pytest.raises(UserError, match=r"quantized.*before"):
         model.save_run(str(tmp_path / "run"), problem="translate_own", data_dir=str(tmp_path))

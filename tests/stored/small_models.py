@@ -12,12 +12,8 @@ import numpy as np
 
 import t2t_lite
 from t2t_lite import registry
-from t2t_lite.export import export_hugging_face, import_hugging_face
-from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
 from t2t_lite.runs.run_config import build_model, run_config
 from tests.decoding.runs import SENTENCES
-from tests.extras.hugging_face.encoder_folders import write_encoder
-from tests.extras.hugging_face.gpt_folders import write_gpt
 from tests.models.every_model import own_models
 from tests.text.published_samples import write_words
 
@@ -53,19 +49,29 @@ MODELS = {
     "tags": ("tag_own", "bert_tiny", "transformer_encoder", {}),
     "orders": ("permutation_lm_own", "xlnet_tiny", "xlnet", {}),
 }  # fmt: skip
+
+
+def _write_gpt(*args, **options):
+    return importlib.import_module("tests.extras.hugging_face.gpt_folders").write_gpt(*args, **options)
+
+
+def _write_encoder(folder, name):
+    return importlib.import_module("tests.extras.hugging_face.encoder_folders").write_encoder(folder, name)
+
+
 # The foreign families: what writes a folder of theirs, or the hyperparameters of a Transformer that becomes one.
 FOLDERS = {
     "marian": _MARIAN,
     "blenderbot": {},
-    "gpt2": write_gpt,
-    "openai-gpt": lambda folder: write_gpt(folder, "openai-gpt", write_vocabulary=write_words),
-    "bert": lambda folder: write_encoder(folder, "BertForMaskedLM"),
-    "roberta": lambda folder: write_encoder(folder, "RobertaForMaskedLM"),
-    "albert": lambda folder: write_encoder(folder, "AlbertForMaskedLM"),
-    "ernie": lambda folder: write_encoder(folder, "ErnieForMaskedLM"),
-    "distilbert": lambda folder: write_encoder(folder, "DistilBertForMaskedLM"),
-    "electra": lambda folder: write_encoder(folder, "ElectraForMaskedLM"),
-    "xlm-roberta": lambda folder: write_encoder(folder, "XLMRobertaForMaskedLM"),
+    "gpt2": _write_gpt,
+    "openai-gpt": lambda folder: _write_gpt(folder, "openai-gpt", write_vocabulary=write_words),
+    "bert": lambda folder: _write_encoder(folder, "BertForMaskedLM"),
+    "roberta": lambda folder: _write_encoder(folder, "RobertaForMaskedLM"),
+    "albert": lambda folder: _write_encoder(folder, "AlbertForMaskedLM"),
+    "ernie": lambda folder: _write_encoder(folder, "ErnieForMaskedLM"),
+    "distilbert": lambda folder: _write_encoder(folder, "DistilBertForMaskedLM"),
+    "electra": lambda folder: _write_encoder(folder, "ElectraForMaskedLM"),
+    "xlm-roberta": lambda folder: _write_encoder(folder, "XLMRobertaForMaskedLM"),
     "xlnet": lambda folder: importlib.import_module("tests.extras.xlnet.xlnet_folders").write_xlnet(
         folder, "XLNetLMHeadModel"
     ),
@@ -99,12 +105,14 @@ def make_all(names=(*MODELS, *FOLDERS)):
             _make(name, *MODELS[name])
         elif callable(write := FOLDERS[name]):
             theirs, tensors = write(pathlib.Path("theirs", name))
-            write_tensors(os.path.join(theirs, "model.safetensors"), {n: _few(t) for n, t in tensors.items()})
-            import_hugging_face(theirs, name)
+            importlib.import_module("t2t_lite.extras.hugging_face.hugging_face_folder").write_tensors(
+                os.path.join(theirs, "model.safetensors"), {n: _few(t) for n, t in tensors.items()}
+            )
+            t2t_lite.export.import_hugging_face(theirs, name)
         else:
             _make(name, "translate_own", "transformer_tiny", "transformer", write)
         if name in FOLDERS:
-            export_hugging_face(t2t_lite.load(name), f"{name}.hugging_face")
+            t2t_lite.export.export_hugging_face(t2t_lite.load(name), f"{name}.hugging_face")
     return {name: answer(name) for name in names}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import t2t_lite
 from t2t_lite.errors import UserError
-from t2t_lite.export import export_hugging_face, import_hugging_face
+from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.extras.hugging_face import test_tokenizer_json

@@ -10,7 +10,7 @@ from keras import ops
 
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
-from t2t_lite.export import export_hugging_face, import_hugging_face
+from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
 from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors
 from t2t_lite.extras.hugging_face.translation_models import divided
 from t2t_lite.text.vocabulary import SentencePieceEncoder

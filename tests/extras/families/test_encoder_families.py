@@ -11,9 +11,9 @@ import sentencepiece
 
 import t2t_lite
 from t2t_lite.errors import UserError
-from t2t_lite.export import export_hugging_face, import_hugging_face
 from t2t_lite.export.formats import obstacles
 from t2t_lite.extras.hugging_face.family import family_of
+from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
 from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write_tensors
 from t2t_lite.extras.hugging_face.published_vocabulary import published, vocabulary_of
 from t2t_lite.text.sentencepiece_model import ModelProto

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import t2t_lite
-from t2t_lite.export import export_hugging_face, import_hugging_face
+from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
 from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
 from tests.extras.hugging_face.encoder_folders import write_encoder
 from tests.extras.hugging_face.test_encoders import config_of, tensors_of

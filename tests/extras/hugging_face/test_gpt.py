@@ -10,7 +10,7 @@ import pytest
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.export import export_hugging_face, import_hugging_face
+from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
 from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write_tensors
 from tests.extras.hugging_face.gpt_folders import write_gpt
 from tests.text.published_samples import write_byte_level, write_words

@@ -9,7 +9,7 @@ import pytest
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.export import import_hugging_face
+from t2t_lite.extras.hugging_face.hugging_face import import_hugging_face
 from t2t_lite.text.sentencepiece_model import ModelProto
 from tests.extras.hugging_face.encoder_folders import write_encoder
 from tests.extras.hugging_face.gpt_folders import write_gpt

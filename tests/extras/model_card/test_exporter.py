@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from tests.decoding.runs import make_run
-from tests.integration.test_exporter import MARIAN
+from tests.extras.hugging_face.test_exporter import MARIAN
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from t2t_lite import registry
-from t2t_lite.export import export_hugging_face
+from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face
 from tests.export.models import translator_of
 from tests.extras.hugging_face.test_hugging_face import encoders
 
