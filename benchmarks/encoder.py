@@ -37,7 +37,7 @@ def our_model(flags):
 
 def our_step(flags):
     """Returns a function of ids and targets [batch, length], 0 where nothing is masked, that trains on them."""
-    from t2t_lite.training.feed import StepBatches
+    from t2t_lite.training.training_data import StepBatches
 
     hparams, model = our_model(flags)
     step = new_step(lambda: model, hparams, features={"inputs": 2, "targets": 2})

@@ -76,7 +76,7 @@ def training_calls(name, batches, steps):
     """
     if name == "ours":
         from t2t_lite import registry
-        from t2t_lite.training.feed import StepBatches
+        from t2t_lite.training.training_data import StepBatches
 
         step = training.new_step(registry.hparams("transformer_tiny").override_from_dict(TINY))
         stream = training.stream(batches, BATCH_SIZE, MAX_LENGTH).take(steps)

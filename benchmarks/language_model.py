@@ -83,8 +83,8 @@ def our_step(flags):
 
     from t2t_lite import registry
     from t2t_lite.runs.run_config import build_model
-    from t2t_lite.training.feed import StepBatches
     from t2t_lite.training.objectives import objective_sums
+    from t2t_lite.training.training_data import StepBatches
 
     sizes = {"hidden_size": HIDDEN, "filter_size": 4 * HIDDEN, "num_heads": HEADS, "num_hidden_layers": LAYERS}
     hparams = registry.hparams("gpt2_small").override_from_dict({**sizes, "clip_grad_norm": 0.0})

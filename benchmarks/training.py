@@ -122,7 +122,7 @@ def our_steps(side, size, batches):
     hparams = registry.hparams("transformer_base_v1").override_from_dict(settings).parse(HPARAMS.get(side, ""))
     hparams.gradient_accumulation_steps = a_step if side == "accumulated" else 1
     step = new_step(hparams, a_step if side == "replicas" else 0, side == "compiled")
-    from t2t_lite.training.feed import StepBatches
+    from t2t_lite.training.training_data import StepBatches
 
     features = [{"inputs": inputs, "targets": targets} for inputs, targets in batches]
     placed = [step.place(StepBatches(features[i : i + a_step], i)) for i in range(0, len(batches), a_step)]

@@ -126,7 +126,7 @@ def profile(name, size, batches, rounds):
     step = training.new_step(hparams)
     import tensorflow as tf  # after t2t_lite, which asks for oneDNN
 
-    from t2t_lite.training.feed import StepBatches
+    from t2t_lite.training.training_data import StepBatches
 
     batch = {name: tf.constant(ids) for name, ids in zip(("inputs", "targets"), batches[0], strict=True)}
     placed = step.place(StepBatches([batch], 0))

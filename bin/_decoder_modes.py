@@ -6,7 +6,7 @@ from t2t_lite.cli import streams
 from t2t_lite.cli.modes import Mode, check_mode
 from t2t_lite.decoding.command.decode_hparams import DEFAULT_GRID
 from t2t_lite.errors import UserError
-from t2t_lite.settings.assignments import parse_assignments
+from t2t_lite.settings.config import parse_assignments
 
 INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
 _LONG = ("long_input", "split_sentences")

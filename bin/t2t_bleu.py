@@ -76,7 +76,7 @@ def run(flags):
 
 
 def _score_folder(flags, references, how):
-    from t2t_lite.evaluation.score_folder import score_folder
+    from t2t_lite.evaluation.score_files import score_folder
 
     settings = {name: flags[name].value for name in _OF_A_FOLDER}
     for lines in score_folder(

@@ -73,6 +73,7 @@ def evaluate(flags, *, once=False, on_train_data=False):
         find_checkpoint(flags.output_dir)
     from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
     from t2t_lite.training.distribution import gpus_as_needed, hide_gpus
+    from t2t_lite.training.settings import EvaluationSettings
 
     if flags.worker_gpu > 1:
         _LOGGER.warning(f"--worker_gpu={flags.worker_gpu}: an evaluation uses one device.")
@@ -80,14 +81,9 @@ def evaluate(flags, *, once=False, on_train_data=False):
         hide_gpus()
     else:
         gpus_as_needed()  # a trainer may need the rest of their memory
+    settings = EvaluationSettings(flags.eval_steps, flags.eval_stride, search=search)
     evaluation = CheckpointEvaluation(
-        flags.output_dir,
-        flags.data_dir,
-        split,
-        flags.eval_steps,
-        lambda trained: parse_changes(trained, changes),
-        search,
-        flags.eval_stride,
+        flags.output_dir, flags.data_dir, split, settings, lambda trained: parse_changes(trained, changes)
     )
     if once:
         for name, value in evaluation.newest().items():

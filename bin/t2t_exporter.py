@@ -68,7 +68,7 @@ def check(flags):
 
 def _check_settings(flags, settings, fixed, effective):
     """Refuses decoding settings that no export keeps; warns of those that this format does not keep."""
-    from t2t_lite.settings.assignments import parse_assignments
+    from t2t_lite.settings.config import parse_assignments
 
     assigned = parse_assignments(flags.decode_hparams, "--decode_hparams")
     if others := [name for name in settings.changed(assigned) if name not in fixed]:
@@ -87,7 +87,7 @@ def run(flags):
     from t2t_lite.decoding.command.decode_hparams import SEARCH_NAMES, DecodeHParams
     from t2t_lite.export import by_task
     from t2t_lite.files.folders import check_kinds, check_new
-    from t2t_lite.runs.exported import export_of
+    from t2t_lite.runs.locating import export_of
 
     runs = _trained.find(flags)
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=runs[0].problem.decode_defaults)

@@ -52,18 +52,18 @@ def check(flags):
 
 def run(flags):
     """Prints the scores."""
-    from t2t_lite.evaluation import answer_files, answer_report
+    from t2t_lite.evaluation import answer_scores
 
-    task = answer_report.scored_task(flags.task)
+    task = answer_scores.scored_task(flags.task)
     if not task.columns and (flags.columns or flags.header is not None):
         raise UserError(f"--columns, --header: not with --task={flags.task}, whose reference has none. Leave them out.")
-    reference = answer_files.read_reference(flags.reference, flags.task, flags.columns, flags.header)
-    predicted = answer_files.read_predictions(flags.predictions, reference)
-    baseline = answer_files.read_predictions(flags.baseline, reference) if flags.baseline else None
+    reference = answer_scores.read_reference(flags.reference, flags.task, flags.columns, flags.header)
+    predicted = answer_scores.read_predictions(flags.predictions, reference)
+    baseline = answer_scores.read_predictions(flags.baseline, reference) if flags.baseline else None
     answers = [*reference.answers, *predicted, *(baseline or ())]
-    names = answer_report.metric_names(flags.task, answers, flags.metrics)
-    report = answer_report.make_report(flags.task, names, reference.answers, predicted, baseline, flags.resamples)
-    print(json.dumps(report, indent=1) if flags.json else "\n".join(answer_report.as_text(report)))
+    names = answer_scores.metric_names(flags.task, answers, flags.metrics)
+    report = answer_scores.make_report(flags.task, names, reference.answers, predicted, baseline, flags.resamples)
+    print(json.dumps(report, indent=1) if flags.json else "\n".join(answer_scores.as_text(report)))
 
 
 main = _app.command("t2t-score", define_flags, run, check)

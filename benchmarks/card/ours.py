@@ -89,7 +89,7 @@ class TrainingWork:
         from t2t_lite.data import batching
         from t2t_lite.data.problem import Problem
         from t2t_lite.extras.describe.cost import forward_flops
-        from t2t_lite.training.feed import Feed
+        from t2t_lite.training.training_data import Feed
 
         class Rows(Problem):
             """The records that `write_records` wrote."""

@@ -42,7 +42,7 @@ def random_batch(case, seed=0):
 
 def train_once(step, batches):
     """Takes one step on batches; returns its loss, in nats per target token."""
-    from t2t_lite.training.feed import StepBatches
+    from t2t_lite.training.training_data import StepBatches
 
     step_batches = StepBatches(batches, 0)
     return float(step(step.place(step_batches))["nats"]["targets"]) / step_batches.counts["targets"]

@@ -1,12 +1,11 @@
-"""The flags of t2t-trainer, the resulting settings, and those that a run remembers."""
+"""The flags of t2t-trainer, its schedules, the resulting settings, and those that a run remembers."""
 
-import os
+import shlex
 
 from t2t_lite.bin import _app
 from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings, read_settings
-from t2t_lite.bin.trainer import schedules
 from t2t_lite.decoding.command.decode_hparams import evaluation_search
-from t2t_lite.errors import located
+from t2t_lite.errors import UserError, nearest
 from t2t_lite.settings.ranges import SEED
 from t2t_lite.training.settings import (
     EARLY,
@@ -16,16 +15,45 @@ from t2t_lite.training.settings import (
     EvaluationSettings,
     LengthSettings,
     LogSettings,
+    RememberedFlags,
 )
 
 # Remembered settings that belong to this command, not to the Trainer.
-_OF_COMMAND = ("export_saved_model", "inter_op_parallelism_threads", "intra_op_parallelism_threads")
+_THREADS = ("inter_op_parallelism_threads", "intra_op_parallelism_threads")
+_OF_COMMAND = ("export_saved_model", *_THREADS)
+# The schedules (tensor2tensor: utils/trainer_lib.py), and what they do.
+TRAINING_SCHEDULES = {
+    "continuous_train_and_eval": "train, and evaluate at every checkpoint",
+    "train_and_evaluate": "the same",
+    "train": "train without evaluating",
+    "train_eval_and_decode": "train, evaluate, and translate the whole dev set into decode/",
+    "test": "one step and a batch of an evaluation",
+}
+EVALUATING_SCHEDULES = {
+    "evaluate": "evaluate the newest checkpoint once",
+    "evaluate_on_train_data": "the same, on the first training shard",
+    "continuous_eval": "evaluate each checkpoint as it appears, as t2t-eval does",
+    "continuous_eval_on_train_data": "the same, on the first training shard",
+}
+_EACH = "for c in {output_dir}/model.ckpt-*.index; do t2t-decoder --checkpoint_path=${{c%.index}} {files}; done"
+_DEV = "t2t-trainer --schedule=train_eval_and_decode translates the dev set at each evaluation; for any text: "
+_FILES = "--decode_from_file={source} --decode_to_file=$c.decodes"
+# Commands to type instead.
+_ELSEWHERE = {
+    "decode": "t2t-decoder --output_dir={output_dir} --decode_from_file={source}",
+    "continuous_decode": _DEV + _EACH.replace("{files}", _FILES),
+    "continuous_decode_on_eval_data": _DEV + _EACH.replace("{files}", _FILES),
+    "continuous_decode_on_train_data": _EACH.replace("{files}", _FILES),
+    "continuous_decode_from_file": _EACH.replace("{files}", _FILES),
+    "run_std_server": "nothing: there are no parameter servers. Start the same t2t-trainer on each machine, with the "
+    "TF_CONFIG that t2t-make-tf-configs prints for it",
+}
 
 
 def define_flags(flags):
     """Declares the command's flags."""
     _app.define_common_flags(flags)
-    flags.DEFINE_string("schedule", "continuous_train_and_eval", f"What to do ({schedules.help_string()}).")
+    flags.DEFINE_string("schedule", "continuous_train_and_eval", f"What to do ({describe_schedules()}).")
     for settings in (LengthSettings, CheckpointSettings, EvaluationSettings, LogSettings, DeviceSettings):
         define_settings(flags, settings)
     define_settings(flags, EarlyStopping, EARLY)
@@ -80,6 +108,11 @@ def also_asked(flags):
     return {name: flag.value for name, flag in values.items()} or None
 
 
+def inexact_flags(flags):
+    """Returns the flags, a list of str, with others of which the run is not reproducible, and why."""
+    return [f"--{name}: another number of threads may add in another order" for name in _THREADS if flags[name].value]
+
+
 def recall(flags, output_dir, earlier):
     """Sets flags that were not given to the last values of the run in output_dir.
 
@@ -91,16 +124,36 @@ def recall(flags, output_dir, earlier):
     Raises:
         UserError: a remembered value is invalid for its flag, or contradicts those that were given.
     """
-    from t2t_lite.training.plan import UNTOLD, plan_of, warn_of_no_plan
-
-    plan = dict(earlier.get("plan", {}))
+    remembered = RememberedFlags(output_dir or "", earlier.get("plan", {}))
     if not flags["train_steps"].present:
-        warn_of_no_plan(output_dir, earlier, flags.train_steps)
-    if "search" in plan:
-        plan["decode_hparams"] = ",".join(f"{name}={value}" for name, value in (plan.pop("search") or {}).items())
-    if flags["worker_gpu"].present:
-        plan.pop("logical_cpus", None)  # they would replace GPUs
-    with located(os.path.join(output_dir or "", "hparams.json")):
-        for name in {*plan_of(0, **UNTOLD), "decode_hparams", *_OF_COMMAND} & plan.keys():
-            flags[name].recall(plan[name])
-    schedules.check_early_stopping(flags)
+        remembered.warn_of_no_steps(earlier, flags.train_steps)
+    remembered.restore(flags, _OF_COMMAND)
+    check_early_stopping(flags)
+
+
+def check_schedule_name(flags):
+    """Raises `UserError` for an unknown schedule, or one of another command, which it names."""
+    name = flags.schedule
+    if name in _ELSEWHERE:
+        folder, source = flags.output_dir or "OUTPUT_DIR", flags.decode_from_file or "FILE"
+        instead = _ELSEWHERE[name].format(output_dir=shlex.quote(folder), source=shlex.quote(source))
+        raise UserError(f"--schedule={name}: not done by t2t-trainer. Type instead: {instead}")
+    available = (*TRAINING_SCHEDULES, *EVALUATING_SCHEDULES)
+    if name not in available:
+        raise UserError(
+            f"--schedule={name}: not available. {nearest(name, (*available, *_ELSEWHERE), end=' ')}"
+            f"Expected one of {', '.join(available)}."
+        )
+
+
+def check_early_stopping(flags):
+    """Raises `UserError` for early stopping in a schedule without evaluations."""
+    if flags.schedule == "train" and flags["eval_early_stopping_steps"].present:
+        raise UserError(
+            "--eval_early_stopping_steps: needs evaluations, and --schedule=train makes none. Leave one of them out."
+        )
+
+
+def describe_schedules():
+    """Returns a description of all schedules, for --help."""
+    return "; ".join(f"{name}: {what}" for name, what in (TRAINING_SCHEDULES | EVALUATING_SCHEDULES).items())

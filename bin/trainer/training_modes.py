@@ -5,8 +5,13 @@ import os
 import shlex
 
 from t2t_lite.bin.t2t_eval import evaluate
-from t2t_lite.bin.trainer import schedules
-from t2t_lite.bin.trainer.training_flags import recall
+from t2t_lite.bin.trainer.training_flags import (
+    EVALUATING_SCHEDULES,
+    TRAINING_SCHEDULES,
+    check_early_stopping,
+    check_schedule_name,
+    recall,
+)
 from t2t_lite.bin.trainer.training_run import check_run, earlier_run, train_run
 from t2t_lite.cli import commands
 from t2t_lite.cli.modes import Mode, check_mode, chosen_mode, require
@@ -27,7 +32,7 @@ def check(flags):
 
 def check_schedule(flags):
     """Raises `UserError` for an unknown schedule, and for what t2t-decoder does; returns whether the run remembers."""
-    schedules.check(flags)
+    check_schedule_name(flags)
     if flags.decode_from_file:
         raise UserError(
             f"--decode_from_file: t2t-trainer translates no files. Type instead: t2t-decoder "
@@ -47,13 +52,13 @@ def check_training(flags, several=None):
     remembers, every = check_schedule(flags), modes()
     mode = chosen_mode(flags, every)
     check_mode(flags, mode, every)
-    schedules.check_early_stopping(flags)
+    check_early_stopping(flags)
     for other in every.values():
         if other.others and other is not mode:
             other.others(flags)
     if several:
         _check_several_runs(several, flags)
-    may_train = flags.schedule in schedules.TRAINING and not remembers
+    may_train = flags.schedule in TRAINING_SCHEDULES and not remembers
     settings = ["problem"] if flags.warm_start_from else ["problem", "hparams_set"]
     require(flags, "data_dir", "output_dir", *(settings if may_train else []))
 
@@ -72,7 +77,7 @@ def _check_seeds(flags):
 
 def _check_several_runs(flag, flags):
     """Raises `UserError` unless the flags describe several runs that are trained and evaluated on one machine."""
-    if flags.schedule not in schedules.TRAINING or flags.schedule in ("train", "test"):
+    if flags.schedule not in TRAINING_SCHEDULES or flags.schedule in ("train", "test"):
         raise UserError(f"{flag}: needs runs that are trained and evaluated, not --schedule={flags.schedule}.")
     if os.environ.get("TF_CONFIG"):
         raise UserError(f"{flag}: each run is trained on one machine. Unset TF_CONFIG.")
@@ -86,10 +91,10 @@ def train_runs(flags):
     from t2t_lite.training.distribution import set_threads
     from t2t_lite.training.repeated_seeds import as_text, train_seeds
 
-    inexact = set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads)
+    set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads)
     if not flags.random_seeds:
-        train_run(flags, inexact, flags.output_dir, flags.random_seed)
-    elif summary := train_seeds(flags.random_seeds, flags.output_dir, functools.partial(train_run, flags, inexact)):
+        train_run(flags, flags.output_dir, flags.random_seed)
+    elif summary := train_seeds(flags.random_seeds, flags.output_dir, functools.partial(train_run, flags)):
         print(as_text(summary))
 
 
@@ -111,7 +116,7 @@ _OWN = {
     ),
     "evaluate": Mode(
         "--schedule=evaluate", ("eval_use_test_set", "random_seed", *TRAINING), run=evaluate_run,
-        asked=lambda flags: flags.schedule in schedules.EVALUATING, check=check_training,
+        asked=lambda flags: flags.schedule in EVALUATING_SCHEDULES, check=check_training,
     ),
     "train": Mode("training", ("random_seed", *TRAINING), run=train_runs, check=check_training),
 }  # fmt: skip

@@ -3,16 +3,15 @@
 import dataclasses
 
 from t2t_lite.bin._score_flags import hparams_changes
-from t2t_lite.bin.trainer.training_flags import also_asked, recall, trainer_settings
+from t2t_lite.bin.trainer.training_flags import also_asked, inexact_flags, recall, trainer_settings
 from t2t_lite.errors import UserError
 
 
-def train_run(flags, inexact, output_dir, random_seed, **trial):
+def train_run(flags, output_dir, random_seed, **trial):
     """Trains in an output_dir; returns why it ended, see `Trainer.ended_by`; after any signal "signal".
 
     Args:
         flags: absl's FlagValues.
-        inexact: list of str, see `Trainer`.
         output_dir: str.
         random_seed: int, or None: the set's.
         trial: see `make_trainer`.
@@ -20,7 +19,7 @@ def train_run(flags, inexact, output_dir, random_seed, **trial):
     from t2t_lite.export.saved_model import export_best
     from t2t_lite.runs.checkpoints import newest_step
 
-    trainer = make_trainer(flags, inexact, output_dir, random_seed, **trial)
+    trainer = make_trainer(flags, output_dir, random_seed, **trial)
     prepare_data(flags, trainer)
     trainer.train(newest_step(output_dir) + 1 if flags.schedule == "test" else flags.train_steps)
     if flags.export_saved_model and trainer.ended_by != "signal" and (path := export_best(output_dir)):
@@ -28,17 +27,17 @@ def train_run(flags, inexact, output_dir, random_seed, **trial):
     return "signal" if trainer.was_signalled else trainer.ended_by  # so that no further run begins
 
 
-def make_trainer(flags, inexact, output_dir, random_seed, *, changes=None, metric=None, stop_when=None):
+def make_trainer(flags, output_dir, random_seed, *, changes=None, metric=None, stop_when=None):
     """Returns the `Trainer` of an output_dir.
 
     Args:
-        flags, inexact, output_dir, random_seed: see `train_run`.
+        flags, output_dir, random_seed: see `train_run`.
         changes: dict of hyperparameters that override those of the flags.
         metric: str, the metric by which the best model is kept; None: that of the flags.
         stop_when: see `Trainer`.
     """
     from t2t_lite.runs.directory import model_name
-    from t2t_lite.settings.assignments import parse_assignments
+    from t2t_lite.settings.config import parse_assignments
     from t2t_lite.training.trainer import Trainer
 
     earlier = earlier_run(flags, output_dir)
@@ -55,7 +54,7 @@ def make_trainer(flags, inexact, output_dir, random_seed, *, changes=None, metri
         hparams_set=flags.hparams_set or settings.get("hparams_set"),
         data_dir=flags.data_dir,
         output_dir=output_dir,
-        inexact=inexact,
+        inexact=inexact_flags(flags),
         allow_hparams_change=flags.allow_hparams_change,
         keep_batches_a_step="gradient_accumulation_steps" not in parse_assignments(flags.hparams, "--hparams"),
         warm_start_from=flags.warm_start_from or "",

@@ -25,7 +25,7 @@ from keras import ops
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem
-from t2t_lite.evaluation.answer_metrics import AnswerMetric
+from t2t_lite.evaluation.answer_scores import AnswerMetric
 from t2t_lite.layers import TokenEmbedding, TransformerEncoderLayer
 from t2t_lite.tasks.encoder_task import EncoderTask
 from t2t_lite.text.class_label_encoder import as_number

@@ -58,7 +58,8 @@ def run(flags):
     prepare(flags)
     from t2t_lite.training.distribution import set_threads
 
-    return search_hparams(flags, set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads))
+    set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads)
+    return search_hparams(flags)
 
 
 MODES = {

@@ -7,7 +7,7 @@ import sys
 
 from t2t_lite.bin.trainer.training_run import make_trainer, prepare_data, train_run
 from t2t_lite.errors import UserError
-from t2t_lite.settings.assignments import parse_assignments
+from t2t_lite.settings.config import parse_assignments
 
 _OF_SEARCHES = ("hparams_range", "output_dir", "hparams")  # and --autotune_…; a single run has others
 
@@ -19,31 +19,28 @@ _SHARED = (
 )  # fmt: skip
 
 
-def search_hparams(flags, inexact):
+def search_hparams(flags):
     """Trains the trials of a search and the winner's further seeds, prints the results, and writes `tuning.json`.
 
     Returns:
         int, the exit status.
     """
     from t2t_lite.extras.autotune import search
-    from t2t_lite.extras.autotune.search import Search
     from t2t_lite.files import write_json
     from t2t_lite.files.folders import check_kinds
 
     check_kinds(flags.output_dir, [re.escape(search.REPORT)], ["trial-[0-9]+"])
-    base, ranges, objective = _checked(flags, inexact)
+    base, ranges, objective = _checked(flags)
     if flags.autotune_parallel_trials > 1:
         return _search_in_parallel(flags)
     study, folder = _open_study(flags, base, ranges, objective), flags.output_dir
 
     def train(output_dir, changes, random_seed, stop_when):
         gc.collect()  # frees the memory of the previous trial's model
-        return train_run(
-            flags, inexact, output_dir, random_seed, changes=changes, metric=objective.metric, stop_when=stop_when
-        )
+        return train_run(flags, output_dir, random_seed, changes=changes, metric=objective.metric, stop_when=stop_when)
 
-    search = Search(study, folder, train, base.hparams.random_seed)
-    if not search.run(flags.autotune_max_trials):
+    runs = search.Search(study, folder, train, base.hparams.random_seed)
+    if not runs.run(flags.autotune_max_trials):
         return 0
     trials = study.trials()
     print("\n".join(search.trials_table(trials, objective)))
@@ -55,7 +52,7 @@ def search_hparams(flags, inexact):
     print(f"best: {study.folder_of(order[0])}\nto train it anew, or for longer: {command}")
     summary = None
     if flags.autotune_seeds:
-        summary = search.train_winner(order[0], flags.autotune_seeds)
+        summary = runs.train_winner(order[0], flags.autotune_seeds)
         if summary is None:
             return 0
         print("\n".join(search.spread_text(order, objective, summary)))
@@ -64,7 +61,7 @@ def search_hparams(flags, inexact):
     return 0
 
 
-def _checked(flags, inexact):
+def _checked(flags):
     """Checks flags, generates data if requested; returns (Trainer common to all trials, RangedHParams, Objective)."""
     from t2t_lite import registry
     from t2t_lite.data.records import Records
@@ -77,7 +74,7 @@ def _checked(flags, inexact):
     registry.ranged_hparams(flags.hparams_range)(ranges)
     if both := parse_assignments(flags.hparams, "--hparams").keys() & ranges.ranges.keys():
         raise UserError(f"--hparams: {sorted(both)[0]} is varied by {where}. Leave it out.")
-    base = make_trainer(flags, inexact, flags.output_dir, flags.random_seed)
+    base = make_trainer(flags, flags.output_dir, flags.random_seed)
     ranges.check(base.hparams, where)
     check_meaning(ranges.ranges, registry.model(base.model), where)
     problem = registry.problem(base.problem)

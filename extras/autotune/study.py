@@ -14,7 +14,7 @@ from t2t_lite.extras.autotune.ranged_hparams import RangedHParams
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.folders import held_lock, waiting_lock
 from t2t_lite.settings import tensor2tensor_names
-from t2t_lite.training.best_checkpoint import best_evaluation, default_metric
+from t2t_lite.training.monitor import best_evaluation, default_metric
 
 _LOGGER = logging.getLogger("t2t_lite")
 STUDY = "study.journal"

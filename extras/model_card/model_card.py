@@ -9,10 +9,10 @@ import t2t_lite
 from t2t_lite import registry
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.runs.checkpoint_files import checkpoint_step
-from t2t_lite.runs.exported import export_of
+from t2t_lite.runs.locating import export_of
 from t2t_lite.runs.log import lineage, read_lines
 from t2t_lite.runs.weights import named_weights
-from t2t_lite.training.best_checkpoint import FOLDER as BEST
+from t2t_lite.training.monitor import BEST_FOLDER
 
 _COSTS = {
     "float32": "float32, as trained",
@@ -174,7 +174,7 @@ def _evaluations(checkpoint):
     saved_at = tf.io.gfile.stat(f"{checkpoint}.index").mtime_nsec // 10**9
     lines_by_data = {}
     # The copy in best/ is the run's own model of that step; an average is not.
-    run = os.path.dirname(folder) if os.path.basename(folder) == BEST else folder
+    run = os.path.dirname(folder) if os.path.basename(folder) == BEST_FOLDER else folder
     for line in lineage(read_lines(os.path.join(run, "train.log"))):
         if line["event"] == "evaluation" and _is_of(line, step):
             lines_by_data["a sample of the dev set"] = line

@@ -6,7 +6,7 @@ from t2t_lite.decoding.command import text_files
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 from t2t_lite.errors import UserError
 from t2t_lite.extras.query_client.line_queries import interact
-from t2t_lite.settings.assignments import parse_assignments
+from t2t_lite.settings.config import parse_assignments
 
 # Names of --decode_hparams -> those of a request.
 _OF_SAMPLES = {

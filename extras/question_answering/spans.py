@@ -10,7 +10,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.errors import UserError, counted, shown
-from t2t_lite.evaluation import answer_files
+from t2t_lite.evaluation import answer_scores
 from t2t_lite.evaluation.score_files import read_lines
 from t2t_lite.extras.question_answering.squad import OF_SPANS
 from t2t_lite.extras.question_answering.squad_files import read_squad
@@ -212,7 +212,7 @@ class SpansTask(EncoderTask):
                 f"{shown(missing[0])}. They count as wrong."
             )
         found = [answers.get(key, "") for key in reference.keys]
-        answer_files.warn_of_forms(path, found, [next(iter(golds), "") for golds in reference.answers])
+        answer_scores.warn_of_forms(path, found, [next(iter(golds), "") for golds in reference.answers])
         return found
 
     def export_length(self, max_input_length, most):

@@ -13,7 +13,7 @@ import unicodedata
 import numpy as np
 
 from t2t_lite.corpora.scripts import WITHOUT_SPACES, lacks_spaces
-from t2t_lite.evaluation.answer_metrics import AnswerMetric
+from t2t_lite.evaluation.answer_scores import AnswerMetric
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)

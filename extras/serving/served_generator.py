@@ -11,8 +11,7 @@ from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.search.searcher import bucket_width
 from t2t_lite.errors import UserError
 from t2t_lite.extras.serving.model_versions import load_export
-from t2t_lite.runs.exported import read_facts
-from t2t_lite.runs.locating import find_run
+from t2t_lite.runs.locating import find_run, read_facts
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.rows import longest_text
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from t2t_lite.errors import UserError, shown
-from t2t_lite.evaluation.answer_metrics import AnswerMetric
+from t2t_lite.evaluation.answer_scores import AnswerMetric
 
 # IOB1, IOB2, IOE and IOBES; BILOU; BMES, with O also called BMESO; BMEWO.
 _SCHEMES = [re.compile(f"O|[{marks}](-.*)?") for marks in ("BIES", "BILU", "BMES", "BMEW")]

@@ -9,7 +9,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.errors import UserError, shown
-from t2t_lite.evaluation import answer_files
+from t2t_lite.evaluation import answer_scores
 from t2t_lite.extras.tagging import conll
 from t2t_lite.extras.tagging.tag_metrics import OF_TAGS
 from t2t_lite.tasks.classification import LabelTask
@@ -126,7 +126,7 @@ class TaggingTask(LabelTask):
     def predictions(cls, path, reference):
         """See `EncoderTask`."""
         sentences = list(conll.read_conll(path))
-        answer_files.check_count(path, len(sentences), reference, "sentence")
+        answer_scores.check_count(path, len(sentences), reference, "sentence")
         for sentence, words in zip(sentences, reference.keys, strict=True):
             if sentence.words != words:
                 raise UserError(

@@ -1,10 +1,20 @@
-"""A report on the scores of one translation, as a dict and as text."""
+"""A report on the scores of a translation, as a dict and as text: by length, the worst, compared with another one."""
+
+import dataclasses
+import itertools
+import os
+
+from sacrebleu.significance import PairedTest
 
 from t2t_lite.cli.console import table
 from t2t_lite.corpora import plain_text
-from t2t_lite.evaluation import breakdown, scores, significance
+from t2t_lite.errors import UserError
+from t2t_lite.evaluation import scores
 from t2t_lite.evaluation.score_files import tensor2tensor_scores
 from t2t_lite.evaluation.tokenizations import DEFAULT
+
+LENGTH_LIMITS = (10, 20, 30, 40, 50, 60)  # compare-mt's
+_RESAMPLES = 1000  # sacreBLEU's
 
 
 def make_report(
@@ -43,7 +53,7 @@ def make_report(
     }
     if baseline is not None:
         scores.warn_of_texts(baseline, references, {}, paths["baseline"])
-        compared = significance.compare(baseline, translation, references, **options)
+        compared = compare(baseline, translation, references, **options)
         report["comparison"] = {"baseline": paths["baseline"], "metrics": _comparison(compared)}
     if by_length:
         report["by_length"] = {"tokenization": tokenize, "buckets": _buckets(translation, references, options)}
@@ -60,7 +70,7 @@ def make_report(
                     **{name: lines[sentence.line - 1] for name, lines in texts.items() if lines is not None},
                     "references": [lines[sentence.line - 1] for lines in references],
                 }
-                for sentence in breakdown.worst_sentences(translation, references, worst, worst_by, tokenize, ter)
+                for sentence in worst_sentences(translation, references, worst, worst_by, tokenize, ter)
             ],
         }
     return report
@@ -89,7 +99,7 @@ def _buckets(translation, references, options):
             "length_ratio": bucket.length_ratio,
             "scores": {scores.METRICS[name]: score.score for name, score in bucket.scores.items()},
         }
-        for bucket in breakdown.scores_by_length(translation, references, **options)
+        for bucket in scores_by_length(translation, references, **options)
     ]
 
 
@@ -133,3 +143,162 @@ def _worst_text(part):
         texts += [("reference", text) for text in sentence["references"]]
         lines += [f"  {name:11}  {plain_text.clean(text)}".rstrip() for name, text in texts]  # for a terminal
     return lines
+
+
+@dataclasses.dataclass(frozen=True)
+class Bucket:
+    """The sentences whose references have from `shortest` to `longest` words.
+
+    Attributes:
+        shortest, longest: words, both inclusive; longest is None for the last bucket.
+        sentences: number of sentences, at least 1.
+        length_ratio: words of the translations / words of the references.
+        scores: {name: `Score`} of these sentences as a corpus.
+    """
+
+    shortest: int
+    longest: int | None
+    sentences: int
+    length_ratio: float
+    scores: dict
+
+    words = property(lambda self: f"{self.shortest}-{self.longest}" if self.longest else f"{self.shortest}+")
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoredSentence:
+    """One sentence and its score.
+
+    Attributes:
+        line: int, from 1.
+        score: score of the sentence alone, 0 to 100; TER can be higher.
+    """
+
+    line: int
+    score: float
+
+
+def scores_by_length(
+    hypotheses, references, metrics=scores.DEFAULT_METRICS, tokenize=DEFAULT, limits=LENGTH_LIMITS, ter=None
+):
+    """Scores sentences in groups of similar length.
+
+    Args:
+        hypotheses, references, metrics, tokenize, ter: as for `corpus_scores`. The length is the number of words of the
+            first reference after `tokenize`.
+        limits: increasing ints; a bucket ends before each.
+
+    Returns:
+        list of nonempty `Bucket`s, the shortest sentences first.
+
+    Raises:
+        UserError: as `corpus_scores`.
+    """
+    hypotheses, references = scores.check_texts(hypotheses, references)
+    count = scores.make_metric("bleu", tokenize).tokenizer
+    lengths = [len(count(line).split()) for line in references[0]]
+    edges, buckets = (0, *limits, None), []
+    for shortest, end in itertools.pairwise(edges):
+        indices = [at for at, length in enumerate(lengths) if shortest <= length and (end is None or length < end)]
+        if not indices:
+            continue
+        of_bucket = [hypotheses[at] for at in indices], [[lines[at] for at in indices] for lines in references]
+        words = sum(len(count(line).split()) for line in of_bucket[0])
+        ratio = words / max(1, sum(lengths[at] for at in indices))
+        of_metrics = scores.corpus_scores(*of_bucket, metrics, tokenize, ter, where=None)
+        buckets.append(Bucket(shortest, end and end - 1, len(indices), ratio, of_metrics))
+    return buckets
+
+
+def worst_sentences(hypotheses, references, count, metric="chrf", tokenize=DEFAULT, ter=None):
+    """Returns the `count` sentences with the worst scores, the worst first; ties are in the order of the text.
+
+    Args:
+        hypotheses, references, tokenize, ter: as for `corpus_scores`.
+        count: int.
+        metric: a name in `METRICS`. Sentence BLEU leaves out n-gram orders that the sentence is too short for.
+
+    Returns:
+        list of `ScoredSentence`.
+
+    Raises:
+        UserError: as `corpus_scores`.
+    """
+    hypotheses, references = scores.check_texts(hypotheses, references)
+    scores.check_metrics([metric])
+    scorer = scores.make_metric(metric, tokenize, of_sentences=True, ter=ter)
+    sentences = [
+        ScoredSentence(line, scorer.sentence_score(hypothesis, list(of_line)).score)
+        for line, (hypothesis, *of_line) in enumerate(zip(hypotheses, *references, strict=True), 1)
+    ]
+    return sorted(sentences, key=lambda sentence: sentence.score if metric != "ter" else -sentence.score)[:count]
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """Two translations of one text by one metric.
+
+    Attributes:
+        baseline, score: scores of all sentences.
+        baseline_interval, interval: half the width of the 95 % confidence interval, which is centered on the mean of
+            the resamples, usually within 0.1 of the score.
+        p_value: probability of a difference at least as large between equally good translations. If it is small
+            (< 0.05), the difference is unlikely to come from the choice of sentences.
+        signature: sacreBLEU's, with the number of resamples and the seed.
+    """
+
+    baseline: float
+    baseline_interval: float
+    score: float
+    interval: float
+    p_value: float
+    signature: str
+
+    difference = property(lambda self: self.score - self.baseline)
+
+
+def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, tokenize=DEFAULT, ter=None):
+    """Compares translations of the same text by 1,000 resamples of its sentences.
+
+    As in sacreBLEU, the environment variable SACREBLEU_SEED seeds the resamples (default 12345; "none": a different
+    seed each time).
+
+    Args:
+        baseline, hypotheses: lists of str, the two translations.
+        references, metrics, tokenize, ter: as for `corpus_scores`.
+
+    Returns:
+        {name: `Comparison`}, in the order of `metrics`.
+
+    Raises:
+        UserError: as `corpus_scores`.
+    """
+    hypotheses, references = scores.check_texts(hypotheses, references)
+    baseline, _ = scores.check_texts(baseline, references)
+    scores.check_metrics(metrics)
+    _check_seed()
+    compared = {}
+    for name in metrics:
+        systems = [("baseline", baseline), ("translation", hypotheses)]
+        metric = scores.make_metric(name, tokenize, ter=ter)
+        test = PairedTest(systems, {name: metric}, references, test_type="bs", n_samples=_RESAMPLES)
+        signatures, results = test()
+        (signature,) = signatures.values()
+        (title,) = signatures  # sacreBLEU's own name of the metric
+        first, second = results[title]
+        compared[name] = Comparison(
+            baseline=first.score,
+            baseline_interval=float(first.ci),
+            score=second.score,
+            interval=float(second.ci),
+            # sacreBLEU's is 0.001 for a translation against itself
+            p_value=1.0 if second.score == first.score else second.p_value,
+            signature=signature.format(),
+        )
+    return compared
+
+
+def _check_seed():
+    seed = os.environ.get("SACREBLEU_SEED", "none")
+    if seed.lower() != "none" and not seed.isdecimal():
+        raise UserError(f"SACREBLEU_SEED={seed}: expected a whole number, or none for other resamples each time.")

@@ -15,11 +15,10 @@ from t2t_lite.export.signatures import write_warmup
 from t2t_lite.files import copy_files, is_pattern, list_files, write_bytes
 from t2t_lite.files.folders import new_folder
 from t2t_lite.layers.quantization import check_plain_weights
-from t2t_lite.runs.exported import FACTS, FOLDER, facts_json, model_names
-from t2t_lite.runs.lora import merged_config
-from t2t_lite.runs.run_config import write_run_config
+from t2t_lite.runs.locating import EXPORT_FACTS, EXPORT_FOLDER, facts_json, model_names
+from t2t_lite.runs.run_config import merged_config, write_run_config
 from t2t_lite.runs.weights import named_weights, nested
-from t2t_lite.training.best_checkpoint import best_checkpoint
+from t2t_lite.training.monitor import best_checkpoint
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -109,14 +108,14 @@ def write_package(export, answerer, **facts):
     runs = answerer.runs
     if not runs:
         return
-    folder = os.path.join(export, FOLDER)
+    folder = os.path.join(export, EXPORT_FOLDER)
     for name, run in zip(model_names(len(runs)), runs, strict=True):
         of_model = folder if run is runs[0] else os.path.join(folder, name)
         tf.io.gfile.makedirs(of_model)
         write_run_config(of_model, merged_config(run.config))
     copy_files(runs[0].encoder_files, folder)
     steps = [run.step for run in runs]
-    write_bytes(os.path.join(folder, FACTS), facts_json(models=len(runs), steps=steps, **facts))
+    write_bytes(os.path.join(folder, EXPORT_FACTS), facts_json(models=len(runs), steps=steps, **facts))
 
 
 def export_best(output_dir):

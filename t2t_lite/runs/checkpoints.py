@@ -16,10 +16,10 @@ from t2t_lite.runs.checkpoint_files import (
     read_list,
     write_list,
 )
-from t2t_lite.runs.ema import averages
 from t2t_lite.runs.weights import (
     Damaged,
     NotFinite,
+    averages,
     check_finite,
     check_fits,
     open_checkpoint,

@@ -16,10 +16,8 @@ from t2t_lite.files.request import Request
 from t2t_lite.process.registering_modules import may_be_declared
 from t2t_lite.runs.checkpoint_files import check_can_be_placed
 from t2t_lite.runs.log import RunLog
-from t2t_lite.runs.model_of_set import check_set, model_for_task, model_of_set
-from t2t_lite.runs.run_config import hparams_of, read_run_config
-from t2t_lite.settings.assignments import parse_assignments
-from t2t_lite.settings.config import HParams
+from t2t_lite.runs.run_config import check_set, hparams_of, model_for_task, model_of_set, read_run_config
+from t2t_lite.settings.config import HParams, parse_assignments
 from t2t_lite.settings.tensor2tensor_names import without_multistep
 
 _LOGGER = logging.getLogger("t2t_lite")

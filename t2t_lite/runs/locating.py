@@ -1,12 +1,24 @@
-"""Finds a trained model on disk, and its settings, without loading it: no TensorFlow, no Keras."""
+"""Finds a trained model on disk, a run or an export, and its settings, without loading it: no TensorFlow, no Keras.
+
+A SavedModel of t2t-exporter has the model's settings, vocabulary and weights:
+
+    <export>/saved_model.pb, variables/       for servers; weights have the same names as in checkpoints
+    <export>/assets.extra/t2t_lite/           hparams.json and the vocabulary, as in an output_dir, and export.json
+    <export>/assets.extra/t2t_lite/model_2/   hparams.json of the second model of an ensemble, and so on
+
+Servers ignore `assets.extra`.
+"""
 
 import dataclasses
+import json
 import os
+import re
 
 from t2t_lite import registry
-from t2t_lite.errors import UserError
-from t2t_lite.files import exists, is_folder, list_files
-from t2t_lite.runs import exported
+from t2t_lite.errors import UserError, shown
+from t2t_lite.files import exists, is_folder, list_files, read_bytes
+from t2t_lite.files.file_system import list_names
+from t2t_lite.files.safe_json import MOST_BYTES, parse_json
 from t2t_lite.runs.checkpoint_files import newest_checkpoint, parts_of_checkpoints
 from t2t_lite.runs.run_config import FILE_NAME, check_registered, import_usr_dir, is_registered, read_run_config
 
@@ -15,6 +27,11 @@ _RUN_FILES = (
     r"model\.ckpt-.*|variables\..*|checkpoint|hparams\.json|flags.*\.txt|(train|eval)\.log|problem\.json|vocab.*|"
     r".*\.(model|subwords)"
 )
+EXPORT_FOLDER = os.path.join("assets.extra", "t2t_lite")
+EXPORT_FACTS = "export.json"
+_VARIABLES = os.path.join("variables", "variables")
+_EXPORT_SCHEMA = {"format": int, "models": int, "steps": [int], "weights_dtype": str}
+_EXPORT_FORMAT = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +51,7 @@ class LocatedRun:
 
     def check_encoders(self, data_dir=None):
         """Raises `UserError` unless the vocabulary is beside the checkpoint, or in data_dir, and is the run's."""
-        encoders_of(self.problem, self.config, exported.folder_of(self.checkpoint), data_dir)
+        encoders_of(self.problem, self.config, folder_of(self.checkpoint), data_dir)
 
 
 def find_run(path) -> LocatedRun:
@@ -51,10 +68,10 @@ def read_config_of(checkpoint):
     Raises:
         UserError: the file or that folder is missing.
     """
-    config = read_config(exported.folder_of(checkpoint))
+    config = read_config(folder_of(checkpoint))
     if not is_registered(config):
-        import_usr_dir(exported.export_of(checkpoint) or os.path.dirname(checkpoint), config)
-        check_registered(exported.folder_of(checkpoint), config)
+        import_usr_dir(export_of(checkpoint) or os.path.dirname(checkpoint), config)
+        check_registered(folder_of(checkpoint), config)
     return config
 
 
@@ -88,7 +105,7 @@ def find_checkpoint(path):
             f"{path}: no such folder or checkpoint. Expected an output_dir of t2t-trainer, or a checkpoint in one, "
             f"such as {os.path.join(os.path.dirname(path) or '.', 'model.ckpt-1000')}."
         )
-    newest = newest_checkpoint(path) or exported.find_variables(path)
+    newest = newest_checkpoint(path) or find_variables(path)
     if newest is None:
         parts = parts_of_checkpoints(path)
         only = f", only {parts[0]}, without its index" if parts else ""
@@ -130,3 +147,65 @@ def encoders_and_folder(problem, config, folder, data_dir=None):
                 f"{', '.join(map(os.path.basename, problem.vocabulary_files(folder))) or 'its definition'}."
             )
     return encoders, folder
+
+
+def model_names(count):
+    """Returns the names of the models in an export: model, model_2, model_3 …"""
+    return ["model", *(f"model_{number}" for number in range(2, count + 1))]
+
+
+def find_variables(path):
+    """Returns the checkpoint (without suffix) of an export or of the newest numbered export; None: no export.
+
+    Args:
+        path: str, a folder.
+    """
+    if not exists(os.path.join(path, "saved_model.pb")):
+        numbers = [name for name in list_names(path) if re.fullmatch("[0-9]{1,18}", name)]
+        path = os.path.join(path, max(numbers, key=int)) if numbers else path
+    is_export = exists(os.path.join(path, "saved_model.pb"))
+    return os.path.join(path, _VARIABLES) if is_export else None
+
+
+def export_of(checkpoint):
+    """Returns the export whose variables a checkpoint is, or None."""
+    export = checkpoint.removesuffix(_VARIABLES).rstrip("/")
+    is_export = export != checkpoint and exists(os.path.join(export, "saved_model.pb"))
+    return export if is_export else None
+
+
+def folder_of(checkpoint):
+    """Returns the folder of a checkpoint's `hparams.json` and vocabulary: its own, or another one in an export."""
+    export = export_of(checkpoint)
+    return os.path.dirname(checkpoint) if export is None else os.path.join(export, EXPORT_FOLDER)
+
+
+def read_facts(export):
+    """Returns the contents of `export.json`: "models" (int), "steps" (list of int), "weights_dtype" and more.
+
+    Raises:
+        UserError: it is not an export of this package, or it is damaged.
+    """
+    path = os.path.join(export, EXPORT_FOLDER, EXPORT_FACTS)
+    if not exists(path):
+        raise UserError(f"{path}: no such file. Expected a SavedModel that t2t-exporter wrote.")
+    facts = parse_json(read_bytes(path, MOST_BYTES), path, schema=_EXPORT_SCHEMA)
+    if facts["format"] != _EXPORT_FORMAT:
+        raise UserError(
+            f"{path}: format {shown(facts['format'])}, expected {_EXPORT_FORMAT}: written by another version."
+        )
+    if not 1 <= facts["models"] == len(facts["steps"]):
+        raise UserError(f"{path}: the numbers of models and steps differ. Expected one step per model.")
+    return facts
+
+
+def check_is_one(checkpoint, path):
+    """Raises `UserError`, which names `path`, if a checkpoint is from the export of an ensemble."""
+    export = export_of(checkpoint)
+    if export and (count := read_facts(export)["models"]) > 1:
+        raise UserError(f"{path}: an export of {count} models, an ensemble. Expected one model.")
+
+
+def facts_json(**facts):
+    """Returns the contents of `export.json`, bytes."""
+    return (json.dumps({"format": _EXPORT_FORMAT, **facts}, indent=1) + "\n").encode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 
 import keras
@@ -11,22 +12,28 @@ from t2t_lite import registry
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.folder import encoder_files
 from t2t_lite.errors import UserError, first_line, located
+from t2t_lite.models.outputs import shapes_only
 from t2t_lite.process.backend import check_tensorflow
-from t2t_lite.runs import exported
 from t2t_lite.runs.checkpoint_files import checkpoint_step
 from t2t_lite.runs.locating import (
     LocatedRun,
+    check_is_one,
     encoders_and_folder,
+    export_of,
     find_checkpoint,
     find_run,
+    folder_of,
+    model_names,
     read_config,
     read_config_of,
+    read_facts,
 )
-from t2t_lite.runs.lora import lora_facts, lora_names, merged_config
-from t2t_lite.runs.run_config import FILE_NAME, build_model, hparams_of
-from t2t_lite.runs.size_check import check_size
+from t2t_lite.runs.run_config import FILE_NAME, build_model, hparams_of, lora_facts, lora_names, merged_config
 from t2t_lite.runs.weights import assign_saved, check_fits, named_weights, saved_shapes
 from t2t_lite.settings.config import HParams
+
+_SLACK = 2**22  # numbers, 16 MiB
+_LEAST_WEIGHTS_OF_A_LAYER = 12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +80,7 @@ def open_run(path: str | os.PathLike, data_dir: str | None = None) -> Run:
             does not match.
     """
     checkpoint = path.checkpoint if isinstance(path, LocatedRun) else find_checkpoint(path)
-    exported.check_is_one(checkpoint, path)  # before loading any model
+    check_is_one(checkpoint, path)  # before loading any model
     (run,) = open_runs(path, data_dir)
     return run
 
@@ -86,7 +93,7 @@ def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
     check_tensorflow("A trained model")
     location = find_run(path)
     checkpoint, config = location.checkpoint, location.config
-    folder = exported.folder_of(checkpoint)
+    folder = folder_of(checkpoint)
     with located(os.path.join(folder, FILE_NAME)):
         problem, _ = registry.problem(config["problem"]), registry.model(config["model"])
     encoders, vocabulary_folder = encoders_and_folder(problem, config, folder, data_dir)
@@ -104,11 +111,11 @@ def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
         hparams = hparams_of(config)
         return Run(model, problem, hparams, encoders, step, checkpoint, config, vocabulary_folder)
 
-    export = exported.export_of(checkpoint)
+    export = export_of(checkpoint)
     if export is None:
         return [run(config, checkpoint_step(checkpoint))]
-    steps = exported.read_facts(export)["steps"]
-    names = exported.model_names(len(steps))
+    steps = read_facts(export)["steps"]
+    names = model_names(len(steps))
     configs = [config, *(read_config(os.path.join(folder, name)) for name in names[1:])]
     return [run(*facts) for facts in zip(configs, steps, names, strict=True)]
 
@@ -146,3 +153,35 @@ def _added(checkpoint, names):
         raise UserError(f"{checkpoint}: has {min(names)}, but its {FILE_NAME} says lora_rank=0. Copy both again.")
     layers = {name.rpartition("/")[0] for name in names}
     return {f"{layer}/kernel": (f"{layer}/lora_kernel_a", f"{layer}/lora_kernel_b", factor) for layer in layers}
+
+
+def check_size(checkpoint, config, name="model"):
+    """Raises `UserError` if `hparams.json` describes a model much larger than the checkpoint, or much deeper.
+
+    Args:
+        checkpoint: str, without suffix.
+        config: dict, the contents of `hparams.json`.
+        name: str, the model's name in the checkpoint.
+    """
+    shapes = saved_shapes(checkpoint, name)
+    saved = sum(math.prod(shape) for shape in shapes.values())
+    hparams = hparams_of(config)
+    num_parameters, depth = _estimate(hparams, config)
+    if num_parameters <= 2 * saved + _SLACK and depth * _LEAST_WEIGHTS_OF_A_LAYER <= len(shapes):
+        return
+    # Exact for any model, also with weights shared between layers, but as slow as building it, so it comes last.
+    sizes = config["vocab_size"], config["target_vocab_size"]
+    features = registry.problem(config["problem"]).features
+    check_fits(checkpoint, shapes_only(registry.model(config["model"]), hparams, *sizes, features), name=name)
+
+
+def _estimate(h, config):
+    """Returns (approximate number of a Transformer's parameters, layers of its deeper stack) for these settings."""
+    depths = h.num_encoder_layers or h.num_hidden_layers, h.num_decoder_layers or h.num_hidden_layers
+    keys, values = h.attention_key_channels or h.hidden_size, h.attention_value_channels or h.hidden_size
+    layer = 2 * h.hidden_size * (h.filter_size + keys + values)
+    positions = 2 * h.max_position if h.pos == "emb" else 0
+    pieces = config["vocab_size"] + (config["target_vocab_size"] or 0)
+    embeddings = (h.embedding_size or h.hidden_size) * pieces
+    rest = h.hidden_size * (positions + 2 * h.max_relative_position)
+    return sum(depths) * layer + embeddings + rest, max(depths)

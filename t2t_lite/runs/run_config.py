@@ -1,5 +1,6 @@
-"""`hparams.json`: the settings of a run, and the model that they define."""
+"""`hparams.json`: the settings of a run, the model that they define, and how sets, LoRA and models go together."""
 
+import contextlib
 import json
 import os
 
@@ -11,6 +12,7 @@ from t2t_lite.process.backend import check_tensorflow
 from t2t_lite.process.extras import extras
 from t2t_lite.registry import Registries
 from t2t_lite.settings.config import HParams
+from t2t_lite.settings.ranges import own_settings
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
 FILE_NAME = "hparams.json"
@@ -35,6 +37,12 @@ _SCHEMA = {
     "several_sentences?": float | None,
 }
 _MOST_BATCHES = 2**31
+_LORA_MATRICES = ("/lora_kernel_a", "/lora_kernel_b")
+_UNTRAINED = {
+    "frozen": "",
+    "lora_rank": 0,
+    "lora_alpha": 0.0,
+}  # what a model that is not trained has of these
 
 
 def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir=""):
@@ -75,7 +83,7 @@ def write_run_config(directory, config):
         config: dict, the result of `run_config`, perhaps with additions of a training run: "batches_a_step";
             "xla_compile" and "xla_shapes"; "records_sha256", the `Records.fingerprint` of its training records;
             "several_sentences", the share of these whose inputs are several sentences, from 0 to 1, or None; and
-            "plan", see `training.plan`.
+            "plan", see `training.settings.RememberedFlags`.
     """
     text = json.dumps({"format": _FORMAT, **config}, indent=1, sort_keys=True) + "\n"
     write_bytes(os.path.join(directory, FILE_NAME), text.encode())
@@ -214,3 +222,81 @@ def build_model(config, dtype_policy=None):
     fine_tune(model, hparams)
     number_seeds(model)
     return model
+
+
+def lora_names(names):
+    """Returns those of some weights' names that are of matrices of LoRA, a set."""
+    return {name for name in names if name.endswith(_LORA_MATRICES)}
+
+
+def lora_facts(config):
+    """Returns (rank, factor of A B) of a `hparams.json`, a dict; rank 0: there is no LoRA."""
+    hparams = hparams_of(config)
+    rank = hparams.lora_rank
+    return rank, (hparams.lora_alpha or rank) / rank if rank else 0.0
+
+
+def merged_config(config):
+    """Returns a `hparams.json`, a dict, of the same model with its LoRA in the kernels, and nothing frozen."""
+    kept = {name: value for name, value in config["hparams"].items() if name in _UNTRAINED}
+    return {**config, "hparams": config["hparams"] | {name: _UNTRAINED[name] for name in kept}}
+
+
+def model_of_set(name):
+    """Returns the name of the model that a set is for; None where it suits the model of any task.
+
+    Of several models that have all its settings it is the one that the others derive from.
+
+    Args:
+        name: str, of the set.
+    """
+    if declared := registry.model_of_hparams(name):
+        return declared
+    hparams, models = registry.hparams(name), {each: registry.model(each) for each in registry.list_models()}
+    known = {each: own_settings(model, **hparams.kinds()).keys() for each, model in models.items()}
+    own = (hparams.values().keys() - HParams().values().keys()) & set().union(*known.values())
+    fitting = [each for each in models if own <= known[each]]
+    general = (each for each in fitting if all(issubclass(models[other], models[each]) for other in fitting))
+    return next(general, None)
+
+
+def model_for_task(name, task_model):
+    """Returns the name of the model for a set and a task: the task's own, unless the set is for another.
+
+    A set for the model of one task suits the models of the others, as far as they know its hyperparameters.
+
+    Args:
+        name: str, of the set.
+        task_model: str, name of the task's model.
+    """
+    model = model_of_set(name)
+    if model in (None, *(registry.task(task).model for task in registry.list_tasks())):
+        with contextlib.suppress(UserError):
+            check_set(name, registry.hparams(name), registry.model(task_model))
+            return task_model
+    return model or task_model
+
+
+def check_set(name, hparams, model_class):
+    """Raises `UserError` if a set has a hyperparameter of another model, which it therefore is for.
+
+    A set of Universal Transformers, for one, leaves positions to their steps: a Transformer would learn without any. A
+    model with a `from_hparams` of its own reads what it likes, and a name that no model declares may be a problem's.
+
+    Args:
+        name: str, of the set.
+        hparams: HParams, as the set's function returns them.
+        model_class: class of the model.
+    """
+    from t2t_lite.models.sequence_model import SequenceModel  # here, since names are looked up without Keras
+
+    if not issubclass(model_class, SequenceModel) or model_class.reads_any():
+        return
+    known = {**HParams().values(), **own_settings(model_class, **hparams.kinds())}
+    for found in (found for found in hparams.values() if found not in known):
+        others = (other for other in registry.list_models() if found in own_settings(registry.model(other)))
+        if model := next(others, None):
+            raise UserError(
+                f"--hparams_set={name}: is for --model={model}: its {found} means nothing to the model "
+                f"{model_class.__name__}. Expected that model, or another set."
+            )

@@ -11,8 +11,7 @@ from t2t_lite.data.folder import encoder_files
 from t2t_lite.errors import UserError
 from t2t_lite.files import copy_files, folders, plain_folder
 from t2t_lite.models.arguments import differing_settings, model_hparams
-from t2t_lite.runs.lora import merged_config
-from t2t_lite.runs.run_config import build_model, run_config, write_run_config
+from t2t_lite.runs.run_config import build_model, merged_config, run_config, write_run_config
 from t2t_lite.runs.weights import trackable_weights
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import COUNT, typed_value

@@ -12,11 +12,9 @@ from t2t_lite.files.request import Request
 from t2t_lite.models.arguments import model_settings
 from t2t_lite.models.outputs import shapes_only
 from t2t_lite.models.sequence_model import SequenceModel
-from t2t_lite.runs import exported
-from t2t_lite.runs.locating import encoders_of, find_checkpoint, read_config_of
-from t2t_lite.runs.lora import lora_facts, lora_names
+from t2t_lite.runs.locating import check_is_one, encoders_of, find_checkpoint, folder_of, read_config_of
 from t2t_lite.runs.opening import restore_weights
-from t2t_lite.runs.run_config import hparams_of
+from t2t_lite.runs.run_config import hparams_of, lora_facts, lora_names
 from t2t_lite.runs.weights import check_fits, named_weights, open_checkpoint, saved_shapes, saved_value, shape_text
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
@@ -55,7 +53,7 @@ def warm_start(path, model, encoders, hparams=None):
             weight of another shape, which is named, or another number of heads; or a head that is new is frozen.
     """
     checkpoint = find_checkpoint(path)
-    exported.check_is_one(checkpoint, path)
+    check_is_one(checkpoint, path)
     config = read_config_of(checkpoint)
     weights, saved = named_weights(model), saved_shapes(checkpoint)
     new_heads = _changed_heads(model, config, saved)
@@ -70,7 +68,7 @@ def warm_start(path, model, encoders, hparams=None):
         restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in apart})
         _tell(facts)
         return facts
-    folder = exported.folder_of(checkpoint)
+    folder = folder_of(checkpoint)
     matrices = _features_of_rows(model)
     if not matrices:
         raise UserError(

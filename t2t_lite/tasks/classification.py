@@ -8,7 +8,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.errors import UserError, shown
-from t2t_lite.evaluation import answer_files, answer_metrics
+from t2t_lite.evaluation import answer_scores
 from t2t_lite.tasks.encoder_task import EncoderTask
 from t2t_lite.text.class_label_encoder import RealEncoder, as_number
 
@@ -55,7 +55,7 @@ class ClassificationTask(LabelTask):
     eval_metrics = ("accuracy",)
     head = "class"
     problems = ("classify_own", "classify_pair_own")
-    metrics = answer_metrics.OF_CLASSES
+    metrics = answer_scores.OF_CLASSES
 
     def scores(self, logits):
         """See `LabelTask`: float32 [rows, labels]."""
@@ -90,7 +90,7 @@ class ClassificationTask(LabelTask):
                 f"{path}: no line begins with a label of {reference.path}, such as {shown(reference.answers[0])}. "
                 "Expected the label in the first column of both files."
             )
-        answer_files.warn_of_forms(path, answers, reference.answers)
+        answer_scores.warn_of_forms(path, answers, reference.answers)
         return answers
 
     def outputs(self, scores):
@@ -124,7 +124,7 @@ class RegressionTask(EncoderTask):
     head = "real"
     problems = ("regress_own", "regress_pair_own")
     has_perplexity = False
-    metrics = answer_metrics.OF_NUMBERS
+    metrics = answer_scores.OF_NUMBERS
     columns = ("number",)
     output = "values"
 

@@ -6,7 +6,7 @@ import functools
 import tensorflow as tf
 
 from t2t_lite.errors import UserError, counted
-from t2t_lite.evaluation import answer_files
+from t2t_lite.evaluation import answer_scores
 from t2t_lite.settings.ranges import Range, typed_value
 from t2t_lite.tasks.task import Task
 from t2t_lite.text.reading_graph import encoding, longest_input, row_reader
@@ -164,18 +164,18 @@ class EncoderTask(Task):
 
     @classmethod
     def references(cls, path, layout):
-        """Returns (the answers expected in a labelled file, their keys), see `evaluation.answer_files.Reference`.
+        """Returns (the answers expected in a labelled file, their keys), see `evaluation.answer_scores.Reference`.
 
         Args:
             path: str.
             layout: corpora.tables.Layout of `columns`.
         """
-        return answer_files.read_column(path, cls.as_label, layout)
+        return answer_scores.read_column(path, cls.as_label, layout)
 
     @classmethod
     def predictions(cls, path, reference):
         """Returns the answers in a file of predictions, in the order of a `Reference`."""
-        return answer_files.read_predicted_column(path, cls.as_label, reference)
+        return answer_scores.read_predicted_column(path, cls.as_label, reference)
 
     # An export's graph.
 

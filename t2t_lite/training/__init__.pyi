@@ -1,4 +1,4 @@
-from t2t_lite.training.bleu_callback import BleuCallback as BleuCallback
+from t2t_lite.training.evaluator import BleuCallback as BleuCallback
 from t2t_lite.training.losses import MaskedAccuracy as MaskedAccuracy
 from t2t_lite.training.losses import SmoothedCrossEntropy as SmoothedCrossEntropy
 from t2t_lite.training.settings import CheckpointSettings as CheckpointSettings

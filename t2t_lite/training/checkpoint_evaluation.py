@@ -21,8 +21,9 @@ from t2t_lite.runs.locating import LocatedRun, find_checkpoint, read_config_of
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.opening import open_run, restore_weights
 from t2t_lite.runs.run_config import hparams_of
-from t2t_lite.training.evaluator import Evaluator, evaluate_and_log
+from t2t_lite.training.evaluator import Evaluator, evaluate_and_log, shards_to_evaluate
 from t2t_lite.training.monitor import warn_of_zeros
+from t2t_lite.training.settings import EvaluationSettings
 
 _LOGGER = logging.getLogger("t2t_lite")
 _POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
@@ -41,25 +42,18 @@ class CheckpointEvaluation:
     Args:
         output_dir: str, of a run; may also be a folder of averages or `best`.
         data_dir: str, the folder of the records.
-        split: of `DatasetSplit`; the training data are represented by the first shard, which is a random sample.
-        eval_steps: int, teacher-forced batches; 0: all.
+        split: of `DatasetSplit`.
+        settings: EvaluationSettings, see `Evaluator`; None: the defaults.
         change_hparams: function of the run's HParams that returns those to evaluate with; only batch_size and eval_…
             may differ. None: no changes.
-        search: dict of `SearchOptions` for the outputs, or None.
-        eval_stride: int, see `sliding_batches`; 0: score each row for itself.
     """
 
-    def __init__(
-        self, output_dir, data_dir, split=DatasetSplit.EVAL, eval_steps=0, change_hparams=None, search=None,
-        eval_stride=0,
-    ):  # fmt: skip
+    def __init__(self, output_dir, data_dir, split=DatasetSplit.EVAL, settings=None, change_hparams=None):
         self._output_dir = output_dir
         self._data_dir = data_dir
         self._split = split
-        self._eval_steps = eval_steps
+        self._settings = settings or EvaluationSettings()
         self._change_hparams = change_hparams or (lambda trained: trained)
-        self._search = search
-        self._eval_stride = eval_stride
         check_places(output_dir)
         self._log = RunLog(output_dir, name="eval.log")
         self._model = None
@@ -156,23 +150,20 @@ class CheckpointEvaluation:
         problem = registry.problem(config["problem"])
         records = Records(problem, self._data_dir, self._split)
         records.check()
-        check_stride(problem, self._eval_stride, self._split, carries_state(registry.model(config["model"])))
-        shards = 1 if self._split == DatasetSplit.TRAIN else None
+        check_stride(problem, self._settings.eval_stride, self._split, carries_state(registry.model(config["model"])))
         run = _readable(open_run, LocatedRun(path, config | {"hparams": hparams.values()}), self._data_dir)
         tokenization = tokenization_of_problem(problem, hparams)
         values = {name: hparams.get(name) for name in free}
         values["eval_tokenization"] = "" if tokenization == DEFAULT else tokenization  # as in logs without this setting
-        self._settings = {
-            "eval_steps": self._eval_steps,
+        stride = self._settings.eval_stride
+        self._logged_settings = {
+            "eval_steps": self._settings.eval_steps,
             **{name: value for name, value in values.items() if value != ""},
-            **(self._search or {}),
-            **({"eval_stride": self._eval_stride} if self._eval_stride else {}),
-            "records": records.fingerprint(shards),
+            **(self._settings.search or {}),
+            **({"eval_stride": stride} if stride else {}),
+            "records": records.fingerprint(shards_to_evaluate(self._split)),
         }
-        self._evaluator = Evaluator(
-            run.model, problem, run.encoders, hparams, records.paths[:shards], self._eval_steps, self._search,
-            counts=records.unit_counts(), stride=self._eval_stride, split=self._split,
-        )  # fmt: skip
+        self._evaluator = Evaluator(run.model, run.encoders, hparams, records, self._settings)
         self._model = run.model
 
     def _logged(self, path, changed):
@@ -182,7 +173,7 @@ class CheckpointEvaluation:
         return metrics_of(same[-1]) if same else None
 
     def _facts(self, changed):
-        return {"split": _NAMES[self._split], "checkpoint_time": changed, "settings": self._settings}
+        return {"split": _NAMES[self._split], "checkpoint_time": changed, "settings": self._logged_settings}
 
     def _evaluate(self, path):
         check_writable(self._output_dir)  # where the results go

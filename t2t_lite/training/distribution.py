@@ -19,10 +19,10 @@ from t2t_lite.training.cluster import (
     Cluster,
     ended_after,
     lost_worker,
+    meet,
     read_cluster,
     wait_for_names,
 )
-from t2t_lite.training.meeting import meet
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -158,16 +158,10 @@ def set_threads(inter_op=0, intra_op=0):
     Args:
         inter_op: int, operations that run at once.
         intra_op: int, threads of an operation.
-
-    Returns:
-        list of str, the flags of what is set, and why a run is not reproducible with others.
     """
-    inexact = []
     for name, count in (("inter", inter_op), ("intra", intra_op)):
         if count:
             getattr(tf.config.threading, f"set_{name}_op_parallelism_threads")(count)
-            inexact.append(f"--{name}_op_parallelism_threads: another number of threads may add in another order")
-    return inexact
 
 
 def choose_replicas(worker_gpu=1, logical_cpus=0):

@@ -1,28 +1,37 @@
-"""Evaluation of a model: metrics of teacher-forced batches, and a score of the model's real outputs."""
+"""Evaluation of a model: metrics of teacher-forced batches, and scores of its real outputs, also in Keras' `fit`."""
 
 import contextlib
 import functools
+import inspect
 import logging
 import math
 import time
 from typing import NamedTuple
 
+import keras
 import numpy as np
 import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.cli.console import waiting
-from t2t_lite.data import record_format
+from t2t_lite.data import batching, record_format
+from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.corruption import draws
 from t2t_lite.data.example_batches import sliding_batches
-from t2t_lite.data.splits import DatasetSplit
+from t2t_lite.data.records import Records
+from t2t_lite.data.splits import DatasetSplit, named_split
+from t2t_lite.decoding.search.adapters import check_own_search, searches
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, located, shown
 from t2t_lite.evaluation.loss_units import losses_by_unit
 from t2t_lite.evaluation.metrics import check_features, output_metrics, own_metrics, shown_metrics
+from t2t_lite.evaluation.scores import METRICS, make_metric, warn_of_texts
+from t2t_lite.evaluation.tokenizations import target_language, ter_options_of, tokenization_of_problem
 from t2t_lite.models.outputs import batches_of, labels_of, named_outputs, next_state, with_state
+from t2t_lite.process.backend import check_tensorflow
+from t2t_lite.settings.config import HParams
 from t2t_lite.training.objectives import objective_sums
-from t2t_lite.training.output_scorer import OutputScorer, with_facts
+from t2t_lite.training.settings import EvaluationSettings
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SHOWN = 5  # translations, in TensorBoard
@@ -44,6 +53,11 @@ class Evaluation(NamedTuple):
     facts: dict = {}  # noqa: RUF012
 
 
+def shards_to_evaluate(split):
+    """Returns how many shards represent a split: of training data the first, a random sample; None: all."""
+    return 1 if split == DatasetSplit.TRAIN else None
+
+
 class Evaluator:
     """Evaluates a model with its current weights, also in training.
 
@@ -52,55 +66,47 @@ class Evaluator:
 
     Args:
         model: keras.Model.
-        problem: Problem, which names the metrics.
         encoders: {feature: encoder}.
         hparams: HParams: batch_size, eval_metrics, eval_tokenization, eval_decode_examples, eval_beam_size, eval_alpha
             are used.
-        paths: list of str, the records.
-        max_batches: int, teacher-forced batches, longest sentences first; 0: all.
-        search: dict of `SearchOptions` for the outputs, which override those of hparams and problem.
-        translate_all: bool, translate every example instead of eval_decode_examples.
+        records: Records of a problem, which names the metrics; see `shards_to_evaluate`.
+        settings: EvaluationSettings: eval_steps are teacher-forced batches, longest sentences first; search overrides
+            options of hparams and problem; translate_all stands for eval_decode_examples of all; without eval_stride
+            each row is scored for itself, or with the state of those before it where the model carries one. With
+            windows there are no costs, which may need the ids behind the scored ones, such as those of a stack from
+            right to left. None: the defaults.
         weights: function that returns a context manager, in which the model has the weights to evaluate.
-        counts: dict, how many units the records have, see `losses_by_unit`; None or {}: unknown.
-        stride: int, of `sliding_batches`; 0: score each row for itself, or with the state of those before it where the
-            model carries one. With windows there are no costs, which may need the ids behind the scored ones, such as
-            those of a stack from right to left.
-        split: of `DatasetSplit`, which the records are.
 
     Raises:
         UserError: damaged records, or an invalid search option.
     """
 
-    def __init__(
-        self, model, problem, encoders, hparams, paths, max_batches=0, search=None, translate_all=False,
-        weights=contextlib.nullcontext, counts=None, stride=0,
-        split=DatasetSplit.EVAL,
-    ):  # fmt: skip
+    def __init__(self, model, encoders, hparams, records, settings=None, weights=contextlib.nullcontext):
+        settings = settings or EvaluationSettings()
         self.model = model
-        self.problem = problem
+        self.problem = problem = records.problem
         self._hparams = hparams
-        self.encoders = encoders
-        self.max_batches = max_batches
-        self._paths = paths
+        self._paths = paths = records.paths[: shards_to_evaluate(records.split)]
+        self._most_batches = settings.eval_steps
         self._weights = weights
-        self._counts = counts or {}
-        self._sums_shown = ("loss",) if stride else ("loss", "cost")
+        self._counts = records.unit_counts()
+        self._sums_shown = ("loss",) if settings.eval_stride else ("loss", "cost")
         source = batches_of(type(model))(problem, hparams.of_model(type(model)), encoders, 1)
-        if stride:
-            self._batches = sliding_batches(problem, hparams, paths, encoders, stride)
+        if settings.eval_stride:
+            self._batches = sliding_batches(problem, hparams, paths, encoders, settings.eval_stride)
         else:
-            self._batches = source.evaluation(paths, split in problem.ordered_splits)
+            self._batches = source.evaluation(paths, records.split in problem.ordered_splits)
         self._begin = functools.partial(source.first_state, model)
         self._metrics = {name: registry.metric(name) for name in own_metrics(problem, hparams)}
         of_answers = any(metric.of == "answers" for metric in self._metrics.values())
         self._task = registry.task_of(problem)(problem, encoders) if of_answers else None
         self._outputs = None
-        if problem.eval_decode_metric and (translate_all or hparams.eval_decode_examples > 0):
-            count = None if translate_all else hparams.eval_decode_examples
+        if problem.eval_decode_metric and (settings.translate_all or hparams.eval_decode_examples > 0):
+            count = None if settings.translate_all else hparams.eval_decode_examples
             translator = Translator(model, encoders, hparams, problem)
             names = output_metrics(problem, hparams)
             whole = source.whole(paths) if draws(type(model)) else self._batches
-            self._outputs = OutputScorer(translator, names, whole, paths, count, search)
+            self._outputs = OutputScorer(translator, names, whole, paths, count, settings.search)
         ids = {feature: tf.TensorSpec([None] * rank, tf.int32) for feature, rank in source.features.items()}
         state = tf.nest.map_structure(lambda leaf: tf.TensorSpec(leaf.shape, leaf.dtype), self._begin())
         self._sums = tf.function(self._batch_sums, input_signature=[ids, ids["targets"], state], autograph=False)
@@ -117,7 +123,7 @@ class Evaluator:
         return shown_metrics(self.problem, self._hparams, names)
 
     def _teacher_forced(self):
-        batches, sums = self._batches.take(self.max_batches) if self.max_batches else self._batches, None
+        batches, sums = self._batches.take(self._most_batches) if self._most_batches else self._batches, None
         answers, state = [], self._begin()
         for batch in record_format.naming(batches, self._paths, self.problem.record_features):
             scored = batch.pop("scored", batch["targets"])
@@ -203,3 +209,179 @@ def _table(texts):
     """Formats rows of texts as a Markdown table."""
     rows = [f"| {' | '.join(text.replace('|', '&#124;') for text in row)} |" for row in texts]
     return "\n".join(["| input | output | reference |", "|-|-|-|", *rows])
+
+
+class OutputScorer:
+    """Decodes a sample of a split, always the same one, and scores the outputs against its targets.
+
+    Args:
+        translator: Translator of the model, with a problem.
+        metrics: names of registered metrics of outputs, such as "bleu".
+        batches: tf.data.Dataset of the split's batches, {feature: ids}.
+        paths: list of str, the records they are read from.
+        count: int, how many evenly spaced examples; None: all.
+        search: dict of `SearchOptions`, which override eval_beam_size and eval_alpha of the translator's hparams.
+
+    Raises:
+        UserError: damaged records, or an invalid search option or tokenization.
+    """
+
+    def __init__(self, translator, metrics, batches, paths, count=None, search=None):
+        self._translator = translator
+        self._metrics = {name: registry.metric(name) for name in metrics}
+        hparams = translator.hparams
+        self._facts = {
+            "tokenize": tokenization_of_problem(translator.problem, hparams),
+            "language": target_language(translator.problem),
+        }
+        self._has_warned = False
+        self._search = {"beam_size": hparams.eval_beam_size, "alpha": hparams.eval_alpha, **(search or {})}
+        options = translator.search_options(self._search)  # reports invalid values now, not at the first evaluation
+        if searches(translator.model):
+            with located("eval_beam_size"):
+                check_own_search(translator.model, options)
+        examples = [
+            (inputs[inputs != 0].tolist(), targets[targets != 0].tolist())
+            for batch in record_format.naming(batches.as_numpy_iterator(), paths, translator.problem.record_features)
+            for inputs, targets in zip(batch["inputs"], batch["targets"], strict=True)
+        ]
+        count = min(count or len(examples), len(examples))
+        self._sample = [examples[i * len(examples) // count] for i in range(count)]
+
+    def __call__(self):
+        """Returns ({name: score}, facts such as "bleu_signature", texts: a list of (input, output, reference))."""
+        outputs = self._translator.translate_ids([inputs for inputs, _ in self._sample], **self._search)
+        references = [[i for i in targets if i != 1] for _, targets in self._sample]
+        encoders, problem = self._translator.encoders, self._translator.problem
+        source, target = encoders["inputs"], encoders["targets"]
+        texts = []
+        for (ids, _), *pair in zip(self._sample, outputs, references, strict=True):
+            inputs = source.decode(ids)
+            shown = (problem.output_text(inputs, target.decode(each), encoders) for each in pair)
+            texts.append((inputs, *shown))
+        pairs = {"ids": (outputs, references), "texts": ([t[1] for t in texts], [t[2] for t in texts])}
+        self._warn(*pairs["texts"])
+        scores, facts = {}, {}
+        for name, metric in self._metrics.items():
+            scores[name], more = with_facts(metric(*pairs[metric.of], **self._known_to(metric)))
+            facts.update(more)
+        return scores, facts, texts
+
+    def _known_to(self, metric):
+        """Returns the facts about the problem that a metric's function takes as arguments."""
+        parameters = inspect.signature(metric.__wrapped__).parameters
+        return {name: value for name, value in self._facts.items() if name in parameters}
+
+    def _warn(self, outputs, references):
+        """Warns once of texts whose scores of sacreBLEU are wrong."""
+        names = [] if self._has_warned else self._metrics.keys() & METRICS.keys()
+        if names:
+            tokenize, ter = self._facts["tokenize"], ter_options_of(self._facts["language"])
+            warn_of_texts(outputs, [references], {name: make_metric(name, tokenize, ter=ter) for name in names})
+        self._has_warned = True
+
+
+def with_facts(found):
+    """Returns (float, dict) of what a metric returned, which may be the float alone."""
+    score, facts = found if isinstance(found, tuple) else (found, {})
+    return float(score), facts
+
+
+class BleuCallback(keras.callbacks.Callback):
+    """Translates a split by beam search after epochs of `fit`, and logs the scores as "val_bleu" and "val_chrf".
+
+    Search and scores are t2t-trainer's: sacreBLEU, cased, with the tokenization of the target language. Put it before
+    callbacks that monitor "val_bleu" (with `mode="max"`), such as `EarlyStopping`. In epochs without a translation
+    there is no "val_bleu", as there is no "val_loss" with `fit`'s `validation_freq`. TensorFlow only.
+
+    Args:
+        problem: Problem, or its name.
+        data_dir: str, the folder that t2t-datagen wrote.
+        hparams: HParams, or the name of a set, of which eval_beam_size, eval_alpha and eval_tokenization are used;
+            None: theirs by default.
+        split: "eval" (or "dev"), "test" or "train".
+        max_examples: int, how many evenly spaced examples are translated; None: all.
+        epochs: int, epochs from one translation to the next.
+        steps: int: also translate after every so many steps of training, whose score is in `history` alone; None: not.
+        verbose: 0 or 1, whether to print each score with its signature.
+        **search: options of `t2t_lite.settings.search_options.SearchOptions`, such as beam_size=1.
+
+    Attributes:
+        history: list of (step, BLEU).
+        signature: str, sacreBLEU's, of the last score.
+        texts: list of (input, output, reference) of the last one.
+
+    Raises:
+        UserError: data are missing or damaged, or an option is out of range; when `fit` begins also for a model that
+            can't translate.
+    """
+
+    def __init__(
+        self,
+        problem: Problem | str,
+        data_dir: str,
+        hparams: HParams | str | None = None,
+        split: str = "eval",
+        max_examples: int | None = None,
+        epochs: int = 1,
+        steps: int | None = None,
+        verbose: int = 0,
+        **search,
+    ):
+        super().__init__()
+        check_tensorflow(type(self).__name__)
+        for name, value in {"max_examples": max_examples, "epochs": epochs, "steps": steps}.items():
+            if not (value is None and name != "epochs") and (not isinstance(value, int) or value < 1):
+                raise UserError(f"{type(self).__name__}: {name}={shown(value)}: expected a whole number of at least 1.")
+        self.problem = registry.problem(problem) if isinstance(problem, str) else problem
+        self.hparams = HParams() if hparams is None else registry.hparams(hparams)
+        split = named_split(split)
+        records = Records(self.problem, data_dir, split)
+        records.check()
+        self.encoders, self.paths = self.problem.get_feature_encoders(data_dir), records.paths
+        self.max_examples, self.epochs, self.steps, self.verbose = max_examples, epochs, steps, verbose
+        self.search = search
+        self.history, self.signature, self.texts = [], "", []
+        self._score = None
+
+    def on_train_begin(self, logs=None):
+        """Prepares the search, once for each model; scores of an earlier `fit` are not given again."""
+        self._scored_at, self._periods = None, self._step() // (self.steps or 1)
+        if self._score is None:
+            translator = Translator(self.model, self.encoders, self.hparams, self.problem)
+            batches = batching.evaluation_batches(self.problem, self.hparams, self.paths, self.encoders)
+            self._score = OutputScorer(
+                translator, ["bleu", "chrf"], batches, self.paths, self.max_examples, self.search
+            )
+
+    def on_train_batch_end(self, batch, logs=None):
+        """Translates after every `steps` steps, or as soon after as Keras calls: see `steps_per_execution`."""
+        if self.steps and self._step() // self.steps > self._periods:
+            self._periods = self._step() // self.steps
+            self._translate()
+
+    def on_epoch_end(self, epoch, logs=None):
+        """Translates after every `epochs` epochs, and adds the scores to `logs`."""
+        if (epoch + 1) % self.epochs:
+            return
+        if self._scored_at != self._step():
+            self._translate()
+        if logs is not None:
+            logs.update({f"val_{name}": score for name, score in self._scores.items()})
+
+    def set_model(self, model):
+        """Called by `fit`."""
+        if model is not self.model:
+            self._score = None
+        super().set_model(model)
+
+    def _step(self):
+        return int(self.model.optimizer.iterations)
+
+    def _translate(self):
+        self._scores, facts, self.texts = self._score()
+        score, self.signature = self._scores["bleu"], facts["bleu_signature"]
+        self._scored_at = self._step()
+        self.history.append((self._scored_at, score))
+        if self.verbose:
+            print(f"\nval_bleu: {score:.2f} ({self.signature})")

@@ -1,7 +1,6 @@
 """The loop over a run's steps: trains, saves, evaluates and stops."""
 
 import contextlib
-import dataclasses
 import logging
 import math
 import os
@@ -12,18 +11,13 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.cli.console import waiting
 from t2t_lite.errors import Failure, first_line
-from t2t_lite.runs.checkpoints import RunCheckpoints, newest_step
-from t2t_lite.runs.log import RunLog, lineage
-from t2t_lite.training.compilations import Compilations
-from t2t_lite.training.feed import Feed
-from t2t_lite.training.monitor import Monitor
+from t2t_lite.runs.checkpoints import newest_step
+from t2t_lite.runs.log import lineage
 from t2t_lite.training.optimization.schedules import last_learning_rate
-from t2t_lite.training.optimization.skipped_steps import SkippedSteps
+from t2t_lite.training.optimization.stability import SkippedSteps
 from t2t_lite.training.profiling import StepProfiler
 from t2t_lite.training.progress import TrainingProgress, fetch, sentences_read
-from t2t_lite.training.settings import CheckpointSettings, LogSettings
-from t2t_lite.training.train_step import TrainStep
-from t2t_lite.training.training_data import TrainingData
+from t2t_lite.training.training_data import Feed
 
 _LOGGER = logging.getLogger("t2t_lite")
 # The largest number of steps whose metrics stay on the device. Until they are fetched, their batches are held in
@@ -34,51 +28,31 @@ _BYTES_HELD = 2**26
 TRACING = "tracing the first step, which takes longer than later steps"
 
 
-@dataclasses.dataclass
 class TrainingLoop:
-    """Trains from the current `step`; its checkpoints let a later loop continue bit for bit.
+    """Trains from the current step; its checkpoints let a later loop continue bit for bit.
 
     Args:
-        train_step: TrainStep.
-        compilations: Compilations of its shapes.
-        data: TrainingData.
-        iterator: iterator over the data's batches, at `batches_read`.
-        step: tf.Variable, int64 scalar, steps done.
-        batches_read: tf.Variable, int64 scalar, batches of the stream that these steps took.
-        checkpoints: RunCheckpoints of all these.
+        context: RunContext.
+        state: TrainingState.
+        compilations: Compilations of the step's shapes.
         monitor: Monitor.
-        log: RunLog.
-        output_dir: str.
-        when: CheckpointSettings.
-        shown: LogSettings.
 
     Attributes:
         ended_by: str, why `run` returned: "train_steps", "early_stopping" or "signal".
     """
 
-    train_step: TrainStep
-    compilations: Compilations
-    data: TrainingData
-    iterator: tf.data.Iterator
-    step: tf.Variable
-    batches_read: tf.Variable
-    checkpoints: RunCheckpoints
-    monitor: Monitor
-    log: RunLog
-    output_dir: str
-    when: CheckpointSettings
-    shown: LogSettings
-
-    def __post_init__(self):
+    def __init__(self, context, state, compilations, monitor):
         self.ended_by = None
-        self._replicas, self._hparams = self.train_step.replicas, self.train_step.hparams
+        self._context, self._state, self._compilations, self._monitor = context, state, compilations, monitor
+        self._log, self._replicas, self._train_step = context.log, context.replicas, state.train_step
+        self._hparams, self._when = self._train_step.hparams, context.checkpoints
         save = self._save_apart if self._replicas.is_chief else None
-        self._skipped = SkippedSteps(self.output_dir, self.log, self._hparams.max_skipped_steps, save)
+        self._skipped = SkippedSteps(context.output_dir, self._log, self._hparams.max_skipped_steps, save)
         self._unknown = []  # (step, StepBatches, result, whether it is timed) while metrics are still on the device
         self._stops = False  # whether a machine wanted to stop at a step whose metrics were fetched,
         self._is_stopping = False  # and whether all machines know it
-        features = len(self.train_step.features)
-        bytes_a_step = self.train_step.batches_a_step * self._hparams.batch_size * features * 4  # int32
+        features = len(self._train_step.features)
+        bytes_a_step = self._train_step.batches_a_step * self._hparams.batch_size * features * 4  # int32
         most = _UNKNOWN_STEPS_OF_MACHINES if self._replicas.cluster else _UNKNOWN_STEPS
         self._steps_between_fetches = max(1, min(most, _BYTES_HELD // bytes_a_step))
 
@@ -92,42 +66,45 @@ class TrainingLoop:
             UserError: the data are damaged.
             Failure: the loss stayed non-finite, there is too little memory, or a checkpoint could not be saved.
         """
-        step = int(self.step)
-        is_due = step >= train_steps or (step > 0 and step % self.when.local_eval_frequency == 0)
-        self._metrics, self._why = self.monitor.catch_up(step, is_due), self.monitor.reason_to_stop()
+        step = int(self._state.step)
+        is_due = step >= train_steps or (step > 0 and step % self._when.local_eval_frequency == 0)
+        self._metrics, self._why = self._monitor.catch_up(step, is_due), self._monitor.reason_to_stop()
         if step >= train_steps or self._why:
             self.ended_by = "early_stopping" if self._why else "train_steps"
             reason = f"stopped early: {self._why}" if self._why else f"step {step:,} is not before {train_steps=:,}"
             _LOGGER.info(f"{reason}: nothing to train.")
-            self.log.write("end", step, finished=True, reason=self.ended_by)  # a kill may have come before it
+            self._log.write("end", step, finished=True, reason=self.ended_by)  # a kill may have come before it
             return self._metrics
-        data = self.data.records.paths, self.data.problem.record_features
-        feed = Feed(self.iterator, int(self.batches_read), self.train_step, *data)
-        read = sentences_read(lineage(self.log.read()), step, int(self.batches_read))
-        task = registry.task_of(self.data.problem)
-        examples = self.data.examples * self.data.source.rows_per_example
-        self._progress = TrainingProgress(self.log, train_steps, feed, examples, read, task)
+        data, batch = self._context.data, int(self._state.batches_read)
+        files = data.records.paths, data.problem.record_features
+        feed = Feed(self._state.iterator, batch, self._train_step, *files)
+        read = sentences_read(lineage(self._log.read()), step, batch)
+        task = registry.task_of(data.problem)
+        examples = data.examples * data.source.rows_per_example
+        self._progress = TrainingProgress(self._log, train_steps, feed, examples, read, task)
         first, self._saved_at, is_last = step + 1, time.monotonic(), self._is_to_stop(stopped)
-        with StepProfiler(self.output_dir, self.shown.profile and self._replicas.is_chief) as profiler, feed:
+        shown = self._context.progress
+        profiled = shown.profile and self._replicas.is_chief
+        with StepProfiler(self._context.output_dir, profiled) as profiler, feed:
             while step < train_steps and not self._why and not is_last:
                 profiler.before_step()
                 batches, placed = feed.take()
                 step += 1
                 # Decide before the step whether a checkpoint may follow; if not, the stream advances during the step.
                 is_last = self._is_to_stop(stopped)
-                evaluates = step % self.when.local_eval_frequency == 0 or step == train_steps
+                evaluates = step % self._when.local_eval_frequency == 0 or step == train_steps
                 saves = evaluates or self._is_time_to_save()
                 if not (saves or is_last):
                     feed.fetch_ahead()
                 with waiting(TRACING) if step == first else contextlib.nullcontext():
                     self._take(step, batches, placed, stopped.is_set())
-                ends_window = step % self.shown.log_step_count_steps == 0 or step == train_steps
+                ends_window = step % shown.log_step_count_steps == 0 or step == train_steps
                 is_fetched = step == first or ends_window or step % self._steps_between_fetches == 0
                 is_shown = self._progress.is_due
                 if is_fetched or saves or is_last or is_shown:
                     self._fetch(is_fetched)
                 if ends_window:
-                    self._progress.flush(step, last_learning_rate(self.train_step.optimizer))
+                    self._progress.flush(step, last_learning_rate(self._state.optimizer))
                 elif is_shown:
                     self._progress.show(step)
                 if saves:
@@ -138,15 +115,15 @@ class TrainingLoop:
 
     def _is_time_to_save(self):
         """Whether --save_checkpoints_secs have passed since the last checkpoint."""
-        seconds = self.when.save_checkpoints_secs
+        seconds = self._when.save_checkpoints_secs
         return bool(seconds) and time.monotonic() - self._saved_at >= seconds
 
     def _take(self, step, batches, placed, stops):
         """Takes a step, whose metrics stay on the device."""
-        compiling = self.compilations.watched(step, batches.batches)
+        compiling = self._compilations.watched(step, batches.batches)
         explaining = explaining_out_of_memory(step, batches.batches, self._hparams)
         with explaining, compiling as compiles, self._progress.pause(compiles):
-            result = self.train_step(placed, stops)
+            result = self._train_step(placed, stops)
         self._unknown.append((step, batches, result, not compiles))
 
     def _save_and_evaluate(self, step, batches, evaluates, is_last):
@@ -154,21 +131,21 @@ class TrainingLoop:
             self._save(step, batches)
             self._saved_at = time.monotonic()
             if evaluates:
-                self._metrics = self.monitor.evaluate(step, is_last=is_last) or self._metrics
-                self._why = self.monitor.reason_to_stop()
+                self._metrics = self._monitor.evaluate(step, is_last=is_last) or self._metrics
+                self._why = self._monitor.reason_to_stop()
 
     def _end(self, step, train_steps, batches):
         """Saves the last step, unless that is done, and logs why the run ends; `batches` of None: no step was taken."""
         self.ended_by = "train_steps" if step >= train_steps else "early_stopping" if self._why else "signal"
         if step < train_steps:
-            self._progress.flush(step, last_learning_rate(self.train_step.optimizer))
+            self._progress.flush(step, last_learning_rate(self._state.optimizer))
             self._progress.leave(step)
-            if batches and step != newest_step(self.output_dir):
+            if batches and step != newest_step(self._context.output_dir):
                 self._save(step, batches)
             early = f"stopped early at step {step:,}: {self._why}."
             signalled = f"stopped by a signal at step {step:,}; the same command continues from there."
             _LOGGER.info(early if self._why else signalled)
-        self.log.write("end", step, finished=self.ended_by != "signal", reason=self.ended_by)
+        self._log.write("end", step, finished=self.ended_by != "signal", reason=self.ended_by)
         self._replicas.check_same(step, "last step")  # the others wait until the first has written everything
 
     def _is_to_stop(self, stopped):
@@ -190,22 +167,17 @@ class TrainingLoop:
         if on_all_machines:
             self._is_stopping = self._stops
 
-    def _set_position(self, step, batches):
-        """Sets the position that a checkpoint saves: after a step with these StepBatches."""
-        self.step.assign(step)
-        self.batches_read.assign(batches.end)
-
     def _save_apart(self, step, batches, path):
-        self._set_position(step, batches)
-        self.checkpoints.save_apart(path)
+        self._state.set_position(step, batches)
+        self._state.checkpoints.save_apart(path)
 
     def _save(self, step, batches):
         if not self._replicas.is_chief:
             return
-        self._set_position(step, batches)
+        self._state.set_position(step, batches)
         started = time.monotonic()
-        path = self.checkpoints.save(step)
-        self.log.write(
+        path = self._state.checkpoints.save(step)
+        self._log.write(
             "checkpoint",
             step,
             path=os.path.basename(path),

@@ -1,6 +1,11 @@
-"""Watches a training run on the dev set: evaluates, keeps the best model, stops early."""
+"""Watches a training run on the dev set: evaluates, keeps the best model, stops early.
 
+The best checkpoint is kept in a folder that every other command accepts.
+"""
+
+import functools
 import logging
+import math
 import os
 import re
 import time
@@ -12,13 +17,17 @@ from t2t_lite.data.corruption import batch_features
 from t2t_lite.errors import UserError, nearest
 from t2t_lite.evaluation import tokenizations
 from t2t_lite.evaluation.metrics import check_features, lower_is_better, metric_names, metrics_of, own_metrics
-from t2t_lite.files import write_bytes
+from t2t_lite.files import copy_files, list_files, remove, write_bytes
+from t2t_lite.runs.checkpoint_files import PREFIX, checkpoint_step, newest_checkpoint, write_list
+from t2t_lite.runs.checkpoints import average_checkpoints
 from t2t_lite.runs.log import lineage
+from t2t_lite.runs.run_config import write_run_config
 from t2t_lite.training.evaluator import evaluate_and_log
 from t2t_lite.training.objectives import further_losses
 
 _LOGGER = logging.getLogger("t2t_lite")
 _MANY_ZEROS = 3  # evaluations after which a metric that was always 0 is worth a line
+BEST_FOLDER = "best"
 
 
 class Monitor:
@@ -27,26 +36,20 @@ class Monitor:
     These depend only on the log, so a restarted run continues like one that was never stopped.
 
     Args:
+        context: RunContext, of whose replicas the first machine decides for all.
         evaluator: Evaluator, or None if this run, or this machine of several, does not evaluate.
-        settings: EvaluationSettings, of which early_stopping, eval_throttle_seconds and best_checkpoint_metric are
-            used; None: there are none.
         best: BestCheckpoint, or None to keep no model.
-        log: RunLog.
-        replicas: Replicas, whose first machine decides for all.
-        on_texts: see `evaluate_and_log`.
         stop_when: see `Trainer`.
     """
 
-    def __init__(self, evaluator, settings, best, log, replicas, on_texts=None, stop_when=None):
+    def __init__(self, context, evaluator, best=None, stop_when=None):
+        self._output_dir, self._settings, self._log = context.output_dir, context.evaluation, context.log
+        self._replicas = context.replicas
         self._evaluator = evaluator
-        self._settings = settings
         self._best = best
-        self._log = log
-        self._replicas = replicas
-        self._on_texts = on_texts
         self._stop_when = stop_when
         self._started = -float("inf")
-        self._sum = tf.function(replicas.sum, autograph=False)
+        self._sum = tf.function(context.replicas.sum, autograph=False)
 
     def evaluate(self, step, is_last):
         """Evaluates the current model, unless it is too soon; returns the metrics, or {}."""
@@ -66,7 +69,8 @@ class Monitor:
             self._settings.best_checkpoint_metric,
             self._settings.early_stopping.steps and self._settings.early_stopping.metric,
         )
-        metrics = evaluate_and_log(self._evaluator, self._log, step, on_texts=self._on_texts, also_shown=asked)
+        writes = functools.partial(write_translations, self._output_dir) if self._settings.translate_all else None
+        metrics = evaluate_and_log(self._evaluator, self._log, step, on_texts=writes, also_shown=asked)
         self._update_best()
         return metrics
 
@@ -241,3 +245,94 @@ def write_translations(output_dir, step, texts):
     for name, lines in zip(("inputs", "decodes", "targets"), zip(*texts, strict=True), strict=True):
         text = "".join(f"{' '.join(line.split())}\n" for line in lines)
         write_bytes(os.path.join(folder, f"dev-{step}.{name}"), text.encode())
+
+
+def default_metric(names):
+    """Returns the metric that decides which checkpoint is best: BLEU, or one registered to do so, else the loss."""
+    deciding = [name for name in registry.list_metrics() if registry.metric(name).decides]
+    return next((name for name in names if name in deciding), "loss")
+
+
+def best_evaluation(evaluations, metric):
+    """Returns the best evaluation by a metric; of equal ones that with the lowest loss, then the first.
+
+    Args:
+        evaluations: list of (step, {metric: value}), as `monitor.history` returns it.
+        metric: str.
+
+    Returns:
+        One of the list, or None if none has the metric.
+    """
+    sign = 1 if lower_is_better(metric) else -1
+    return min(
+        (evaluation for evaluation in evaluations if metric in evaluation[1]),
+        key=lambda evaluation: (sign * evaluation[1][metric], evaluation[1].get("loss", math.inf), evaluation[0]),
+        default=None,
+    )
+
+
+class BestCheckpoint:
+    """Keeps a copy of the best checkpoint's model in `<output_dir>/best`.
+
+    The best one depends only on the run's evaluations, so a restarted run gives the same result. A new copy is written
+    beside the previous one, and replaces it when the list `checkpoint` is replaced by a rename.
+
+    Args:
+        context: RunContext.
+        metric: str, a metric of the run's evaluations; see `best_evaluation`.
+    """
+
+    def __init__(self, context, metric):
+        self._context = context
+        self._output_dir, self._log = context.output_dir, context.log
+        self._folder = os.path.join(context.output_dir, BEST_FOLDER)
+        self._metric = metric
+
+    @property
+    def step(self):
+        """The step of the model in the folder, or None."""
+        path = best_checkpoint(self._output_dir)
+        return checkpoint_step(path) if path else None
+
+    def update(self, history):
+        """Copies the best checkpoint, if it is another one than before.
+
+        Args:
+            history: list of (step, {metric: value}), as `monitor.history` returns it. Steps whose checkpoints have
+                been deleted do not count, except the one in the folder.
+        """
+        kept = self.step
+        if kept not in [line["best_step"] for line in lineage(self._log.read()) if line["event"] == "best"]:
+            kept = None  # of a run that was begun anew, or goes on from an earlier step
+        there = [
+            (step, metrics)
+            for step, metrics in history
+            if step == kept or tf.io.gfile.exists(f"{self._source(step)}.index")
+        ]
+        best = best_evaluation(there, self._metric)
+        if best is None or best[0] == kept:
+            return
+        step, value = best[0], best[1][self._metric]
+        self._take(step)
+        _LOGGER.info(f"best so far: step {step:,}, {self._metric} {value:.4f}: {self._folder}")
+        self._log.write("best", history[-1][0], best_step=step, metric=self._metric, value=value)
+
+    def _source(self, step):
+        return os.path.join(self._output_dir, f"{PREFIX}-{step}")
+
+    def _take(self, step):
+        tf.io.gfile.makedirs(self._folder)
+        copy = os.path.join(self._folder, f"{PREFIX}-{step}")
+        copy_files(self._context.data.encoder_files, self._folder)
+        write_run_config(self._folder, self._context.config)
+        # After these: once it is there, a restarted run takes the folder for complete.
+        average_checkpoints([self._source(step)], copy)  # the mean of one is its model, without the optimizer
+        write_list(self._folder, {f"{PREFIX}-{step}": time.time()})
+        for path in list_files(self._folder, rf"{re.escape(PREFIX)}-.*"):
+            if not os.path.basename(path).startswith((f"{PREFIX}-{step}.", f"{PREFIX}-{step}_")):
+                remove(path)
+
+
+def best_checkpoint(output_dir):
+    """Returns the path of the best checkpoint of a run, without suffix, or None."""
+    return newest_checkpoint(os.path.join(output_dir, BEST_FOLDER))

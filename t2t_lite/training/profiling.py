@@ -1,13 +1,26 @@
-"""A trace of some steps, for TensorBoard's profiler (tensor2tensor: --profile, --dbgprofile)."""
+"""What slows steps down: XLA's compilations, and a trace for TensorBoard's profiler (tensor2tensor: --profile)."""
 
 import contextlib
 import logging
+import math
+import re
+import time
 
 import tensorflow as tf
 
+from t2t_lite.cli.console import waiting
+from t2t_lite.data.width_ladder import shape_text
+from t2t_lite.errors import UserError
+from t2t_lite.training.run_context import kept_states
+
 _LOGGER = logging.getLogger("t2t_lite")
-_FIRST = 10  # steps before the trace, for tracing and compilation
-_STEPS = 5
+_STEPS_BEFORE = 10  # steps before the trace, for tracing and compilation
+_TRACED_STEPS = 5
+# XLA's errors. It sometimes raises InternalError, too, but so does a lost machine.
+_NOT_COMPILED = tf.errors.InvalidArgumentError, tf.errors.UnimplementedError, tf.errors.FailedPreconditionError
+_TRACEBACK = re.compile(
+    r"Graph execution error|Detected at node|File \"|Stack trace|<stack traces|The op is created|\[\[|tf2xla"
+)
 
 
 class StepProfiler(contextlib.AbstractContextManager):
@@ -29,10 +42,10 @@ class StepProfiler(contextlib.AbstractContextManager):
         """Call it before each step."""
         if self._done is None:
             return
-        if self._done == _FIRST:
+        if self._done == _STEPS_BEFORE:
             tf.profiler.experimental.start(self._output_dir)
             self._is_tracing = True
-        elif self._done == _FIRST + _STEPS:
+        elif self._done == _STEPS_BEFORE + _TRACED_STEPS:
             self._stop()
             self._done = None
             return
@@ -42,7 +55,7 @@ class StepProfiler(contextlib.AbstractContextManager):
         self._is_tracing = False
         tf.profiler.experimental.stop()
         _LOGGER.info(
-            f"profile of {self._done - _FIRST} steps: {self._output_dir}/plugins/profile "
+            f"profile of {self._done - _STEPS_BEFORE} steps: {self._output_dir}/plugins/profile "
             "(pip install tensorboard-plugin-profile; tensorboard --logdir of this output_dir)"
         )
 
@@ -50,4 +63,93 @@ class StepProfiler(contextlib.AbstractContextManager):
         if self._is_tracing:
             self._stop()
         elif self._done is not None:
-            _LOGGER.warning(f"--profile: no trace, since it begins after {_FIRST} steps and these were {self._done}.")
+            _LOGGER.warning(
+                f"--profile: no trace, since it begins after {_STEPS_BEFORE} steps and these were {self._done}."
+            )
+
+
+class Compilations:
+    """Watches the shapes of batches in steps that XLA compiles; of others it does nothing.
+
+    Args:
+        context: RunContext.
+        train_step: TrainStep.
+    """
+
+    def __init__(self, context, train_step):
+        self._context, self._train_step = context, train_step
+        self._met = set()  # (replica, shape): each replica has its own program
+        self._first = None
+
+    def check(self):
+        """Compiles the first shape on every replica, to find out whether XLA can compile the model.
+
+        Raises:
+            UserError: it cannot.
+        """
+        if not self._train_step.xla_compile:
+            return
+        batch = self._context.data.source.narrowest()
+        shape, started = self._shape(batch), time.monotonic()
+        waits = waiting("XLA compiles the training step, for its first shape")
+        with self._explaining(), kept_states(self._train_step.model), waits:
+            self._train_step.compile_for(batch)
+        self._met = {(replica, shape) for replica in range(self._train_step.replicas.count)}
+        self._first = shape, time.monotonic() - started
+
+    @contextlib.contextmanager
+    def watched(self, step, batches):
+        """Context manager around a step, which logs new shapes and the step's seconds.
+
+        Args:
+            step: int, the current update.
+            batches: list of dicts of features, [rows, length] or [rows]: all of the step.
+
+        Yields:
+            bool, whether there are any.
+
+        Raises:
+            UserError: XLA cannot compile the model for one of these shapes.
+        """
+        if self._first:
+            self._say(step - 1, [self._first[0]], self._first[1])
+            self._first = None
+        found = [self._shape(batch) for batch in batches if self._train_step.xla_compile]
+        met = {(i // self._train_step.accumulation, shape) for i, shape in enumerate(found)}
+        new = sorted({shape for _, shape in met - self._met})
+        started = time.monotonic()
+        with self._explaining() if new else contextlib.nullcontext():
+            yield bool(new)
+        self._met |= met
+        if new:
+            self._say(step, new, time.monotonic() - started)
+
+    def _shape(self, batch):
+        """Returns the rows of a batch, then the width of each feature: 1 where it has one id per row."""
+        ids = [batch[feature] for feature in self._train_step.features]
+        return len(ids[0]), *(math.prod(one.shape[1:]) for one in ids)
+
+    def _say(self, step, shapes, seconds):
+        shapes = ", ".join(map(shape_text, shapes))
+        what = " x ".join(["rows", *self._train_step.features])
+        _LOGGER.info(f"step {step:,}: XLA compiled {shapes} ({what}) in {seconds:.1f} s")
+        self._context.log.write("compile", step, shapes=shapes, seconds=round(seconds, 3))
+
+    @contextlib.contextmanager
+    def _explaining(self):
+        try:
+            yield
+        except _NOT_COMPILED as error:
+            kinds = sorted(set(re.findall(r"No registered '(\w+)' OpKernel", error.message)))
+            lines = (line.strip() for line in re.sub(r"\{\{.*?\}\}", "", error.message).splitlines())
+            message = next(
+                (line.rstrip(".") for line in lines if line and not _TRACEBACK.match(line)),
+                "no reason is given",
+            )
+            reason = f"it has no operation {', '.join(kinds)}" if kinds else message
+            node = re.search(r"\{\{node (\S+?)\}\}", error.message)
+            reason += f" (at {node[1]})" if node else ""
+            raise UserError(
+                f"--xla_compile: XLA cannot compile model {self._context.config['model']}: {reason}. Train it with "
+                "--noxla_compile, or write the model without it."
+            ) from error

@@ -10,8 +10,7 @@ from t2t_lite.files import write_json
 from t2t_lite.files.folders import check_kinds
 from t2t_lite.runs.checkpoints import checkpoint_step
 from t2t_lite.runs.log import RunLog
-from t2t_lite.training.best_checkpoint import best_checkpoint
-from t2t_lite.training.monitor import history
+from t2t_lite.training.monitor import best_checkpoint, history
 
 SUMMARY = "seeds.json"
 

@@ -10,7 +10,7 @@ from t2t_lite.models.outputs import next_state, with_state
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.training.distribution import update_locally
 from t2t_lite.training.objectives import layer_losses, mean_loss, objective_sums
-from t2t_lite.training.optimization.loss_scale import is_to_blame, make_loss_scale
+from t2t_lite.training.optimization.stability import is_to_blame, make_loss_scale
 
 
 class PlacedBatches(NamedTuple):

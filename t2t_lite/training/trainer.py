@@ -21,35 +21,39 @@ from t2t_lite.models.outputs import batches_of
 from t2t_lite.process.backend import check_tensorflow
 from t2t_lite.process.stop_signal import stop_on_signal
 from t2t_lite.runs import directory as run_directory
-from t2t_lite.runs.checkpoints import RunCheckpoints, holds
-from t2t_lite.runs.ema import averaged_weights, start_averages
-from t2t_lite.runs.log import RunLog
-from t2t_lite.runs.run_config import build_model, read_run_config, run_config, write_run_config
+from t2t_lite.runs.checkpoints import holds
+from t2t_lite.runs.run_config import read_run_config, run_config, write_run_config
 from t2t_lite.runs.warm_start import warm_start
-from t2t_lite.runs.weights import trackable
+from t2t_lite.runs.weights import averaged_weights, start_averages
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.tensor2tensor_names import without_multistep
-from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
-from t2t_lite.training.compilations import Compilations
 from t2t_lite.training.distribution import choose_replicas, set_xla_flags
 from t2t_lite.training.evaluator import Evaluator
-from t2t_lite.training.generators import generator_states, kept_states, layers_that_draw, unsaved_state
 from t2t_lite.training.loop import TrainingLoop
-from t2t_lite.training.monitor import Monitor, check_metrics, write_translations
-from t2t_lite.training.optimization.optimizers import describe_unfreezing, make_optimizer
+from t2t_lite.training.monitor import BestCheckpoint, Monitor, default_metric
+from t2t_lite.training.optimization.optimizers import describe_unfreezing
 from t2t_lite.training.optimization.schedules import describe_short_run
-from t2t_lite.training.plan import UNTOLD, describe, plan_of, tell_changes, told, warn_of_no_plan
+from t2t_lite.training.profiling import Compilations
 from t2t_lite.training.progress import announce
+from t2t_lite.training.run_context import (
+    RunContext,
+    TrainingState,
+    generator_states,
+    kept_states,
+    layers_that_draw,
+    unsaved_state,
+)
 from t2t_lite.training.settings import (
+    NOT_GIVEN,
     CheckpointSettings,
     DeviceSettings,
     EvaluationSettings,
     LengthSettings,
     LogSettings,
+    RememberedFlags,
 )
-from t2t_lite.training.train_step import TrainStep
-from t2t_lite.training.training_data import check_lengths, check_reads, open_training_data, several_sentences
+from t2t_lite.training.training_data import open_training_data, several_sentences
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SAYS_THAT_IT_STOPS = functools.partial(
@@ -104,10 +108,10 @@ class Trainer:
     hparams_set: str | None = None
     data_dir: str = ""
     output_dir: str = ""
-    evaluation: EvaluationSettings | None = UNTOLD["evaluation"]
-    checkpoints: CheckpointSettings = UNTOLD["checkpoints"]
-    devices: DeviceSettings = UNTOLD["devices"]
-    log: LogSettings = UNTOLD["log"]
+    evaluation: EvaluationSettings | None = NOT_GIVEN["evaluation"]
+    checkpoints: CheckpointSettings = NOT_GIVEN["checkpoints"]
+    devices: DeviceSettings = NOT_GIVEN["devices"]
+    log: LogSettings = NOT_GIVEN["log"]
     inexact: tuple = ()
     allow_hparams_change: bool = False
     keep_batches_a_step: bool = True
@@ -136,17 +140,18 @@ class Trainer:
         if train_steps is not None:
             train_steps = LengthSettings(train_steps).train_steps
         self.check()
-        train_steps = self._make_plan(train_steps)
-        with run_directory.locked(self.output_dir) if self._replicas.is_chief else contextlib.nullcontext():
+        train_steps = self._remember(train_steps)
+        with run_directory.locked(self.output_dir) if self._context.replicas.is_chief else contextlib.nullcontext():
             self._build(train_steps)
             warm_start_facts = self._warm_start()
             self._compare()
             path, damaged = self._restore()
             self._announce(train_steps)
             self._compilations.check()
-            self._settle(path, damaged, warm_start_facts)
-            loop = self._loop()
-            with stop_on_signal(_SAYS_THAT_IT_STOPS) as stopped, self._replicas.naming_lost_worker():
+            self._write_settings(damaged)
+            self._log_start(path, warm_start_facts)
+            loop = TrainingLoop(self._context, self._state, self._compilations, self._monitor)
+            with stop_on_signal(_SAYS_THAT_IT_STOPS) as stopped, self._context.replicas.naming_lost_worker():
                 metrics = loop.run(train_steps, stopped)
             self.ended_by, self.was_signalled = loop.ended_by, stopped.is_set()
             return metrics
@@ -161,16 +166,12 @@ class Trainer:
             UserError: there is no checkpoint, or no such split.
         """
         settings = self.evaluation or EvaluationSettings()
-        evaluation = CheckpointEvaluation(
-            self.output_dir,
-            self.data_dir,
-            named_split(split),
-            settings.eval_steps,
-            lambda trained: without_multistep(registry.hparams(self.hparams)) if self.hparams else trained,
-            settings.search,
-            settings.eval_stride,
-        )
-        return evaluation.newest()
+
+        def change_hparams(trained):
+            return without_multistep(registry.hparams(self.hparams)) if self.hparams else trained
+
+        folders = self.output_dir, self.data_dir
+        return CheckpointEvaluation(*folders, named_split(split), settings, change_hparams).newest()
 
     # Set-up.
 
@@ -184,103 +185,76 @@ class Trainer:
         hparams = without_multistep(self.hparams).of_model(registry.model(self.model))
         self.hparams = registry.problem(self.problem).model_hparams(hparams)
         before = read_run_config(self.output_dir)
-        self._plan_before = (before or {}).get("plan", {})
-        self._told = told(self._plan_before, self.output_dir)
-        for name, settings in UNTOLD.items():
+        self._before = RememberedFlags(self.output_dir, (before or {}).get("plan", {}))
+        remembered = self._before.settings()
+        for name, settings in NOT_GIVEN.items():
             if getattr(self, name) is settings:
-                setattr(self, name, self._told[name])
+                setattr(self, name, remembered[name])
         compiles, was_compiled = self.devices.xla_compile, (before or {}).get("xla_compile", False)
         compiles = was_compiled if compiles is None else compiles
         shapes = self.devices.xla_shapes or (before or {}).get("xla_shapes", MOST_SHAPES)
         if compiles:
             set_xla_flags()
-        self._replicas = choose_replicas(self.devices.worker_gpu, self.devices.logical_cpus)  # before any tensor
-        self._is_deterministic_gpu = self.devices.deterministic and bool(tf.config.get_visible_devices("GPU"))
-        if self._is_deterministic_gpu:
+        replicas = choose_replicas(self.devices.worker_gpu, self.devices.logical_cpus)  # before any tensor
+        has_gpu = bool(tf.config.get_visible_devices("GPU"))
+        if has_gpu and self.devices.deterministic:
             tf.config.experimental.enable_op_determinism()
-        if tf.config.get_visible_devices("GPU") and not compiles:
+        if has_gpu and not compiles:
             _LOGGER.info("On a GPU, --xla_compile may train several times as fast: see docs/training.md.")
         # It seeds the initial weights; the order of the data has its own seed.
         keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
         # As many batches as keep an earlier run's steps the same.
-        count, keep = self._replicas.count, self.keep_batches_a_step or not self.allow_hparams_change
+        count, keep = replicas.count, self.keep_batches_a_step or not self.allow_hparams_change
         wanted = self.hparams.gradient_accumulation_steps
-        self._accumulation = run_directory.accumulation_for(count, wanted, before, keep)
+        accumulation = run_directory.accumulation_for(count, wanted, before, keep)
         batches = batches_of(registry.model(self.model))
-        lanes = batches.lanes_of(self._replicas, self._accumulation, before, self.output_dir)
+        lanes = batches.lanes_of(replicas, accumulation, before, self.output_dir)
         settings = self.problem, self.hparams, self.data_dir, shapes if compiles else None, batches, lanes
-        self._data = data = open_training_data(*settings)
+        data = open_training_data(*settings)
         run_directory.check_places(self.output_dir, data.encoder_files)
         stride = self.evaluation.eval_stride if self.evaluation else 0
         check_stride(data.problem, stride, DatasetSplit.EVAL, lanes is not None)
         names = {"hparams_set": self.hparams_set, "usr_dir": self.usr_dir}
-        self._config = run_config(self.problem, self.model, self.hparams, data.encoders, **names)
-        self._config |= {
-            "batches_a_step": count * self._accumulation,
+        config = run_config(self.problem, self.model, self.hparams, data.encoders, **names) | {
+            "batches_a_step": count * accumulation,
             "xla_compile": compiles,
             "xla_shapes": shapes,
             "records_sha256": data.records.fingerprint(),
             "several_sentences": several_sentences(data),
         }
+        self._context = RunContext(
+            self.output_dir, config, self.hparams, accumulation, data, replicas, self.evaluation, self.checkpoints,
+            self.devices, self.log,
+        )  # fmt: skip
 
-    def _make_plan(self, train_steps):
+    def _remember(self, train_steps):
         """Puts together what the run is asked to do, and was before; returns its steps."""
         if train_steps is None:
-            train_steps = self._told["train_steps"]
-            warn_of_no_plan(self.output_dir, read_run_config(self.output_dir), train_steps)
-        asked = plan_of(train_steps, self.evaluation, self.checkpoints, self.devices, self.log)
-        self._plan = self._plan_before | asked | (self.also_asked or {})
-        if plan := self._plan if self.remembers else self._plan_before:
-            self._config["plan"] = plan
+            train_steps = self._before.settings()["train_steps"]
+            self._before.warn_of_no_steps(read_run_config(self.output_dir), train_steps)
+        asked = train_steps, self.evaluation, self.checkpoints, self.devices, self.log
+        self._flags = self._before.updated(*asked, **(self.also_asked or {}))
+        if values := (self._flags if self.remembers else self._before).values:
+            self._context.config["plan"] = values
         return train_steps
 
     def _build(self, train_steps):
-        """Builds the model, its optimizer and everything else that a checkpoint holds."""
+        """Builds the model, its optimizer and everything else that a checkpoint holds, and what watches them."""
         # A trial's steps have the learning rate that they would have in the run.
-        length = train_steps if self.remembers else max(train_steps, self._plan_before.get("train_steps", 0))
-        with self._replicas.scope():
-            self.trained = build_model(self._config)
-            self._optimizer = make_optimizer(self.hparams, length, self.trained)
-            self._optimizer.build(self.trained.trainable_variables)
-        check_reads(self.trained, self._data.problem)
-        check_lengths(self.trained, self._data.max_length, self._data.problem.features)
-        if self.evaluation:
-            check_metrics(self.trained, self._data.problem, self.hparams, self.evaluation)
-        hparams = self.hparams.override_from_dict({"gradient_accumulation_steps": self._accumulation})
-        source, compiles = self._data.source, self._config["xla_compile"]
-        self._train_step = TrainStep(
-            self.trained, self._optimizer, self._replicas, hparams, compiles, source.features,
-            avoids_scatter=compiles and self._is_deterministic_gpu,
-            carried=source.carried(self.trained, self._replicas.devices, self._accumulation),
-        )  # fmt: skip
-        self._step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
-        self._batches_read = tf.Variable(0, dtype=tf.int64, trainable=False, name="batches_read")
-        self._iterator = iter(self._data.batches)
-        self._checkpoints = RunCheckpoints(
-            self.output_dir,
-            self.trained,
-            self._optimizer,
-            self.checkpoints.keep_checkpoint_max or None,
-            self.checkpoints.keep_checkpoint_every_n_hours,
-            self._train_step.carried,
-            step=self._step,
-            batches_read=self._batches_read,
-            iterator=self._iterator,
-            loss_scale=self._train_step.loss_scale,
-            generators=trackable(states) if (states := generator_states(self.trained)) else None,
-        )
-        self._log = RunLog(self.output_dir, is_silent=not self._replicas.is_chief)
-        self._compilations = Compilations(self._train_step, self._data, self._log, self.model)
+        length = train_steps if self.remembers else max(train_steps, self._before.values.get("train_steps", 0))
+        self._state = TrainingState(self._context, length)
+        self.trained = self._state.model
+        self._compilations = Compilations(self._context, self._state.train_step)
         self._monitor = self._make_monitor()
 
     def _compare(self):
         """Refuses machines that differ, and changes of settings that must stay the same."""
-        config = self._config | self._config["hparams"]
-        config = {name: value for name, value in config.items() if name not in ("hparams", "plan")}
-        self._replicas.check_same(config, "problem, model and hyperparameters")
+        config, check_same = self._context.config, self._context.replicas.check_same
+        values = {name: value for name, value in config.items() if name not in ("hparams", "plan")}
+        check_same(values | config["hparams"], "problem, model and hyperparameters")
         of_command = {"warm_start_from": self.warm_start_from, "allow_hparams_change": self.allow_hparams_change}
-        self._replicas.check_same(self._plan | of_command, "settings")
-        self._changed = run_directory.changed_hparams(self.output_dir, self._config, self.allow_hparams_change)
+        check_same(self._flags.values | of_command, "settings")
+        self._changed = run_directory.changed_hparams(self.output_dir, config, self.allow_hparams_change)
         self._stream_changed = [name for name in run_directory.STREAM if name in self._changed]
 
     def _announce(self, train_steps):
@@ -290,12 +264,13 @@ class Trainer:
         settings = self.evaluation or EvaluationSettings()
         if settings.early_stopping.steps and settings.eval_throttle_seconds:
             gives_up.append("--eval_throttle_seconds: where early stopping ends the run depends on the clock")
-        if int(self._step) < train_steps:
-            for what in unsaved_state(self._train_step):
+        is_short = int(self._state.step) < train_steps
+        if is_short:
+            for what in unsaved_state(self._state.train_step):
                 gives_up.append(f"{what}: its state is not saved, as that of keras.random.SeedGenerator is")
-        announce(self._config, self._data, self._train_step, self.output_dir, gives_up)
-        if self.remembers and int(self._step) < train_steps and self._replicas.is_chief:
-            for line in describe_short_run(self._optimizer):
+        announce(self._context, self._state.train_step, gives_up)
+        if self.remembers and is_short and self._context.replicas.is_chief:
+            for line in describe_short_run(self._state.optimizer):
                 _LOGGER.warning(line)
         if frozen := self.hparams.frozen:
             _LOGGER.info(describe_frozen(self.trained, frozen))
@@ -304,90 +279,81 @@ class Trainer:
 
     def _warm_start(self):
         """Loads the weights of another run into a new one; returns facts for the log."""
-        if self._checkpoints.latest:
+        if self._state.checkpoints.latest:
             if self.warm_start_from:
                 _LOGGER.info(f"--warm_start_from={self.warm_start_from}: not used, {self.output_dir} has checkpoints")
             return {}
         # A run that was ended before its first checkpoint begins once more with the same weights.
-        if not (source := self.warm_start_from or self._plan_before.get("warm_start_from")):
+        if not (source := self.warm_start_from or self._before.values.get("warm_start_from")):
             if self.hparams.frozen or self.hparams.lora_rank:
                 _LOGGER.warning("What is frozen stays as it was initialized: there is no --warm_start_from.")
             return {}
-        facts = warm_start(source, self.trained, self._data.encoders, self.hparams)
+        facts = warm_start(source, self.trained, self._context.data.encoders, self.hparams)
         source = facts["warm_start_from"]
-        self._plan["warm_start_from"] = source if is_remote(source) else os.path.abspath(source)
+        self._flags.values["warm_start_from"] = source if is_remote(source) else os.path.abspath(source)
         return facts
 
     def _restore(self):
         """Restores the newest checkpoint; returns its path or None, and {path of an unreadable newer one: reason}."""
-        path, damaged = self._checkpoints.restore_latest(skip=("iterator", "state") if self._stream_changed else ())
-        self._replicas.check_same([int(self._step), path and os.path.basename(path)], "checkpoints")
+        skip = ("iterator", "state") if self._stream_changed else ()
+        path, damaged = self._state.checkpoints.restore_latest(skip=skip)
+        self._context.replicas.check_same([int(self._state.step), path and os.path.basename(path)], "checkpoints")
         if path is None:
-            start_averages(self.trained, self._optimizer)
+            start_averages(self.trained, self._state.optimizer)
         return path, damaged
 
-    def _settle(self, path, damaged, warm_start_facts):
-        """Writes settings, vocabulary and the log's first line into output_dir, after all checks."""
+    def _write_settings(self, damaged):
+        """Writes settings and vocabulary into output_dir, after all checks, and sets damaged checkpoints aside."""
         for why in damaged.values():
             _LOGGER.warning(f"{why} It is set aside as damaged-…, and the one before it is used.")
-        if self._replicas.is_chief:
-            write_run_config(self.output_dir, self._config)
-            copy_files(self._data.encoder_files, self.output_dir)
-            self._checkpoints.remove_leftovers()
-            self._checkpoints.set_aside(damaged)
+        if self._context.replicas.is_chief:
+            write_run_config(self.output_dir, self._context.config)
+            copy_files(self._context.data.encoder_files, self.output_dir)
+            self._state.checkpoints.remove_leftovers()
+            self._state.checkpoints.set_aside(damaged)
             if self.flags_text:
                 write_bytes(os.path.join(self.output_dir, "flags.txt"), self.flags_text.encode())
-        self._log.forget_events_after(int(self._step))
+
+    def _log_start(self, path, warm_start_facts):
+        """Logs that the run starts, or goes on from the checkpoint `path`, and with which settings."""
+        log, state = self._context.log, self._state
+        step, batch = int(state.step), int(state.batches_read)
+        log.forget_events_after(step)
+        facts = {
+            "replicas": self._context.replicas.count,
+            "gradient_accumulation_steps": self._context.accumulation,
+            "random_seed": self.hparams.random_seed,
+            "deterministic": self.devices.deterministic,
+        }
         if path is None:
-            self._log.write("start", 0, **self._facts(), **warm_start_facts)
+            log.write("start", 0, **facts, **warm_start_facts)
             return
-        step, batch = int(self._step), int(self._batches_read)
         _LOGGER.info(f"resumed at step {step}, data batch {batch}")
-        _LOGGER.info(f"the run was asked for: {describe(self._plan)}")
+        _LOGGER.info(f"the run was asked for: {self._flags}")
         if self._stream_changed:
             _LOGGER.info(f"the data begin anew, since these changed: {', '.join(self._stream_changed)}")
         if generator_states(self.trained) and not holds(path, "generators"):
             _LOGGER.warning(f"{path} has no states of {', '.join(layers_that_draw(self.trained))}: they draw anew")
-        if (scale := self._train_step.loss_scale) and not holds(path, "loss_scale"):
+        if (scale := state.train_step.loss_scale) and not holds(path, "loss_scale"):
             _LOGGER.info(f"{path} was not trained in float16: the loss scale begins at {float(scale.value):,.0f}")
-        changed = tell_changes(self._plan_before, self._plan, self._optimizer) if self.remembers else {}
-        facts = self._facts() | ({"changed": changed} if changed else {})
-        self._log.write("resume", step, data_batch=batch, checkpoint=os.path.basename(path), **facts)
+        changed = self._before.log_changes(self._flags, state.optimizer) if self.remembers else {}
+        facts |= {"changed": changed} if changed else {}
+        log.write("resume", step, data_batch=batch, checkpoint=os.path.basename(path), **facts)
         if self._changed:
-            self._log.write("hparams_change", step, changed=self._changed)
-
-    def _facts(self):
-        return {
-            "replicas": self._replicas.count,
-            "gradient_accumulation_steps": self._accumulation,
-            "random_seed": self.hparams.random_seed,
-            "deterministic": self.devices.deterministic,
-        }
-
-    def _loop(self):
-        return TrainingLoop(
-            self._train_step, self._compilations, self._data, self._iterator, self._step, self._batches_read,
-            self._checkpoints, self._monitor, self._log, self.output_dir, self.checkpoints, self.log,
-        )  # fmt: skip
+            log.write("hparams_change", step, changed=self._changed)
 
     @contextlib.contextmanager
     def _weights_to_evaluate(self):
-        with kept_states(self.trained), averaged_weights(self.trained, self._optimizer):
+        with kept_states(self.trained), averaged_weights(self.trained, self._state.optimizer):
             yield
 
     def _make_monitor(self):
-        settings = self.evaluation
-        if settings is None or not self._replicas.is_chief:
-            return Monitor(None, settings, None, self._log, self._replicas, stop_when=self.stop_when)
-        data, on_texts, best = self._data, None, None
-        metric = settings.best_checkpoint_metric or default_metric(metric_names(data.problem, self.hparams))
-        if metric != "none":
-            best = BestCheckpoint(self.output_dir, metric, self._config, data.encoder_files, self._log)
-        if settings.translate_all:
-            on_texts = functools.partial(write_translations, self.output_dir)
-        evaluator = Evaluator(
-            self.trained, data.problem, data.encoders, self.hparams, data.dev_records.paths, settings.eval_steps,
-            settings.search, settings.translate_all, self._weights_to_evaluate, data.dev_records.unit_counts(),
-            settings.eval_stride,
-        )  # fmt: skip
-        return Monitor(evaluator, settings, best, self._log, self._replicas, on_texts, self.stop_when)
+        context, evaluator, best = self._context, None, None
+        if (settings := self.evaluation) and context.replicas.is_chief:
+            data = context.data
+            metric = settings.best_checkpoint_metric or default_metric(metric_names(data.problem, self.hparams))
+            if metric != "none":
+                best = BestCheckpoint(context, metric)
+            weights = self._weights_to_evaluate
+            evaluator = Evaluator(self.trained, data.encoders, self.hparams, data.dev_records, settings, weights)
+        return Monitor(context, evaluator, best, self.stop_when)

@@ -137,10 +137,10 @@ def test_schedules_that_evaluate(call, monkeypatch, tmp_path, schedule, split, o
         "--hparams=eval_beam_size=7", "--tokenization=zh",
     )  # fmt: skip
     assert status == 0
-    output_dir, data_dir, given_split, eval_steps, change_hparams, search, eval_stride = calls[0]
+    output_dir, data_dir, given_split, settings, change_hparams = calls[0]
     assert change_hparams(HParams()) == HParams(eval_beam_size=7, eval_tokenization="zh")
-    assert (output_dir, data_dir, given_split, eval_steps) == (str(tmp_path), "d", split, 4)
-    assert search == {"alpha": 1.0, "beam_size": 2} and eval_stride == 3
+    assert (output_dir, data_dir, given_split, settings.eval_steps) == (str(tmp_path), "d", split, 4)
+    assert settings.search == {"alpha": 1.0, "beam_size": 2} and settings.eval_stride == 3
     assert out == ("loss = 1.5000\nbleu = 20.0000\n" if once else "run/model.ckpt-3  loss = 1.5000  bleu = 20.0000\n")
     assert calls[1:] == ([] if once else [120.0])
     calls.clear()

@@ -14,7 +14,7 @@ from t2t_lite.data.problem import Problem
 from t2t_lite.data.random_numbers import uniform_numbers
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams
-from t2t_lite.training.feed import Feed
+from t2t_lite.training.training_data import Feed
 from tests.data import corpus
 
 HPARAMS = HParams(batch_size=256, max_length=30, random_seed=7)

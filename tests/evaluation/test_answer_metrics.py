@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation.answer_metrics import OF_CLASSES, OF_NUMBERS
+from t2t_lite.evaluation.answer_scores import OF_CLASSES, OF_NUMBERS
 
 SCORES = OF_CLASSES | OF_NUMBERS
 # Three of four "yes" found, one of two "no".
@@ -45,7 +45,7 @@ def test_without_its_package_a_metric_says_what_to_install(name, package):
             sys.executable,
             "-c",
             "import sys; sys.modules['sklearn'] = sys.modules['scipy'] = None\n"
-            "from t2t_lite.evaluation.answer_metrics import OF_CLASSES, OF_NUMBERS\n"
+            "from t2t_lite.evaluation.answer_scores import OF_CLASSES, OF_NUMBERS\n"
             f"try: (OF_CLASSES | OF_NUMBERS)[{name!r}].check()\nexcept ValueError as error: print(error)",
         ],
         capture_output=True,

@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation.answer_report import as_text, make_report, metric_names
+from t2t_lite.evaluation.answer_scores import as_text, make_report, metric_names
 
 COUNT = 2000
 EXPECTED = ["yes" if i % 2 else "no" for i in range(COUNT)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from t2t_lite.evaluation.breakdown import scores_by_length, worst_sentences
+from t2t_lite.evaluation.score_report import scores_by_length, worst_sentences
 from t2t_lite.evaluation.scores import corpus_bleu
 
 LENGTHS = (3, 9, 10, 19, 61)

@@ -3,7 +3,7 @@
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation.significance import compare
+from t2t_lite.evaluation.score_report import compare
 
 REFERENCE = [f"the {'red' if i % 2 else 'green'} house number {i} is {'old' if i % 3 else 'new'}" for i in range(60)]
 ONE_WORSE = ["the house" if i == 7 else line for i, line in enumerate(REFERENCE)]

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from t2t_lite.evaluation.score_files import tensor2tensor_bleu, tokens
 from t2t_lite.evaluation.scores import corpus_bleu
-from t2t_lite.evaluation.tensor2tensor_bleu import tensor2tensor_bleu, tokens
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_a_run_can_begin_with_an_exports_weights(exported, exported_ensemble, tm
     with pytest.raises(UserError, match=r"an export of 2 models, an ensemble\. Expected one model"):
         warm_start(exported_ensemble, new, opened.encoders)
     # With another vocabulary, from the first of its models, whose weights are bfloat16, as if it were the only one.
-    monkeypatch.setattr("t2t_lite.runs.exported.read_facts", lambda export: {"models": 1})
+    monkeypatch.setattr("t2t_lite.runs.locating.read_facts", lambda export: {"models": 1})
     train_sentencepiece(["the red house is old", "ein roter Baum"] * 5, str(tmp_path / "other"), 290)
     other = SentencePieceEncoder(str(tmp_path / "other.model"))
     new = build_model({**opened.run.config, "vocab_size": 290})

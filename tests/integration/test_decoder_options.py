@@ -10,7 +10,7 @@ from t2t_lite.decoding.command.job import DecodingJob
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.files.resumable import ResumableFiles
 from t2t_lite.runs.opening import open_runs
-from t2t_lite.settings.assignments import parse_assignments
+from t2t_lite.settings.config import parse_assignments
 from tests.decoding.runs import SENTENCES, make_run
 
 LINES = ["the red house.", "", "a tree was new.", "old", "Grün und neu", "the red house."]

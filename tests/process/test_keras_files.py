@@ -14,8 +14,7 @@ from t2t_lite import registry
 from t2t_lite.models import Transformer
 from t2t_lite.process import keras_files
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
-from t2t_lite.training.optimization.adafactor import Adafactor
-from t2t_lite.training.optimization.optimizers import make_optimizer
+from t2t_lite.training.optimization.optimizers import Adafactor, make_optimizer
 
 SMALL = {
     "vocab_size": 20, "hidden_size": 8, "filter_size": 8, "num_heads": 2, "num_encoder_layers": 1,

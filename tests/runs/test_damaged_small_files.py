@@ -9,11 +9,11 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.data.manifests import read_begun, read_manifest
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation.score_folder import score_folder
-from t2t_lite.runs import checkpoint_files, exported
+from t2t_lite.evaluation.score_files import score_folder
+from t2t_lite.runs import checkpoint_files, locating
 from t2t_lite.runs.log import lineage, read_lines
 from t2t_lite.runs.run_config import read_run_config
-from t2t_lite.training.plan import told
+from t2t_lite.training.settings import RememberedFlags
 from tests.data.hostile import variants
 
 TEXTS = {
@@ -43,7 +43,7 @@ LISTED = (
 
 def _read_run(path):
     config = read_run_config(os.path.dirname(path))
-    told(config.get("plan", {}), os.path.dirname(path))
+    RememberedFlags(os.path.dirname(path), config.get("plan", {})).settings()
 
 
 def _read_log(path):
@@ -62,7 +62,7 @@ def _scored(path):
 
 
 def _exported(path):
-    exported.read_facts(os.path.dirname(os.path.dirname(os.path.dirname(path))))
+    locating.read_facts(os.path.dirname(os.path.dirname(os.path.dirname(path))))
 
 
 READERS = {  # {name of the file: (what it holds, what reads it)}

@@ -5,7 +5,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.errors import UnknownName, UserError
 from t2t_lite.runs.directory import fill_in_settings, model_name, run_hparams
-from t2t_lite.runs.model_of_set import check_set, model_of_set
+from t2t_lite.runs.run_config import check_set, model_of_set
 from t2t_lite.settings.config import HParams
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.settings.assignments import parse_assignments
+from t2t_lite.settings.config import parse_assignments
 
 
 def test_assignments():

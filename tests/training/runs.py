@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.data.records import Records
 from t2t_lite.layers import Dropout
 from t2t_lite.runs.checkpoints import checkpoint_step
 from t2t_lite.training import CheckpointSettings, DeviceSettings, EvaluationSettings, LogSettings, Trainer
@@ -23,6 +24,13 @@ HPARAMS = f"{SIZES},layer_prepostprocess_dropout=0.2,eval_decode_examples=3,eval
 _SETTINGS = {
     "checkpoints": CheckpointSettings, "devices": DeviceSettings, "evaluation": EvaluationSettings, "log": LogSettings
 }  # fmt: skip
+
+
+def given_records(problem, paths, split="eval"):
+    """Returns the Records of files that lie anywhere."""
+    records = Records(problem, "", split)
+    records.paths, records.unit_counts = paths, dict
+    return records
 
 
 class Small(keras.Model):

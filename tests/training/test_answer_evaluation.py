@@ -16,6 +16,7 @@ from t2t_lite.text.class_label_encoder import ClassLabelEncoder, RealEncoder
 from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.training.evaluator import Evaluator
 from tests.registered import registered
+from tests.training.runs import given_records
 
 HPARAMS = HParams(batch_size=1000, eval_decode_examples=0)
 LABELS, TAGS = ["no", "yes"], ["O", "B-PER", "I-PER"]
@@ -106,7 +107,7 @@ def test_a_metric_gets_all_answers_of_the_set(task, tmp_path):
 
     for batch_size in (1000, 40):
         hparams = HPARAMS.override_from_dict({"batch_size": batch_size})
-        metrics, _, facts = Evaluator(model, problem, encoders, hparams, [path])()
+        metrics, _, facts = Evaluator(model, encoders, hparams, given_records(problem, [path]))()
         assert len(answered) == COUNT == facts["answers"]
         pairs = [(case.predicted(row), case.expected(row)) for row in rows]
         assert all(answered.count(pair) == pairs.count(pair) for pair in pairs)

@@ -7,10 +7,10 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.bin import t2t_decoder
-from t2t_lite.evaluation.answer_files import read_predictions, read_reference
+from t2t_lite.evaluation.answer_scores import read_predictions, read_reference
 from t2t_lite.runs.checkpoint_files import checkpoint_step
-from t2t_lite.training.best_checkpoint import best_checkpoint
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
+from t2t_lite.training.monitor import best_checkpoint
 from t2t_lite.training.settings import EarlyStopping
 from tests.registered import registered
 from tests.training.runs import log, trainer

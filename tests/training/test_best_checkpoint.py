@@ -1,6 +1,7 @@
 """Which of a run's checkpoints is kept as the best, on metrics written by hand."""
 
 import json
+import types
 
 import keras
 import pytest
@@ -9,7 +10,7 @@ import tensorflow as tf
 from t2t_lite.runs.checkpoints import RunCheckpoints, checkpoint_step
 from t2t_lite.runs.log import RunLog
 from t2t_lite.settings.config import HParams
-from t2t_lite.training.best_checkpoint import BestCheckpoint, best_checkpoint, default_metric
+from t2t_lite.training.monitor import BestCheckpoint, best_checkpoint, default_metric
 from t2t_lite.training.optimization.optimizers import make_optimizer
 
 STEPS = (10, 20, 30, 40)
@@ -30,8 +31,9 @@ def run(tmp_path):
 
 
 def keeper(run, metric="loss"):
-    config = {"hparams": {"hidden_size": 1}}
-    return BestCheckpoint(str(run), metric, config, {"vocab.model": str(run / "vocab.model")}, RunLog(str(run)))
+    data = types.SimpleNamespace(encoder_files={"vocab.model": str(run / "vocab.model")})
+    facts = {"output_dir": str(run), "config": {"hparams": {"hidden_size": 1}}, "data": data, "log": RunLog(str(run))}
+    return BestCheckpoint(types.SimpleNamespace(**facts), metric)
 
 
 def history(metric, *values):
@@ -141,7 +143,7 @@ def test_a_kill_leaves_no_folder_that_stays_incomplete(run, monkeypatch, killed_
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(f"t2t_lite.training.best_checkpoint.{killed_in}", kill)
+        patch.setattr(f"t2t_lite.training.monitor.{killed_in}", kill)
         keeper(run).update(history("loss", 3.0))
     keeper(run).update(history("loss", 3.0))
     assert {"hparams.json", "vocab.model", "model.ckpt-10.index"} <= {path.name for path in (run / "best").iterdir()}

@@ -18,11 +18,10 @@ from t2t_lite.runs.run_config import build_model, read_run_config
 from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.training.distribution import choose_replicas, set_xla_flags
-from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.trainer import Trainer
-from t2t_lite.training.training_data import open_training_data
+from t2t_lite.training.training_data import StepBatches, open_training_data
 from tests.training.runs import Small, arguments, log
 
 VOCAB = 30

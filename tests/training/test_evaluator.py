@@ -16,6 +16,8 @@ from t2t_lite.evaluation.scores import corpus_bleu, corpus_scores
 from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.training.evaluator import Evaluator
+from t2t_lite.training.settings import EvaluationSettings
+from tests.training.runs import given_records
 
 VOCAB, COUNT = 30, 20
 ENCODERS = {side: TextEncoder(VOCAB) for side in ("inputs", "targets")}
@@ -52,7 +54,7 @@ def paths(tmp_path_factory):
 
 
 def evaluator(model, paths, problem=None, hparams=HPARAMS, **more):
-    return Evaluator(model, problem or Problem(), ENCODERS, hparams, paths, **more)
+    return Evaluator(model, ENCODERS, hparams, given_records(problem or Problem(), paths), EvaluationSettings(**more))
 
 
 @pytest.mark.few("True-False--2", "False-True-0")
@@ -90,7 +92,7 @@ def test_so_many_batches_are_taken_as_asked_for_and_the_longest_first(paths):
             return super().__call__(features, training)
 
     hparams = HPARAMS.override_from_dict({"eval_decode_examples": 0})
-    _, texts, _ = evaluator(Watched(2), paths, hparams=hparams, max_batches=2)()
+    _, texts, _ = evaluator(Watched(2), paths, hparams=hparams, eval_steps=2)()
     assert len(seen) == 2 and seen[0][1] == 6 and not texts
     seen.clear()
     evaluator(Watched(2), paths, hparams=hparams)()

@@ -9,10 +9,10 @@ from t2t_lite import registry
 from t2t_lite.layers import dropout_seed
 from t2t_lite.models.arguments import constructor_parameters
 from t2t_lite.training.distribution import choose_replicas
-from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.objectives import mean_loss, objective_sums
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
+from t2t_lite.training.training_data import StepBatches
 from tests.models.every_model import ROWS
 
 RECOMPUTED = [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from t2t_lite.training.feed import StepBatches
+from t2t_lite.training.training_data import StepBatches
 from tests.training.test_train_step import concatenated, make_step, settings, stream
 
 pytestmark = pytest.mark.slow  # steps are traced

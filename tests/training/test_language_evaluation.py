@@ -59,8 +59,7 @@ def problem_and_folder(tmp_path_factory):
 def evaluated(model, problem_and_folder, **more):
     problem, folder = problem_and_folder
     encoders, records = problem.get_feature_encoders(folder), Records(problem, folder, DatasetSplit.EVAL)
-    counts = records.unit_counts()
-    return Evaluator(model, problem, encoders, HPARAMS, records.paths, counts=counts, **more)().metrics
+    return Evaluator(model, encoders, HPARAMS, records, EvaluationSettings(**more))().metrics
 
 
 # The bytes of " aé" as ids, and the probability of each after each: é is two bytes, of which the second is certain.
@@ -97,7 +96,7 @@ def nats_of_text(row_length=None):
 @pytest.mark.slow
 @pytest.mark.parametrize("stride", [0, 1, 5, LENGTH])
 def test_the_loss_is_that_of_the_distribution_by_token_word_character_and_byte(problem_and_folder, stride):
-    metrics = evaluated(Known(), problem_and_folder, stride=stride)
+    metrics = evaluated(Known(), problem_and_folder, eval_stride=stride)
     nats = nats_of_text(row_length=LENGTH if stride in (0, LENGTH) else None)
     counts = {"word": len(TEXT.split()) + 1, "character": len(TEXT) + 1, "byte": len(TEXT.encode()) + 1}
     expected = {"loss": nats / counts["byte"], "perplexity": math.exp(nats / counts["byte"])}
@@ -122,7 +121,9 @@ def test_a_checkpoint_is_evaluated_again_with_another_stride(problem_and_folder,
         monkeypatch.setattr(checkpoint_evaluation, name, lambda *_, value=value: value)
     losses = []
     for stride in (0, 5, 0):
-        evaluation = checkpoint_evaluation.CheckpointEvaluation(str(tmp_path), folder, eval_stride=stride)
+        evaluation = checkpoint_evaluation.CheckpointEvaluation(
+            str(tmp_path), folder, settings=EvaluationSettings(eval_stride=stride)
+        )
         ((_, metrics),) = evaluation.follow()
         losses.append(metrics["loss"])
     rows, text = (nats_of_text(length) / (len(TEXT.encode()) + 1) for length in (LENGTH, None))
@@ -134,7 +135,7 @@ def test_the_loss_is_near_the_entropy(problem_and_folder):
     values, vectors = np.linalg.eig(NEXT.T)
     stationary = np.real(vectors[:, np.argmax(np.real(values))])
     entropy = -(stationary / stationary.sum()) @ (NEXT * np.log(NEXT)).sum(1)
-    metrics = evaluated(Known(), problem_and_folder, stride=1)
+    metrics = evaluated(Known(), problem_and_folder, eval_stride=1)
     assert metrics["nats_per_character"] == pytest.approx(entropy, rel=0.05)
 
 
@@ -144,9 +145,9 @@ def test_windows_leave_costs_out_which_may_need_what_comes_behind(problem_and_fo
         return {"targets": Known()(batch, training), "costs": {"targets": tf.ones_like(batch["targets"], tf.float32)}}
 
     assert evaluated(model, problem_and_folder)["cost_targets"] == 1.0
-    found = evaluated(model, problem_and_folder, stride=5)
+    found = evaluated(model, problem_and_folder, eval_stride=5)
     assert "cost_targets" not in found
-    assert found["loss"] == evaluated(Known(), problem_and_folder, stride=5)["loss"]
+    assert found["loss"] == evaluated(Known(), problem_and_folder, eval_stride=5)["loss"]
 
 
 @pytest.mark.few("5")
@@ -167,7 +168,7 @@ def test_windows_score_each_id_once_with_what_comes_before_it(problem_and_folder
         scored = np.take_along_axis(each[: len(row)], row[:, None], 1)[end - start :]
         total, end = total - scored.sum(), start + len(row)
     assert end == len(ids)
-    assert evaluated(model, problem_and_folder, stride=stride)["loss"] == pytest.approx(total / len(ids), rel=1e-5)
+    assert evaluated(model, problem_and_folder, eval_stride=stride)["loss"] == pytest.approx(total / len(ids), rel=1e-5)
 
 
 def test_strides_that_make_no_sense_are_refused():

@@ -12,8 +12,8 @@ from keras import ops
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.layers import TransformerStack
-from t2t_lite.training.generators import generator_states, unsaved_state
 from t2t_lite.training.objectives import objective_sums
+from t2t_lite.training.run_context import generator_states, unsaved_state
 from tests.training.runs import HPARAMS, Small, assert_same, killed_after, log, small_trainer, state
 from tests.training.test_train_step import by, make_step, placed, settings
 

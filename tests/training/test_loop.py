@@ -9,11 +9,11 @@ from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
 from t2t_lite import registry
 from t2t_lite.training import loop as loop_module
-from t2t_lite.training import trainer as trainer_module
-from t2t_lite.training.feed import Feed
-from t2t_lite.training.progress_line import ProgressLine
+from t2t_lite.training import run_context
+from t2t_lite.training.progress import ProgressLine
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.trainer import Trainer
+from t2t_lite.training.training_data import Feed
 from tests.training.runs import arguments  # and the model runs_small
 
 pytestmark = pytest.mark.slow  # it trains with a profile
@@ -69,7 +69,7 @@ def run(tmp_path_factory):
             return tf.nest.map_structure(lambda value: OnDevice(value, lambda: fetched.add(step)), result)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer_module, "TrainStep", Spied)
+        patch.setattr(run_context, "TrainStep", Spied)
         patch.setattr(loop_module, "Feed", WaitingFeed)
         patch.setattr(ProgressLine, "is_due", False)  # as on a fast machine
         trainer.train(20)

@@ -11,8 +11,7 @@ import time
 import pytest
 
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.training.cluster import Cluster
-from t2t_lite.training.meeting import meet
+from t2t_lite.training.cluster import Cluster, meet
 
 
 @pytest.fixture
@@ -100,7 +99,7 @@ def test_a_port_that_is_taken_is_an_error(workers):
 def test_a_signal_ends_the_wait(workers, index, kind):
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
-        "from t2t_lite.training.cluster import Cluster\nfrom t2t_lite.training.meeting import meet\n"
+        "from t2t_lite.training.cluster import Cluster\nfrom t2t_lite.training.cluster import meet\n"
         f"print('waiting', flush=True); meet(Cluster({workers}, {index}), 60)\n"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=os.environ) as process:

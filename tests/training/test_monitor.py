@@ -29,6 +29,12 @@ NAMES = ("loss", "perplexity", "token_accuracy", "bleu")
 ALONE = Replicas(None, 1, "one device")
 
 
+def context(folder, evaluation=EvaluationSettings()):  # noqa: B008
+    """Returns what a `Monitor` reads of a `RunContext`."""
+    facts = {"output_dir": str(folder), "log": RunLog(str(folder)), "replicas": ALONE, "evaluation": evaluation}
+    return types.SimpleNamespace(**facts)
+
+
 class Shown:
     """An evaluator whose loss and BLEU are looked at first."""
 
@@ -75,7 +81,7 @@ def test_a_line_shows_some_metrics_and_the_log_has_all(tmp_path, caplog):
     metrics = {"loss": 2.0, "perplexity": 7.389, "chrf": 30.0, "bleu": 12.5}
 
     settings = EvaluationSettings(best_checkpoint_metric="chrf")
-    Monitor(Constant(**metrics), settings, None, RunLog(str(tmp_path)), ALONE).evaluate(3, is_last=False)
+    Monitor(context(tmp_path, settings), Constant(**metrics)).evaluate(3, is_last=False)
     assert caplog.messages[0].startswith("evaluation at step 3: loss 2.0000  chrf 30.0000  bleu 12.5000  (")
     assert [line for line in evaluations_of(tmp_path) if metrics.items() <= line.items()]
 
@@ -90,7 +96,7 @@ class Best:
 
 def watched(folder, best=None, early_stopping=None, throttle=0, evaluates=True):
     settings = EvaluationSettings(eval_throttle_seconds=throttle, early_stopping=early_stopping or EarlyStopping())
-    return Monitor(Falling() if evaluates else None, settings, best, RunLog(str(folder)), ALONE)
+    return Monitor(context(folder, settings), Falling() if evaluates else None, best)
 
 
 def test_after_each_evaluation_the_best_is_looked_for(tmp_path):
@@ -125,7 +131,7 @@ class Constant(Shown):
 @pytest.mark.parametrize("last, said_at", [(2, 2), (3, 3), (5, 3), (1, None)])
 def test_a_metric_that_is_always_0_is_said_once(tmp_path, caplog, last, said_at):
     evaluator = Constant(loss=1.0, bleu=0.0, token_accuracy=0.0, chrf=0.1, ter=0.0, unknown=0.0)
-    of_run = Monitor(evaluator, EvaluationSettings(), None, RunLog(str(tmp_path)), ALONE)
+    of_run = Monitor(context(tmp_path), evaluator)
     for step in range(1, last + 1):
         of_run.evaluate(step, is_last=step == last)
         said = [message for message in caplog.messages if ": 0 at each of" in message]
@@ -138,7 +144,7 @@ def test_a_metric_that_is_always_0_is_said_once(tmp_path, caplog, last, said_at)
 def test_a_metric_that_was_not_always_0_is_not_mentioned(tmp_path, caplog):
     log = RunLog(str(tmp_path))
     log.write("evaluation", 1, loss=1.0, bleu=0.1)
-    of_run = Monitor(Constant(loss=1.0, bleu=0.0), EvaluationSettings(), None, log, ALONE)
+    of_run = Monitor(context(tmp_path), Constant(loss=1.0, bleu=0.0))
     for step in (2, 3):
         of_run.evaluate(step, is_last=step == 3)
     assert "0 at each" not in caplog.text

@@ -10,17 +10,15 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.runs.log import RunLog
 from t2t_lite.training import progress as progress_module
-from t2t_lite.training import progress_line
-from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.progress import TrainingProgress, fetch, sentences_read
+from t2t_lite.training.training_data import StepBatches
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """A clock that stands still unless it is moved."""
     clock = types.SimpleNamespace(now=100.0)
-    for module in (progress_module, progress_line):
-        monkeypatch.setattr(module, "time", types.SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(progress_module, "time", types.SimpleNamespace(monotonic=lambda: clock.now))
     return clock
 
 

@@ -6,8 +6,8 @@ import types
 
 import pytest
 
-from t2t_lite.training import progress_line
-from t2t_lite.training.progress_line import ProgressLine
+from t2t_lite.training import progress
+from t2t_lite.training.progress import ProgressLine
 from tests.terminals import Terminal
 
 # What a run of 250,000 steps shows near its beginning: as long as it gets.
@@ -25,7 +25,7 @@ def clock(monkeypatch, caplog):
     monkeypatch.delenv("COLUMNS", raising=False)
     caplog.set_level(logging.INFO, "t2t_lite")
     clock = types.SimpleNamespace(now=100.0)
-    monkeypatch.setattr(progress_line, "time", types.SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(progress, "time", types.SimpleNamespace(monotonic=lambda: clock.now))
     return clock
 
 

@@ -19,7 +19,8 @@ from t2t_lite.runs.opening import open_run
 from t2t_lite.training import EarlyStopping, checkpoint_evaluation, loop
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.evaluator import Evaluator
-from t2t_lite.training.progress_line import ProgressLine
+from t2t_lite.training.progress import ProgressLine
+from t2t_lite.training.settings import EvaluationSettings
 from tests.training.log_schema import assert_documented
 from tests.training.runs import EXAMPLES, PROBLEM, SIZES, log, small_trainer, trainer
 
@@ -245,8 +246,9 @@ def test_with_other_settings_a_checkpoint_is_evaluated_again(folder, data_dir):
     for path in (*folder.glob("model.ckpt-3.*"), *folder.glob("model.ckpt-6.*")):
         path.unlink()
 
-    def lines(**options):
-        ((path, _),) = CheckpointEvaluation(str(folder), data_dir, **options).follow()
+    def lines(change_hparams=None, **options):
+        settings = EvaluationSettings(**options)
+        ((path, _),) = CheckpointEvaluation(str(folder), data_dir, "eval", settings, change_hparams).follow()
         assert os.path.basename(path) == "model.ckpt-9"
         return events(folder, "evaluation", "eval.log")
 

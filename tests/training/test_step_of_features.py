@@ -7,9 +7,9 @@ import tensorflow as tf
 
 from t2t_lite.settings.config import HParams
 from t2t_lite.training.distribution import choose_replicas
-from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
+from t2t_lite.training.training_data import StepBatches
 
 FEATURES = {"inputs": 2, "targets": 2, "label": 1}
 LENGTH, VOCAB, LABELS = 5, 7, 3

@@ -11,9 +11,9 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.training.cluster import Cluster
 from t2t_lite.training.distribution import choose_replicas
-from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
+from t2t_lite.training.training_data import StepBatches
 
 VOCAB = 30
 BATCHES = 24

@@ -107,11 +107,11 @@ def test_what_evaluates_is_made_of_and_what_is_said(data_dir, tmp_path, monkeypa
     )  # fmt: skip
     with caplog.at_level(logging.INFO, "t2t_lite"):
         assert of_run.train(1) == METRICS
-    ((model, problem, encoders, hparams, paths, *more),) = made
-    assert model is of_run.trained and problem.full_name == PROBLEM and hparams.eval_decode_examples == 3
+    ((model, encoders, hparams, records, settings, _),) = made
+    assert model is of_run.trained and records.problem.full_name == PROBLEM and hparams.eval_decode_examples == 3
     assert {side: encoder.vocab_size for side, encoder in encoders.items()} == {"inputs": 12, "targets": 12}
-    assert paths == Records(registry.problem(PROBLEM), data_dir, "eval").paths
-    assert more[:3] == [7, {"alpha": 0.9}, translate_all]
+    assert records.paths == Records(registry.problem(PROBLEM), data_dir, "eval").paths
+    assert (settings.eval_steps, settings.search, settings.translate_all) == (7, {"alpha": 0.9}, translate_all)
     assert (tmp_path / "decode").exists() == translate_all
     assert not (tmp_path / "best").exists()
     (said,) = [record.message for record in caplog.records if "reproducible" in record.message]

@@ -9,7 +9,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.training import trainer as trainer_module
+from t2t_lite.training import run_context
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import open_training_data
 from tests.training.runs import EXAMPLES, HPARAMS, PROBLEM, log, small_trainer, state
@@ -39,7 +39,7 @@ def taken(monkeypatch):
             steps.append((int(placed.first), [nested(batch) for batch in placed.batches]))
             return super().__call__(placed, *more)
 
-    monkeypatch.setattr(trainer_module, "TrainStep", Spied)
+    monkeypatch.setattr(run_context, "TrainStep", Spied)
     return steps
 
 

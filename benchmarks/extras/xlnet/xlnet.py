@@ -25,7 +25,7 @@ def our_step(flags, ids, targets, order):
     """Returns a function that trains on a batch: ids, targets, 0 where nothing is predicted, and the order of these."""
     from t2t_lite import registry
     from t2t_lite.runs.run_config import build_model
-    from t2t_lite.training.feed import StepBatches
+    from t2t_lite.training.training_data import StepBatches
 
     sizes = {"hidden_size": flags.hidden, "filter_size": 4 * flags.hidden, "num_heads": flags.hidden // HEAD_SIZE}
     hparams = registry.hparams("xlnet_base").override_from_dict(

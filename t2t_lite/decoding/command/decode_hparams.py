@@ -5,8 +5,7 @@ import logging
 import re
 
 from t2t_lite.errors import UserError, located, nearest, shown
-from t2t_lite.settings.assignments import parse_assignments
-from t2t_lite.settings.config import HParams
+from t2t_lite.settings.config import HParams, parse_assignments
 from t2t_lite.settings.ranges import (
     BEAM_SIZE,
     COUNT,

@@ -2,7 +2,7 @@
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.settings.assignments import parse_assignments
+from t2t_lite.settings.config import parse_assignments
 from t2t_lite.tasks.task import check_answered_by
 
 _OF_LINES = ("decode_from_file", "score_file", "decode_interactive")

@@ -100,7 +100,7 @@ def test_a_search_trains_ordinary_runs_and_the_winner_again(command, tmp_path):
 def test_the_printed_command_keeps_the_best_model_of_the_same_metric(command, monkeypatch):
     kept = []
 
-    def train(flags, inexact, output_dir, random_seed, *, metric, **others):
+    def train(flags, output_dir, random_seed, *, metric, **others):
         kept.append(metric)
         os.makedirs(output_dir)
         RunLog(output_dir).write("evaluation", 4, loss=1.0, token_accuracy=0.5)

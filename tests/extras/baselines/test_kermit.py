@@ -24,8 +24,8 @@ from t2t_lite.models.arguments import model_hparams
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.training import SmoothedCrossEntropy
+from t2t_lite.training.evaluator import OutputScorer
 from t2t_lite.training.objectives import objective_sums
-from t2t_lite.training.output_scorer import OutputScorer
 from tests.data.canvases import canvases, slot_weights
 from tests.extras.baselines.small_kermit import VOCAB, logits_of, make
 from tests.layers.backend import check_gradients

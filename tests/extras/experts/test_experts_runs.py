@@ -7,9 +7,9 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.training.distribution import choose_replicas
-from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
+from t2t_lite.training.training_data import StepBatches
 from tests.layers.equations import array
 from tests.training.runs import assert_same, killed_after, state, trainer
 from tests.training.test_train_step import VOCAB, by, distance, make_step, placed, settings, trained

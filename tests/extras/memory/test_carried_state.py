@@ -20,10 +20,10 @@ from t2t_lite.settings.config import HParams
 from t2t_lite.settings.reserved_names import BEFORE, STATE
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.evaluator import Evaluator
-from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
-from tests.training.runs import assert_same, killed_after, log, state, trainer
+from t2t_lite.training.training_data import StepBatches
+from tests.training.runs import assert_same, given_records, killed_after, log, state, trainer
 
 PROBLEM, ROW, LENGTH, ROWS = "user_memory_text", 12, 4, 3
 HPARAMS = (
@@ -118,7 +118,7 @@ def test_an_evaluation_in_segments_is_that_of_the_text_in_one_pass(data):
     encoders = problem.get_feature_encoders(data)
     model = registry.model("user_memory").from_hparams(hparams(), encoders["targets"].vocab_size)
     one = hparams(f"batch_size={LENGTH}")
-    found = Evaluator(model, problem, encoders, one, paths)().metrics
+    found = Evaluator(model, encoders, one, given_records(problem, paths))().metrics
     text = np.array([[i for row in records(data, "eval").examples(one) for i in row["targets"]]])
     # By hand: what is summed up fades by a quarter after each segment.
     table, (kernel, bias) = model.embedding(np.arange(258)[None]).numpy()[0], model.dense.get_weights()
@@ -128,7 +128,7 @@ def test_an_evaluation_in_segments_is_that_of_the_text_in_one_pass(data):
         logits = model.softmax(np.tanh(sums @ kernel + bias)[None, None].astype("float32"), reverse=True).numpy()[0, 0]
         nats.append(np.log(np.exp(logits.astype("float64")).sum()) - logits[target])
     assert found["loss"] == pytest.approx(np.mean(nats), rel=1e-5)
-    shown = Evaluator(model, problem, encoders, one, paths, split="train")().metrics
+    shown = Evaluator(model, encoders, one, given_records(problem, paths, "train"))().metrics
     assert shown["loss"] != pytest.approx(found["loss"], rel=1e-5)  # each row begins anew
 
 

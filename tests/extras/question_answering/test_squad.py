@@ -3,7 +3,7 @@
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.evaluation import answer_report
+from t2t_lite.evaluation import answer_scores
 from t2t_lite.evaluation.metrics import metric_names, shown_metrics
 from t2t_lite.extras.question_answering.squad import OF_SPANS
 from t2t_lite.settings.config import HParams
@@ -30,4 +30,4 @@ def test_what_an_input_is_called_and_what_an_evaluation_shows():
 
 
 def test_the_metrics_of_answers():
-    assert answer_report.metric_names("spans", ["x"]) == ["exact_match", "squad_f1"]
+    assert answer_scores.metric_names("spans", ["x"]) == ["exact_match", "squad_f1"]

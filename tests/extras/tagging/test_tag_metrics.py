@@ -4,7 +4,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation import answer_report
+from t2t_lite.evaluation import answer_scores
 from t2t_lite.evaluation.metrics import metric_names, shown_metrics
 from t2t_lite.extras.tagging.tag_metrics import OF_TAGS
 from t2t_lite.settings.config import HParams
@@ -46,4 +46,4 @@ def test_what_an_input_is_called_and_what_an_evaluation_shows():
     ],
 )
 def test_the_metrics_that_the_answers_allow(expected, names):
-    assert answer_report.metric_names("tagging", expected) == names
+    assert answer_scores.metric_names("tagging", expected) == names

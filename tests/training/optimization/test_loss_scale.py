@@ -9,10 +9,10 @@ from keras import ops
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams
 from t2t_lite.training.distribution import choose_replicas
-from t2t_lite.training.feed import StepBatches
-from t2t_lite.training.optimization.loss_scale import LossScale, make_loss_scale
 from t2t_lite.training.optimization.optimizers import make_optimizer
+from t2t_lite.training.optimization.stability import LossScale, make_loss_scale
 from t2t_lite.training.train_step import TrainStep
+from t2t_lite.training.training_data import StepBatches
 
 VOCAB = 5
 

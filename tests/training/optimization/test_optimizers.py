@@ -8,14 +8,12 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.runs.checkpoints import RunCheckpoints
-from t2t_lite.runs.ema import averaged_weights, averages
+from t2t_lite.runs.weights import averaged_weights, averages
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import settings_of
 from t2t_lite.settings.tensor2tensor_names import without_multistep
 from t2t_lite.training.distribution import choose_replicas, update_locally
-from t2t_lite.training.optimization.adafactor import Adafactor
-from t2t_lite.training.optimization.lamb import Lamb
-from t2t_lite.training.optimization.optimizers import describe_unfreezing, layer_depths, make_optimizer
+from t2t_lite.training.optimization.optimizers import Adafactor, Lamb, describe_unfreezing, layer_depths, make_optimizer
 from tests.models.own_model import OwnPlainModel
 
 SHAPES = (3, 4), (5,), (2, 3, 4)

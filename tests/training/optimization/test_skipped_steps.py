@@ -5,8 +5,8 @@ import pytest
 
 from t2t_lite.errors import Failure
 from t2t_lite.runs.log import RunLog
-from t2t_lite.training.feed import StepBatches
-from t2t_lite.training.optimization.skipped_steps import SkippedSteps
+from t2t_lite.training.optimization.stability import SkippedSteps
+from t2t_lite.training.training_data import StepBatches
 
 
 def batches():

@@ -10,15 +10,17 @@ import unicodedata
 
 from t2t_lite import files
 from t2t_lite.errors import UserError
+from t2t_lite.registry import register_encoder
 from t2t_lite.text.encoder_parts import WordCache, lines_of, longest_pieces
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, TextEncoder, tf_visible
+from t2t_lite.text.vocabulary_files import SUBWORDS
 
-ENDING = ".subwords"
 _ESCAPES = frozenset("\\_u;0123456789")
 _RESERVED = (("<pad>_", "<pad>"), ("<EOS>_", "<EOS>"))  # as newer and older versions wrote them
 _UNDEFINED = "\u3013"  # replaces an escaped number that is not a code point
 
 
+@register_encoder(".subwords")
 class SubwordTextEncoder(TextEncoder):
     r"""Ids of the pieces in a `.subwords` file.
 
@@ -78,9 +80,14 @@ class SubwordTextEncoder(TextEncoder):
         """The table of pieces."""
         return [self._graph.table]
 
+    @property
+    def contents(self):
+        """{ending: bytes} of the file."""
+        return {SUBWORDS: self._file}
+
     @functools.cached_property
     def _graph(self):
-        from t2t_lite.text.subword_graph import SubwordGraph
+        from t2t_lite.extras.tensor2tensor.subword_graph import SubwordGraph
 
         return SubwordGraph(self._pieces, self._ids, self.alphabet)
 

@@ -10,7 +10,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.training import CheckpointSettings, EarlyStopping, EvaluationSettings, LogSettings, Trainer
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.optimization.schedules import describe_other_length, last_learning_rate
-from t2t_lite.training.plan import UNTOLD, describe, plan_of, told
+from t2t_lite.training.settings import NOT_GIVEN, RememberedFlags
 from tests.training.runs import HPARAMS, PROBLEM, assert_same, killed_after, log, state
 
 SETTINGS = {
@@ -22,19 +22,19 @@ SETTINGS = {
         translate_all=True,
     ),
     "checkpoints": CheckpointSettings(local_eval_frequency=3, keep_checkpoint_max=2),
-    "devices": UNTOLD["devices"],
+    "devices": NOT_GIVEN["devices"],
     "log": LogSettings(log_step_count_steps=1),
 }
 
 
 def test_settings_come_back_from_a_plan_and_names_are_those_of_flags():
-    plan = json.loads(json.dumps(plan_of(16, **SETTINGS)))
-    assert told(plan, "run") == SETTINGS | {"train_steps": 16}
+    plan = json.loads(json.dumps(RememberedFlags().updated(16, **SETTINGS).values))
+    assert RememberedFlags("run", plan).settings() == SETTINGS | {"train_steps": 16}
     assert plan["eval_early_stopping_steps"] == 7 and plan["schedule"] == "train_eval_and_decode"
     assert plan["keep_checkpoint_max"] == 2 and "profile" not in plan and "xla_compile" not in plan
-    assert told(plan_of(16, **SETTINGS | {"evaluation": None}), "run")["evaluation"] is None
-    assert told({}, "run") == UNTOLD | {"train_steps": 250_000}
-    assert describe(plan_of(16, **UNTOLD) | {"warm_start_from": "a", "keep_checkpoint_max": 0}) == (
+    assert RememberedFlags().updated(16, **SETTINGS | {"evaluation": None}).settings()["evaluation"] is None
+    assert RememberedFlags().settings() == NOT_GIVEN | {"train_steps": 250_000}
+    assert str(RememberedFlags().updated(16, **NOT_GIVEN, warm_start_from="a", keep_checkpoint_max=0)) == (
         "train_steps=16, keep_checkpoint_max=0, warm_start_from=a"
     )
 
@@ -42,7 +42,7 @@ def test_settings_come_back_from_a_plan_and_names_are_those_of_flags():
 @pytest.mark.parametrize("wrong", [{"train_steps": -1}, {"keep_checkpoint_max": "many"}, {"best_checkpoint_metric": 1}])
 def test_a_plan_that_is_none_is_named(wrong):
     with pytest.raises(UserError, match=rf"^run/hparams\.json: {next(iter(wrong))}="):
-        told(plan_of(16, **UNTOLD) | wrong, "run")
+        RememberedFlags("run", RememberedFlags().updated(16, **NOT_GIVEN).values | wrong).settings()
 
 
 def test_a_schedule_that_depends_on_the_steps_says_how_it_changes():

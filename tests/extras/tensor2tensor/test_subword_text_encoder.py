@@ -5,21 +5,19 @@ import random
 
 import pytest
 
-from t2t_lite.text.subword_text_encoder import SubwordTextEncoder, detokenize, escape, tokenize, unescape
-
-ESCAPES = list("\\_u;0123456789")
-PIECES = ["<pad>_", "<EOS>_", "the_", "th", "so_", "so", "cool_", ", ", "' _", *ESCAPES, *"abcdehlostpEOS<>, .'é"]
-
-
-def write(tmp_path, pieces=PIECES, quote="'", name="vocab.subwords"):
-    path = tmp_path / name
-    path.write_bytes("".join(f"{quote}{piece}{quote}\n" for piece in pieces).encode())
-    return str(path)
+from t2t_lite.extras.tensor2tensor.subword_text_encoder import (
+    SubwordTextEncoder,
+    detokenize,
+    escape,
+    tokenize,
+    unescape,
+)
+from tests.text.published_samples import ESCAPES, SUBWORDS, write_subwords
 
 
 @pytest.fixture
 def encoder(tmp_path):
-    return SubwordTextEncoder(write(tmp_path))
+    return SubwordTextEncoder(write_subwords(tmp_path))
 
 
 def test_tokens_as_tensor2tensors_tokenizer_documents_them():
@@ -107,7 +105,9 @@ def test_the_same_in_a_graph(tmp_path):
     """Ids of texts, and texts of any ids, without EOS and padding; also where only a longer piece has a character."""
     import tensorflow as tf
 
-    encoder = SubwordTextEncoder(write(tmp_path, [*PIECES, "bäh_", "the_", "", "\\1;", "\\55296;_", "\\999999999;"]))
+    encoder = SubwordTextEncoder(
+        write_subwords(tmp_path, [*SUBWORDS, "bäh_", "the_", "", "\\1;", "\\55296;_", "\\999999999;"])
+    )
     encode = tf.function(encoder.tf_encode, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     decode = tf.function(encoder.tf_decode, input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False)
     texts = ["", " ", "  ", "a b", " a ", "bäh bä", "the so, cool'_", "\\u", "x" * 300, *random_texts(500, 6)]
@@ -121,25 +121,25 @@ def test_the_same_in_a_graph(tmp_path):
 
 def test_quotes_or_none_and_the_last_of_two(tmp_path):
     texts = ["the so, cool'_"]
-    expected = [SubwordTextEncoder(write(tmp_path)).encode(text) for text in texts]
+    expected = [SubwordTextEncoder(write_subwords(tmp_path)).encode(text) for text in texts]
     for number, quote in enumerate(('"', "")):
-        path = write(tmp_path, [p for p in PIECES if p not in (" ", ", ")], quote, f"{number}.subwords")
+        path = write_subwords(tmp_path, [p for p in SUBWORDS if p not in (" ", ", ")], quote, f"{number}.subwords")
         assert SubwordTextEncoder(path).decode(SubwordTextEncoder(path).encode(texts[0])) == texts[0]
-    twice = SubwordTextEncoder(write(tmp_path, [*PIECES, "the_", ""], name="twice.subwords"))
-    assert twice.encode(texts[0])[0] == len(PIECES) and expected[0][0] == 2, "as tensor2tensor's dict has it"
-    assert twice.decode([len(PIECES) + 1, 2]) == "the", "an empty entry is no text"
+    twice = SubwordTextEncoder(write_subwords(tmp_path, [*SUBWORDS, "the_", ""], name="twice.subwords"))
+    assert twice.encode(texts[0])[0] == len(SUBWORDS) and expected[0][0] == 2, "as tensor2tensor's dict has it"
+    assert twice.decode([len(SUBWORDS) + 1, 2]) == "the", "an empty entry is no text"
 
 
 def test_a_character_that_only_longer_pieces_have(tmp_path):
     """tensor2tensor raises for such a text; here the character is escaped."""
-    encoder = SubwordTextEncoder(write(tmp_path, [*PIECES, "bäh_"]))
+    encoder = SubwordTextEncoder(write_subwords(tmp_path, [*SUBWORDS, "bäh_"]))
     assert encoder.pieces(encoder.encode("bäh")) == ["bäh_"]
     assert encoder.pieces(encoder.encode("bä")) == ["b", "\\", "2", "2", "8", ";", "_"]
     assert encoder.decode(encoder.encode("äb bäh")) == "äb bäh"
 
 
 def test_reserved_entries_of_older_versions(tmp_path):
-    assert SubwordTextEncoder(write(tmp_path, ["<pad>", "<EOS>", *PIECES[2:]])).encode("the") == [2]
+    assert SubwordTextEncoder(write_subwords(tmp_path, ["<pad>", "<EOS>", *SUBWORDS[2:]])).encode("the") == [2]
 
 
 def test_a_text_of_100k_characters(encoder):

@@ -1,0 +1,328 @@
+"""Predictions of answers: their files, their metrics, and the report on them that t2t-score prints."""
+
+import dataclasses
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from t2t_lite import registry
+from t2t_lite.corpora import tables
+from t2t_lite.errors import UserError, counted, nearest, needs, shown
+from t2t_lite.evaluation.score_files import read_lines
+from t2t_lite.evaluation.scores import warning_of_forms
+
+_LOGGER = logging.getLogger("t2t_lite")
+RESAMPLES = 1000  # as sacreBLEU's
+SEED = 12345  # likewise
+_ENDS = (2.5, 97.5)  # percentiles: 95 % of the resamples are between them
+
+
+class Reference(NamedTuple):
+    """The expected answers.
+
+    Attributes:
+        task, path: str.
+        answers: list of str, of floats, or of what else the task's metrics compare.
+        keys: what the task has read beside them to match predictions; for columns the numbers of blank lines, from 1,
+            which have no answer.
+    """
+
+    task: str
+    path: str
+    answers: list
+    keys: list
+
+
+def read_reference(path, task, columns=(), header=None):
+    """Reads the expected answers.
+
+    Args:
+        path: str, a file of tab-separated columns, the first of which is the label or number; or another one that the
+            task's `references` reads.
+        task: str, the name of a task with metrics of answers.
+        columns: those of the task's `columns`, such as that of the label or number: each a number from 1, or a name in
+            the first line. Default: see `path`.
+        header: bool, whether the first line names the columns. None: a line that looks like a header is refused.
+
+    Raises:
+        UserError: the file is missing, damaged or of another format.
+    """
+    task_class = registry.task(task)
+    layout = tables.Layout(task_class.columns, tuple(columns), header).check()
+    return Reference(task, path, *task_class.references(path, layout))
+
+
+def read_predictions(path, reference):
+    """Returns the predictions in the order of the reference; warns of texts in another normalization form of Unicode.
+
+    Args:
+        path: str, a file as for `read_reference`, without texts; or another one that the task's `predictions` reads.
+        reference: `Reference`.
+
+    Raises:
+        UserError: the file is missing, damaged, of another format, or does not match the reference.
+    """
+    return registry.task(reference.task).predictions(path, reference)
+
+
+def read_predicted_column(path, as_label, reference):
+    """Returns the answers at the beginning of the lines of a file of predictions, after checking their number."""
+    answers, blanks = read_column(path, as_label)
+    if blanks and blanks != reference.keys:
+        at = min({*blanks} ^ {*reference.keys})
+        raise UserError(
+            f"{path}, line {at}: blank here or in {reference.path}, and not in the other. Expected an answer for each "
+            "line of the reference; t2t-decoder leaves lines blank that it has skipped."
+        )
+    check_count(path, len(answers), reference, "line")
+    return answers
+
+
+def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):  # noqa: B008  (it is immutable)
+    """Returns (the answers in a column, numbers of blank lines, which problems skip, too).
+
+    Args:
+        path: str.
+        as_label: function of a cell that returns the answer, or None if the cell is not a number.
+        layout: corpora.tables.Layout.
+    """
+    lines = [*enumerate(read_lines(path), 1)]
+    rows = [(at, line.split("\t")) for at, line in lines if line.strip()]
+    column = header = 0
+    if rows:
+        (first, cells), layout = rows[0], layout._replace(columns=layout.columns[:1])  # others may be missing
+        some = [row for _, row in rows[1 : 1 + tables.LOOKED_AT]]
+        (column, *_), _, names = tables.columns_of(f"{path}, line {first}", cells, layout, some)
+        if names:
+            header, rows = first, rows[1:]
+    for at, row in rows:
+        if column >= len(row):
+            raise UserError(f"{path}, line {at}: found {counted(len(row), 'column')}. Expected {column + 1} at least.")
+    cells = [(at, row[column].strip()) for at, row in rows]
+    end = cells[-1][0] if cells else len(lines) + 1
+    blanks = [at - header for at, line in lines if header < at < end and not line.strip()]
+    for at, cell in cells:
+        if as_label(cell) is None:
+            place = "first column" if not column else f"column {column + 1}"
+            raise UserError(f"{path}, line {at}: found {shown(cell)} in the {place}. Expected a number.")
+    return [as_label(cell) for _, cell in cells], blanks
+
+
+def warn_of_forms(path, answers, golds):
+    """Warns if answers, a list of str, are in another normalization form of Unicode than the expected ones."""
+    if warning := warning_of_forms(answers, [golds], "answer"):
+        _LOGGER.warning(f"{path}: {warning}")
+
+
+def check_count(path, count, reference, unit):
+    """Raises `UserError` unless a file has as many predictions as the reference has answers."""
+    if count != len(reference.answers):
+        raise UserError(
+            f"{path} has {counted(count, unit)}, {reference.path} has {len(reference.answers):,}. Expected as many "
+            "predictions as references, in the same order."
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class AnswerMetric:
+    """A metric of answers in two steps, the second of which can be repeated for many samples of the answers.
+
+    Attributes:
+        rows: function of (predicted, expected), two lists of answers, that returns an array with a row for each.
+        score: function of such rows, at least one, that returns a float.
+        check: function that raises `UserError` if the metric needs a package that is not installed.
+        allows: function of the list of all answers that returns whether the metric is meaningful for them.
+        is_registered: bool, whether evaluations compute it from answers; False: a metric of that name is in the graph.
+    """
+
+    rows: Callable
+    score: Callable
+    check: Callable = lambda: None
+    allows: Callable = lambda answers: True
+    is_registered: bool = True
+
+    @property
+    def __wrapped__(self):
+        """A function of the module that defines the metric, by which `inspect` finds the module."""
+        return self.rows
+
+    def __call__(self, predicted, expected):
+        """Returns the score, a float."""
+        return float(self.score(self.rows(predicted, expected)))
+
+
+def _labels():
+    return _installed("sklearn.metrics", "scikit-learn")
+
+
+def _numbers():
+    return _installed("scipy.stats", "scipy")
+
+
+def _installed(module, package):
+    import importlib
+
+    with needs(package, "labels", "this metric"):
+        return importlib.import_module(module)
+
+
+def _pairs(predicted, expected):
+    return np.transpose([predicted, expected])
+
+
+def _codes(predicted, expected):
+    """Returns int [answers, 2], the numbers of the labels in alphabetical order."""
+    return np.unique(_pairs(predicted, expected), return_inverse=True)[1].reshape(-1, 2)
+
+
+def _is_positive(predicted, expected):
+    """Returns bool [answers, 2], whether a label is the last one in alphabetical order: 1, true, yes, positive."""
+    labels = sorted({*predicted, *expected})
+    if len(labels) > 2:
+        raise UserError(
+            f"f1_binary: {len(labels)} labels, {shown(', '.join(labels))}. Expected two; for more there is f1_macro."
+        )
+    return _pairs(predicted, expected) == labels[-1]
+
+
+def _correlation(correlate):
+    """Returns the score of a correlation, a function of (predicted, expected); with a constant it is 0."""
+
+    def score(rows):
+        return 0.0 if (rows == rows[0]).all(axis=0).any() else correlate(*rows.T)
+
+    return score
+
+
+def _hits(predicted, expected):
+    return np.array([a == b for a, b in zip(predicted, expected, strict=True)], float)
+
+
+OF_CLASSES = {
+    "accuracy": AnswerMetric(_hits, np.mean, is_registered=False),
+    "f1_macro": AnswerMetric(
+        _codes,
+        lambda rows: _labels().f1_score(rows[:, 1], rows[:, 0], average="macro", zero_division=0.0),
+        check=_labels,
+    ),
+    "f1_binary": AnswerMetric(
+        _is_positive,
+        lambda rows: _labels().f1_score(rows[:, 1], rows[:, 0], zero_division=0.0),
+        check=_labels,
+        allows=lambda answers: len(set(answers)) == 2,
+    ),
+    "mcc": AnswerMetric(_codes, _correlation(lambda a, b: _labels().matthews_corrcoef(b, a)), check=_labels),
+}
+OF_NUMBERS = {
+    "pearson": AnswerMetric(_pairs, _correlation(lambda a, b: _numbers().pearsonr(a, b).statistic), check=_numbers),
+    "spearman": AnswerMetric(_pairs, _correlation(lambda a, b: _numbers().spearmanr(a, b).statistic), check=_numbers),
+}
+
+
+def scored_task(name):
+    """Returns the named task, a `Task` subclass. Raises `UserError` unless its answers can be scored."""
+    names = [other for other in registry.list_tasks() if registry.task(other).metrics]
+    if name not in names:
+        raise UserError(f"--task={name}: {nearest(name, names, end=' ')}Expected one of {', '.join(names)}.")
+    return registry.task(name)
+
+
+def metric_names(task, answers, requested=()):
+    """Returns the names of the metrics of a task's answers.
+
+    Args:
+        task: str, the name of a task with metrics of answers.
+        answers: list of all answers, including those of the systems.
+        requested: names; none: all that suit the answers (`f1_binary` for two labels, `entity_…` for entity tags).
+
+    Raises:
+        UserError: a name is unknown or of another task, or the metric needs a package that is not installed.
+    """
+    metrics = registry.task(task).metrics
+    for name in requested:
+        if name not in metrics:
+            near = nearest(name, metrics, end=" ")
+            raise UserError(f"--metrics={name}: unknown for {task}. {near}Expected some of {', '.join(metrics)}.")
+    names = requested or [name for name, metric in metrics.items() if metric.allows(answers)]
+    for name in names:
+        metrics[name].check()
+    return list(names)
+
+
+def make_report(task, names, expected, predicted, baseline=None, resamples=RESAMPLES):
+    """Scores answers, and compares them with those of another system if there is one.
+
+    The answers are resampled with replacement and scored, with the same samples for all metrics and both systems (Efron
+    1979; Koehn 2004). Samples consist of whole sentences with tags, and of whole questions.
+
+    Args:
+        task: str, the name of a task with metrics of answers.
+        names: list of str, names of its metrics.
+        expected, predicted: lists of answers.
+        baseline: list of answers of another system, or None.
+        resamples: int, number of resamples.
+
+    Returns:
+        {"task", "answers", "resamples", "seed", "metrics": {name: {"score", "interval": [low, high]}}}. With a baseline
+        there are also "baseline" and "baseline_interval", the "difference" and its "difference_interval", and the
+        "p_value": the probability of a difference at least as large between equally good systems.
+    """
+    systems = [predicted] if baseline is None else [predicted, baseline]
+    metrics = [registry.task(task).metrics[name] for name in names]
+    rows = [[metric.rows(answers, expected) for answers in systems] for metric in metrics]
+
+    def scores(at):
+        return [[m.score(of_one[at]) for of_one in of_all] for m, of_all in zip(metrics, rows, strict=True)]
+
+    draw, count = np.random.default_rng(SEED), len(expected)
+    of_all = np.array(scores(slice(None)))
+    samples = [scores(draw.integers(count, size=count)) for _ in range(resamples)]
+    samples = np.array(samples)  # [resamples, names, systems]
+    report = {"task": task, "answers": count, "resamples": resamples, "seed": SEED, "metrics": {}}
+    for number, name in enumerate(names):
+        score, sample = of_all[number], samples[:, number]
+        entry = {"score": score[0], "interval": _interval(sample[:, 0])}
+        if baseline is not None:
+            differences = sample[:, 0] - sample[:, 1]
+            entry["baseline"], entry["baseline_interval"] = score[1], _interval(sample[:, 1])
+            entry["difference"], entry["difference_interval"] = score[0] - score[1], _interval(differences)
+            entry["p_value"] = _p_value(score[0] - score[1], differences)
+        report["metrics"][name] = {key: np.asarray(value).tolist() for key, value in entry.items()}
+    return report
+
+
+def _interval(sample):
+    return np.percentile(sample, _ENDS)
+
+
+def _p_value(difference, differences):
+    """Returns the share of resamples whose difference is as far from their mean as the real one is from 0."""
+    # As in sacreBLEU, one is added to both counts; systems with the same score have 1.
+    if difference == 0:
+        return 1.0
+    as_large = np.abs(differences - differences.mean()) >= abs(difference)
+    return (as_large.sum() + 1) / (len(differences) + 1)
+
+
+def as_text(report):
+    """Returns the lines of a report."""
+    width = max(map(len, report["metrics"]))
+    lines = []
+    for name, entry in report["metrics"].items():
+        line = f"{name:{width}} = {_score_text(entry['score'], entry['interval'])}"
+        if "baseline" in entry:
+            line += (
+                f"  baseline {_score_text(entry['baseline'], entry['baseline_interval'])}"
+                f"  difference {_score_text(entry['difference'], entry['difference_interval'], '+')}"
+                f"  p = {entry['p_value']:.3f}"
+            )
+        lines.append(line)
+    count, unit = report["answers"], registry.task(report["task"]).unit
+    return [*lines, f"{count:,} {unit}{'s' * (count != 1)}; in brackets 95 % of {report['resamples']:,} resamples"]
+
+
+def _score_text(score, interval, sign=""):
+    low, high = interval
+    return f"{score:{sign}.4f} [{low:{sign}.4f}, {high:{sign}.4f}]"

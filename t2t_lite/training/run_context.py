@@ -1,0 +1,172 @@
+"""What the parts of a run share: its settings, its data, and the state, random generators included, that it saves."""
+
+import contextlib
+import dataclasses
+import functools
+import re
+
+import tensorflow as tf
+
+from t2t_lite.layers.dropout import ScopedSeed, has_own_generator
+from t2t_lite.models.fine_tuning import parameters
+from t2t_lite.runs.checkpoints import RunCheckpoints
+from t2t_lite.runs.log import RunLog
+from t2t_lite.runs.run_config import build_model
+from t2t_lite.runs.weights import trackable
+from t2t_lite.settings.config import HParams
+from t2t_lite.training.distribution import Replicas
+from t2t_lite.training.monitor import check_metrics
+from t2t_lite.training.optimization.optimizers import make_optimizer
+from t2t_lite.training.settings import CheckpointSettings, DeviceSettings, EvaluationSettings, LogSettings
+from t2t_lite.training.train_step import TrainStep
+from t2t_lite.training.training_data import TrainingData, check_lengths, check_reads
+
+# Operations whose numbers follow from a state that no checkpoint of a run holds.
+_DRAWS = re.compile(r"(?!Stateless)(\w*Random\w*|\w*TruncatedNormal|Multinomial|Stateful\w*(Normal|Uniform)\w*|Rng\w+|"
+                    r"(Eager)?PyFunc)")  # fmt: skip
+_KNOWN = ("t2t_lite", "keras")  # Keras' layers draw by generators alone
+
+
+@dataclasses.dataclass(frozen=True)
+class RunContext:
+    """What is known of a run before its model is built.
+
+    Attributes:
+        output_dir: str.
+        config: dict, its `hparams.json`.
+        hparams: HParams.
+        accumulation: int, batches of a replica in a step, which may be more or fewer than those of `hparams`.
+        data: TrainingData.
+        replicas: Replicas.
+        evaluation: EvaluationSettings; None: it is not evaluated.
+        checkpoints: CheckpointSettings.
+        devices: DeviceSettings.
+        progress: LogSettings.
+    """
+
+    output_dir: str
+    config: dict
+    hparams: HParams
+    accumulation: int
+    data: TrainingData
+    replicas: Replicas
+    evaluation: EvaluationSettings | None
+    checkpoints: CheckpointSettings
+    devices: DeviceSettings
+    progress: LogSettings
+
+    @functools.cached_property
+    def log(self):
+        """The `RunLog`, to which one of several machines writes."""
+        return RunLog(self.output_dir, is_silent=not self.replicas.is_chief)
+
+    @property
+    def is_deterministic_gpu(self):
+        """Whether a GPU computes with operations that give the same bits every time."""
+        return self.devices.deterministic and bool(tf.config.get_visible_devices("GPU"))
+
+
+class TrainingState:
+    """A run's model and optimizer, and its position in the data: what a checkpoint of it holds.
+
+    Args:
+        context: RunContext.
+        train_steps: int, the length of the run, on which learning rates may depend.
+
+    Attributes:
+        model: keras.Model, built.
+        optimizer: its Keras optimizer.
+        train_step: TrainStep.
+        step: tf.Variable, int64 scalar, steps done.
+        batches_read: tf.Variable, int64 scalar, batches of the stream that these steps took.
+        iterator: iterator over the data's batches, at `batches_read`.
+        checkpoints: RunCheckpoints of all these.
+
+    Raises:
+        UserError: model, data and metrics do not belong together.
+    """
+
+    def __init__(self, context, train_steps):
+        data, replicas = context.data, context.replicas
+        with replicas.scope():
+            self.model = model = build_model(context.config)
+            self.optimizer = make_optimizer(context.hparams, train_steps, model)
+            self.optimizer.build(model.trainable_variables)
+        check_reads(model, data.problem)
+        check_lengths(model, data.max_length, data.problem.features)
+        if context.evaluation:
+            check_metrics(model, data.problem, context.hparams, context.evaluation)
+        hparams = context.hparams.override_from_dict({"gradient_accumulation_steps": context.accumulation})
+        compiles = context.config["xla_compile"]
+        self.train_step = TrainStep(
+            model, self.optimizer, replicas, hparams, compiles, data.source.features,
+            avoids_scatter=compiles and context.is_deterministic_gpu,
+            carried=data.source.carried(model, replicas.devices, context.accumulation),
+        )  # fmt: skip
+        self.step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
+        self.batches_read = tf.Variable(0, dtype=tf.int64, trainable=False, name="batches_read")
+        self.iterator = iter(data.batches)
+        self.checkpoints = RunCheckpoints(
+            context.output_dir,
+            model,
+            self.optimizer,
+            context.checkpoints.keep_checkpoint_max or None,
+            context.checkpoints.keep_checkpoint_every_n_hours,
+            self.train_step.carried,
+            step=self.step,
+            batches_read=self.batches_read,
+            iterator=self.iterator,
+            loss_scale=self.train_step.loss_scale,
+            generators=trackable(states) if (states := generator_states(model)) else None,
+        )
+
+    def set_position(self, step, batches):
+        """Sets the position that a checkpoint saves: after a step with these StepBatches."""
+        self.step.assign(step)
+        self.batches_read.assign(batches.end)
+
+
+def generator_states(model):
+    """Returns {number, as text: variable}, the states of all `keras.random.SeedGenerator`s of a model's layers.
+
+    The numbers do not depend on other models of this process. Those of `t2t_lite.layers.Dropout` are left out.
+    """
+    generators = (found for layer in model._flatten_layers() for found in layer._seed_generators)
+    own = dict.fromkeys(found for found in generators if not isinstance(found, ScopedSeed))
+    return {f"{i:04d}": generator.state.value for i, generator in enumerate(own)}
+
+
+def layers_that_draw(model):
+    """Returns the classes, list of str, of a model's layers that draw from a generator of their own."""
+    return sorted({type(layer).__name__ for layer in model._flatten_layers() if has_own_generator(layer)})
+
+
+def unsaved_state(train_step):
+    """Returns what a step depends on, or draws, without a checkpoint holding it: a list of str for the user.
+
+    It looks for operations and variables in the graph of the step, but not where a model has only layers of this
+    package and of Keras: of these all state is saved.
+
+    Args:
+        train_step: TrainStep.
+    """
+    if all(type(layer).__module__.partition(".")[0] in _KNOWN for layer in train_step.model._flatten_layers()):
+        return []
+    graph = train_step.graph()
+    nodes = [node for function in graph.as_graph_def().library.function for node in function.node_def]
+    draws = {f"{node.op} in {node.name.rpartition('/')[0] or node.name}" for node in nodes if _DRAWS.fullmatch(node.op)}
+    saved = {id(variable) for variable in train_step.variables()}
+    variables = {variable.name.partition(":")[0] for variable in graph.variables if id(variable) not in saved}
+    return sorted(draws) + [f"variable {name}, no attribute of a layer or made by add_weight" for name in variables]
+
+
+@contextlib.contextmanager
+def kept_states(model):
+    """Context manager after which counters of layers, and states of generators, are as before."""
+    weights = {id(weight) for weight in parameters(model)}  # frozen ones among them, which nothing changes
+    before = [(variable, variable.numpy()) for variable in model.non_trainable_variables if id(variable) not in weights]
+    try:
+        yield
+    finally:
+        for variable, value in before:
+            variable.assign(value)
