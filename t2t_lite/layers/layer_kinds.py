@@ -160,10 +160,11 @@ def in_words(name, options):
     """
     options = dict(options)
     heads = [Word(*name_and_options(kind)) for kind in checked_heads(options.pop("pattern", ()))]
-    words = [[Word(word, {})] for word in str(name).split("+")] if name or not heads else []
-    if words:
-        words[-1] = [words[-1][0]._replace(options=options)]
-    return [heads, *words] if heads else words
+    if heads and name in (None, "dot_product") and not options:
+        return [heads]
+    *words, last = (name or "dot_product" if heads else str(name)).split("+")
+    groups = [*([Word(word, {})] for word in words), [Word(last, options)]]
+    return [heads, *groups] if heads else groups
 
 
 def checked_heads(patterns):

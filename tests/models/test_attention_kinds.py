@@ -87,6 +87,7 @@ def test_kinds_of_attention_bring_their_hyperparameters(changes, patterns, score
             assert vars(attention.pattern) == options
         assert score.items() <= vars(attention.score).items()
     made = model_hparams(model, hparams)
+    assert made.self_attention_type.count("dot_product") == hparams.self_attention_type.count("dot_product")
     assert registry.model("transformer_lm").from_hparams(made, 20).config == model.config
     assert HParams.from_json(made.to_json()).of_model(type(model)) == made
 
@@ -126,6 +127,7 @@ def test_kinds_may_be_json(spelled, kinds):
         ('["restricted"', "cannot read it as JSON .* Expected such as"),
         ('[{"type": "restricted", "stride": 3}]', "restricted has no option stride. Expected neighborhood."),
         ('[{"pattern": "full"}]', "`self_attention_type` has pattern='full'. Expected a list"),
+        ('[{"pattern": ["full", "full"], "neighborhood": 3}]', "dot_product has no option neighborhood. Expected none"),
         ("[]", "must be a name, or a dict"),
     ],
 )

@@ -117,7 +117,7 @@ class Sampling:
         static = max_length is not None
         self.batch = limit.shape[0] if static else tf.shape(limit)[0]
         self.rows = self.batch * groups
-        self.sentences = tf.repeat(tf.range(self.batch), groups)  # int32 [R]
+        self.sentences = tf.repeat(tf.range(self.batch), groups) if rules else None  # int32 [R]
         self.max_length = max_length if static else tf.maximum(tf.reduce_max(limit), 1)
         self.limit = tf.repeat(tf.cast(limit, tf.int64), groups)[:, None]  # [R, 1]
         self.prefix = None if prefix is None else tf.repeat(tf.cast(prefix, tf.int64), groups, axis=0)  # [R, P]
