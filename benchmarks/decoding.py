@@ -117,8 +117,8 @@ def our_search(folder, side):
     import keras
 
     import t2t_lite.models  # noqa: F401  (registers the class for Keras)
+    from t2t_lite.decoding.search.loops import use_a_thread_per_search
     from t2t_lite.decoding.search.searcher import Searcher
-    from t2t_lite.decoding.search.threads import use_a_thread_per_search
     from t2t_lite.settings.search_options import SearchOptions
 
     if side.endswith("_async"):

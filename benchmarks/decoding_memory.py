@@ -31,6 +31,7 @@ def search(sizes, rows, length, compiled):
 
     from t2t_lite.decoding.search.beam_search import beam_search
     from t2t_lite.models import Transformer
+    from t2t_lite.settings.search_options import SearchOptions
     from t2t_lite.text.vocabulary import EOS_ID
 
     model = Transformer(vocab_size=VOCAB_SIZE, softmax_bias=True, **sizes)
@@ -42,7 +43,7 @@ def search(sizes, rows, length, compiled):
     specs = [tf.TensorSpec([rows, length] if compiled else [None, None], tf.int32), tf.TensorSpec([rows], tf.int32)]
 
     def run(inputs, limit):
-        return beam_search(model, inputs, limit, beam_size=BEAM, max_length=length if compiled else None)
+        return beam_search(model, inputs, limit, SearchOptions(beam_size=BEAM), max_length=length if compiled else None)
 
     run = tf.function(run, input_signature=specs, jit_compile=compiled, autograph=False)
     started = time.perf_counter()

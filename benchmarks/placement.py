@@ -44,25 +44,34 @@ def training_step(settings="", **arguments):
     return step.graph()
 
 
-def search(method, model="transformer", seeds=False, **settings):
+def search(method, model="transformer", seeds=False, penalizes_prompts=False, **options):
     """Returns the graph of a search without static shapes.
 
     Args:
         method: `beam_search` or `sample`.
         model: str, its name.
         seeds: bool, whether the method takes seeds.
-        **settings: of the method.
+        penalizes_prompts: bool, whether ids are penalized that outputs or inputs already have.
+        **options: of `SearchOptions`.
     """
     import tensorflow as tf
 
     from benchmarks.harness.placer import on_card
     from t2t_lite import registry
+    from t2t_lite.decoding.search.rules import rules_of
+    from t2t_lite.settings.search_options import SearchOptions
 
     with on_card():
         model = registry.model(model).from_hparams(registry.hparams("transformer_tiny").parse(SIZES), VOCAB_SIZE)
+    options = SearchOptions(sampling=seeds, **options)
     shapes = {"inputs": [None, None], "limit": [None]} | ({"seeds": [None, 2]} if seeds else {})
     arguments = {name: tf.TensorSpec(shape, tf.int32) for name, shape in shapes.items()}
-    traced = tf.function(lambda features: method(model, **features, **settings), autograph=False)
+
+    def run(features):
+        rules = {"repetition_penalty": 1.2, "prompts": features["inputs"]} if penalizes_prompts else {}
+        return method(model, **features, options=options, rules=rules_of(options, **rules))
+
+    traced = tf.function(run, autograph=False)
     return traced.get_concrete_function(arguments).graph
 
 

@@ -4,9 +4,7 @@
     t2t-exporter --checkpoint_path=one/model.ckpt-1000,other/model.ckpt-2000 --export_dir=export
 
 The export goes to the next numbered folder, export/1 at first; its path is printed. docs/serving.md describes it.
-In another format, into a new folder (docs/conversion.md):
-
-    t2t-exporter --output_dir=train --format=hugging_face --export_dir=hf
+Other formats go into a new folder.
 """
 
 import logging
@@ -21,7 +19,6 @@ from t2t_lite.errors import UserError
 from t2t_lite.settings.ranges import COMPUTE_DTYPES
 
 _LOGGER = logging.getLogger("t2t_lite")
-_SETTINGS = {("hugging_face", "Translator"): ("beam_size", "alpha")}  # those of a SavedModel depend on its task
 
 
 def modes():
@@ -96,7 +93,12 @@ def run(flags):
     signatures = by_task.signatures_of(task)
     fixed = [*(SEARCH_NAMES[name] for name in signatures.SETTINGS), "max_input_size"]
     is_saved_model = flags.format == "saved_model"
-    names = signatures.SETTINGS if is_saved_model else _SETTINGS.get((flags.format, task.answered_by), ())
+    kept = {
+        what: names
+        for part in commands.parts("t2t-exporter")
+        for what, names in getattr(part, "KEPT_SETTINGS", {}).items()
+    }
+    names = signatures.SETTINGS if is_saved_model else kept.get((flags.format, task.answered_by), ())
     _check_settings(flags, settings, fixed, fixed if is_saved_model else names)
     features = _trained.features_options(flags)
     if features and not signatures.HAS_FEATURES:
@@ -129,15 +131,8 @@ def _saved_model(flags, answerer, folder, settings, longest, card):
     return export_saved_model(answerer, folder, **settings, **card, max_input_length=longest)
 
 
-def _hugging_face(flags, answerer, folder, settings, longest, card):
-    from t2t_lite.interchange.hugging_face import export_hugging_face
-
-    return export_hugging_face(answerer, folder, **settings, **card)
-
-
 _MODES = {
     "saved_model": Mode("--format=saved_model", ("weights_dtype", *_trained.FEATURES_FLAGS), run=_saved_model),
-    "hugging_face": Mode("--format=hugging_face", run=_hugging_face),
 }
 
 

@@ -1,8 +1,6 @@
 """Imports a model that another package has trained as a run, for t2t-decoder, t2t-trainer and t2t-exporter.
 
     t2t-importer --from=hugging_face --path=opus-mt-en-de --output_dir=train
-    t2t-importer --from=hugging_face --path=gpt2 --output_dir=train
-    t2t-importer --from=hugging_face --path=bert-base-uncased --output_dir=train
 
 The new checkpoint's path is printed. docs/importing.md says what can be imported.
 """
@@ -11,12 +9,13 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.cli import commands
-from t2t_lite.cli.modes import Mode, check_mode, require
+from t2t_lite.cli.modes import check_mode, require
+from t2t_lite.errors import UserError
 
 
 def modes():
-    """Returns {what has trained the model: Mode}, with those of extras."""
-    return commands.modes("t2t-importer", _MODES)
+    """Returns {what has trained the model: Mode}, each of an extra."""
+    return commands.modes("t2t-importer", {})
 
 
 def define_flags(flags):
@@ -31,18 +30,14 @@ def define_flags(flags):
     flags.DEFINE_list(
         "languages", [], "Languages of inputs and targets, such as en,de; of hugging_face where its tokenizer has none."
     )
-    flags.DEFINE_string(
-        "problem",
-        "",
-        "Of hugging_face: for an encoder of pairs, classify_pair_own or regress_pair_own; masked_lm_own leaves the "
-        "head of sentences out.",
-    )
     flags.DEFINE_path("output_dir", None, "Folder of the new run; it must not exist yet.")
     _app.define_usr_dir_flag(flags)
 
 
 def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
+    if not modes():
+        raise UserError("t2t-importer: no extra that imports models is installed. They are folders of t2t_lite/extras.")
     require(flags, "from", "path", "output_dir")
     mode = modes()[flags["from"].value]
     check_mode(flags, mode, modes())
@@ -53,18 +48,6 @@ def check(flags):
 def run(flags):
     """Imports, and prints the path of the checkpoint."""
     print(modes()[flags["from"].value].run(flags))
-
-
-def _hugging_face(flags):
-    from t2t_lite.interchange.formats import read_hugging_face_config
-
-    read_hugging_face_config(flags.path, flags.output_dir)
-    from t2t_lite.interchange.hugging_face import import_hugging_face
-
-    return import_hugging_face(flags.path, flags.output_dir, languages=flags.languages, problem=flags.problem)
-
-
-_MODES = {"hugging_face": Mode("--from=hugging_face", ("problem",), run=_hugging_face)}
 
 
 main = _app.command("t2t-importer", define_flags, run, check)

@@ -63,7 +63,7 @@ LANES = (
         (
             ("export/signatures.py", "text → text in a graph"),
             ("export/saved_model.py", "versions, warm-up"),
-            ("interchange/", "other toolkits"),
+            ("export/formats.py", "other toolkits"),
         ),
         ("answers", "JSON or gRPC"),
     ),

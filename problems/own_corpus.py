@@ -256,7 +256,7 @@ def _in_folder(flag, folder, languages):
     texts = [name for name in ("inputs", "targets") if name in getattr(problem, "text_features", encoders)]
     encoders = {"inputs": encoders[texts[0]], "targets": encoders[texts[-1]]}  # the same if there is only one text
     for encoder in encoders.values():
-        if not isinstance(encoder, vocabulary_files.OF_PIECES):
+        if not vocabulary_files.has_pieces(encoder):
             raise UserError(f"{flag}: the vocabulary of {problem.full_name} has no pieces. Expected one of pieces.")
     sides = ["inputs", "targets"]
     if problem.languages and tuple(languages) == tuple(reversed(problem.languages)):

@@ -116,10 +116,10 @@ register_ranged_hparams = Registries.ranged_hparams.register
 register_score = Registries.scores.register  # of attention: a `t2t_lite.layers.AttentionScore`
 register_pattern = Registries.patterns.register  # of attention: a `t2t_lite.layers.Pattern`
 register_feed_forward = Registries.feed_forwards.register  # a layer called as `t2t_lite.layers.FeedForward` is
-register_family = Registries.families.register  # a function that returns a `t2t_lite.interchange.family.Family`
-register_vocabulary = Registries.vocabularies.register  # see `t2t_lite.interchange.published_vocabulary`
+register_family = Registries.families.register  # a function that returns a `t2t_lite.extras.hugging_face.family.Family`
+register_vocabulary = Registries.vocabularies.register  # see `t2t_lite.extras.hugging_face.published_vocabulary`
 register_encoder = Registries.encoders.register  # a TextEncoder, by its kind of file: `t2t_lite.text.vocabulary_files`
-register_export_format = Registries.export_formats.register  # see `t2t_lite.interchange.formats`
+register_export_format = Registries.export_formats.register  # see `t2t_lite.export.formats`
 register_export_file = Registries.export_files.register  # see `t2t_lite.export.added_files`
 register_self_attention = Registries.self_attentions.register  # a subclass of `t2t_lite.layers.MultiHeadAttention`
 register_teller = Registries.tellers.register  # of what a model tells beside its output: a `Teller`
@@ -267,7 +267,7 @@ def ranged_hparams(name: str) -> Callable:
     return Registries.ranged_hparams.get(name)
 
 
-def family(model_type: str) -> t2t_lite.interchange.family.Family:
+def family(model_type: str):
     """Returns the `Family` of Hugging Face's models with that `model_type`. Raises `UnknownName`."""
     return Registries.families.get(model_type)()._replace(model_type=model_type)
 

@@ -310,7 +310,7 @@ def test_a_name_that_was_removed_is_free_be_it_built_in_or_not_imported_yet(monk
 def test_names_are_read_from_the_sources_of_modules():
     """So `openai-gpt` may be in any module, and is known before one of them is imported."""
     found = registering_modules.modules_by_name("families")
-    assert found["gpt2"] == ["t2t_lite.interchange.families.gpt2"]
+    assert found["gpt2"] == ["t2t_lite.extras.hugging_face.gpt2"]
     assert registering_modules.modules_by_name("models")["transformer"] == ["t2t_lite.models.transformer"]
     assert {*found} == {*registry.list_families()}
     assert all(len(modules) == 1 for modules in found.values())

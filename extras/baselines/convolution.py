@@ -3,11 +3,9 @@
 import keras
 from keras import ops
 
-from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_required_sizes
+from t2t_lite.layers.base import GLOROT, Initializer, Layer, check_initializers, own_initializer
+from t2t_lite.layers.checks import check_required_sizes, shape_of
 from t2t_lite.layers.dense import Dense
-from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers, own_initializer
-from t2t_lite.layers.shapes import shape_of
 
 
 @keras.saving.register_keras_serializable("t2t_lite")

@@ -9,8 +9,7 @@ from keras import ops
 from t2t_lite.extras.baselines.convolution import Convolution
 from t2t_lite.layers import Dropout
 from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_sizes
-from t2t_lite.layers.shapes import shape_of
+from t2t_lite.layers.checks import check_sizes, shape_of
 from t2t_lite.models.encoder_decoder import EncoderDecoder
 from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting

@@ -6,13 +6,13 @@ from keras import ops
 from t2t_lite import registry
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError, needs
+from t2t_lite.export import formats
 from t2t_lite.export.added_files import added_files
+from t2t_lite.export.formats import Format
 from t2t_lite.extras.ctranslate2.quantizations import QUANTIZATIONS
+from t2t_lite.extras.hugging_face.marian_vocabulary import sentencepiece_models, unique_pieces
 from t2t_lite.files import folders
-from t2t_lite.interchange import formats
-from t2t_lite.interchange.formats import Format
-from t2t_lite.interchange.marian_vocabulary import sentencepiece_models, unique_pieces
-from t2t_lite.layers.self_attention import kinds_of
+from t2t_lite.layers.attention_kinds import kinds_of
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
 

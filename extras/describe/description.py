@@ -4,8 +4,8 @@ import contextlib
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
+from t2t_lite.export.formats import destinations_text
 from t2t_lite.extras.describe import describe
-from t2t_lite.interchange.formats import destinations_text
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
 _VOCAB_SIZE = 37_000  # the default: the paper's

@@ -7,20 +7,18 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_rates, check_required_sizes
-from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.keras_names import (
+from t2t_lite.layers.base import (
     GATED,
     GLOROT,
     Initializer,
+    Layer,
     activation_function,
     check_initializers,
     dense_initializers,
     own_initializer,
 )
-from t2t_lite.layers.seeds import ScopedSeed, is_compiled, normal
-from t2t_lite.layers.shapes import shape_of
+from t2t_lite.layers.checks import check_rates, check_required_sizes, shape_of
+from t2t_lite.layers.dropout import Dropout, ScopedSeed, is_compiled, normal
 from t2t_lite.registry import register_feed_forward
 from t2t_lite.settings.ranges import setting
 

@@ -2,5 +2,5 @@
 
 For who starts from published weights: RoBERTa's XLM (arXiv 1911.02116), ALBERT (1909.11942), ERNIE (1904.09223),
 DistilBERT (1910.01108), ELECTRA (2003.10555), GPT and Blenderbot (2004.13637); unigram vocabularies (1804.10959).
-Each family is a table of its names for weights and settings.
+Each family is a table of its names for weights and settings. Uses t2t_lite.extras.hugging_face.
 """

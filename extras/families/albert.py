@@ -3,8 +3,8 @@
 import numpy as np
 
 from t2t_lite import registry
-from t2t_lite.interchange.families import bert
-from t2t_lite.interchange.family import Field, check, only
+from t2t_lite.extras.hugging_face import bert
+from t2t_lite.extras.hugging_face.family import Field, check, only
 
 _ATTENTION, _FFN = "encoder.layers.*.self_attention", "encoder.layers.*.feed_forward"
 _PROJECTION = "albert.encoder.embedding_hidden_mapping_in"

@@ -11,8 +11,8 @@ by the embeddings. The result is the same as that of our model with its own epsi
 """
 
 from t2t_lite import registry
-from t2t_lite.interchange.families import marian
-from t2t_lite.interchange.family import choice, number, only
+from t2t_lite.extras.hugging_face import marian
+from t2t_lite.extras.hugging_face.family import choice, number, only
 
 # Below this, the factors that compensate for the fixed epsilon would overflow.
 _LEAST_EPSILON = 1e-12

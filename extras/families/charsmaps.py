@@ -9,8 +9,8 @@ import tempfile
 
 import numpy as np
 
+from t2t_lite.extras.hugging_face.published_vocabulary import check_setting
 from t2t_lite.files.safe_json import check_schema
-from t2t_lite.interchange.published_vocabulary import check_setting
 from t2t_lite.text.sentencepiece_model import ModelProto
 from t2t_lite.text.subwords import train_bpe
 

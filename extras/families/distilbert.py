@@ -1,8 +1,8 @@
 """DistilBERT, a BERT without segments, whose class head has relu; its settings have other names."""
 
 from t2t_lite import registry
-from t2t_lite.interchange.families import bert
-from t2t_lite.interchange.family import Field, choice, number, rate
+from t2t_lite.extras.hugging_face import bert
+from t2t_lite.extras.hugging_face.family import Field, choice, number, rate
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
 
 _ATTENTION, _FFN = "encoder.layers.*.self_attention", "encoder.layers.*.feed_forward"

@@ -1,8 +1,8 @@
 """ELECTRA: the discriminator as a body for other heads, the generator as a model of masked words."""
 
 from t2t_lite import registry
-from t2t_lite.interchange.families import bert
-from t2t_lite.interchange.family import only
+from t2t_lite.extras.hugging_face import bert
+from t2t_lite.extras.hugging_face.family import only
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
 
 

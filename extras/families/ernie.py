@@ -1,8 +1,8 @@
 """ERNIE 2.0, a BERT with a table of task types."""
 
 from t2t_lite import registry
-from t2t_lite.interchange.families import bert
-from t2t_lite.interchange.family import Field
+from t2t_lite.extras.hugging_face import bert
+from t2t_lite.extras.hugging_face.family import Field
 
 
 def _complete(path, config):

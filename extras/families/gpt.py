@@ -1,8 +1,8 @@
 """GPT, a post-norm GPT-2 without a final normalization."""
 
 from t2t_lite import registry
-from t2t_lite.interchange.families import gpt2
-from t2t_lite.interchange.family import check, choice
+from t2t_lite.extras.hugging_face import gpt2
+from t2t_lite.extras.hugging_face.family import check, choice
 
 
 def _complete(path, config):

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from t2t_lite import files, registry
 from t2t_lite.errors import UserError, shown
 from t2t_lite.extras.families.charsmaps import check_words, clean_up, compiled, read_rules
+from t2t_lite.extras.hugging_face.published_vocabulary import Published
 from t2t_lite.files.safe_json import check_schema
-from t2t_lite.interchange.published_vocabulary import Published
 from t2t_lite.text.published import published_encoder
 from t2t_lite.text.sentencepiece_model import ModelProto
 from t2t_lite.text.subwords import parse_sentencepiece, with_usual_ids

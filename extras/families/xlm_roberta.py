@@ -1,7 +1,7 @@
 """XLM-RoBERTa, a RoBERTa with a SentencePiece vocabulary of a hundred languages."""
 
 from t2t_lite import registry
-from t2t_lite.interchange.families import roberta
+from t2t_lite.extras.hugging_face import roberta
 
 
 @registry.register_family("xlm-roberta")

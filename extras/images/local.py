@@ -5,10 +5,9 @@ from typing import ClassVar
 from keras import ops
 
 from t2t_lite.layers.checks import check_required_sizes
-from t2t_lite.layers.distances import Strides
-from t2t_lite.layers.patterns.part import block_part, blocks_of
-from t2t_lite.layers.patterns.pattern import Pattern
-from t2t_lite.layers.patterns.window import is_short, last_positions
+from t2t_lite.layers.key_parts import block_part, blocks_of
+from t2t_lite.layers.key_patterns import Pattern, is_short, last_positions
+from t2t_lite.layers.positions import Strides
 from t2t_lite.registry import register_pattern
 from t2t_lite.settings.ranges import setting
 

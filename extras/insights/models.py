@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.decoding.loading import load
-from t2t_lite.decoding.search.own_search import searches
+from t2t_lite.decoding.search.adapters import searches
 from t2t_lite.errors import UserError, shown
 from t2t_lite.extras.insights.examples import example_text
 from t2t_lite.extras.insights.generations import Generations

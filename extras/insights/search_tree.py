@@ -6,8 +6,8 @@ import typing
 import numpy as np
 import tensorflow as tf
 
+from t2t_lite.decoding.search.adapters import refuse, searches
 from t2t_lite.decoding.search.beam_search import BeamSearch, beam_search
-from t2t_lite.decoding.search.own_search import refuse, searches
 
 
 @dataclasses.dataclass

@@ -10,12 +10,11 @@ from keras import ops
 
 from t2t_lite.errors import UserError, counted
 from t2t_lite.files import plain_path
-from t2t_lite.layers.checks import check_rates
+from t2t_lite.layers.attention_scores import AttentionScore
+from t2t_lite.layers.checks import check_rates, shape_of
 from t2t_lite.layers.dense import Dense
-from t2t_lite.layers.distances import by_key
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.scores.score import AttentionScore
-from t2t_lite.layers.shapes import shape_of
+from t2t_lite.layers.positions import by_key
 from t2t_lite.registry import register_score
 from t2t_lite.runs.weights import shape_text
 from t2t_lite.settings.ranges import setting

@@ -5,8 +5,8 @@ from typing import ClassVar
 import keras
 from keras import ops
 
+from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.positions import POSITIONS
-from t2t_lite.layers.shapes import shape_of
 from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.registry import register_model

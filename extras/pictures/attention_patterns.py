@@ -6,8 +6,8 @@ import numpy as np
 from keras import ops
 
 from t2t_lite.errors import UserError
+from t2t_lite.layers.attention_kinds import pattern_name
 from t2t_lite.layers.masks import Visible
-from t2t_lite.layers.self_attention import pattern_name
 
 _KINDS = {"inputs": "encoder", "targets": "decoder"}  # of self-attention, by the feature over which it runs
 

@@ -1,4 +1,4 @@
-"""tensor2tensor's checkpoints (t2t-importer --from=tensor2tensor), and its modules for users' folders.
+"""tensor2tensor's checkpoints and subwords (t2t-importer --from=tensor2tensor), and its modules for users' folders.
 
     from t2t_lite.extras.tensor2tensor import registry, text_problems, translate
 

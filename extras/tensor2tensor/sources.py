@@ -1,9 +1,9 @@
 """Checks what is to be imported, as far as neither TensorFlow nor Keras is needed for it."""
 
 from t2t_lite import files, registry
+from t2t_lite.extras.tensor2tensor.subword_text_encoder import read_pieces
 from t2t_lite.files import folders
 from t2t_lite.runs.locating import find_checkpoint
-from t2t_lite.text.subword_text_encoder import read_pieces
 
 
 def check_tensor2tensor(path, vocabularies, output_dir, hparams_set=""):

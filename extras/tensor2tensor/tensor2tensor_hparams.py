@@ -5,12 +5,13 @@ import os
 from t2t_lite import registry
 from t2t_lite.errors import UserError, located
 from t2t_lite.extras.tensor2tensor.sources import check_tensor2tensor
+from t2t_lite.extras.tensor2tensor.subword_text_encoder import read_pieces
 from t2t_lite.extras.tensor2tensor.tensor2tensor_checkpoint import Tensor2TensorCheckpoint
 from t2t_lite.files import exists, read_bytes, read_json
-from t2t_lite.interchange.formats import write_imported_run
+from t2t_lite.runs.saving import write_imported_run
 from t2t_lite.settings.config import parse_assignments
 from t2t_lite.settings.ranges import settings_of
-from t2t_lite.text.subword_text_encoder import ENDING, read_pieces
+from t2t_lite.text.vocabulary_files import SUBWORDS
 
 _STRUCTURE = (
     "hidden_size", "filter_size", "num_heads", "num_hidden_layers", "num_encoder_layers", "num_decoder_layers",
@@ -175,7 +176,7 @@ def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_s
     return write_imported_run(
         output_dir,
         "translate_own",
-        lambda problem, folder: problem.hold_vocabularies(folder, languages, contents, ENDING),
+        lambda problem, folder: problem.hold_vocabularies(folder, languages, contents, SUBWORDS),
         model="transformer",
         hparams=derived,
         hparams_set=hparams_set,

@@ -1,8 +1,8 @@
 """Mirrors tensor2tensor's data_generators/text_encoder.py. Id 2 is unknown here, and belongs to no text."""
 
+from t2t_lite.extras.tensor2tensor.subword_text_encoder import SubwordTextEncoder as SubwordTextEncoder
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder as ClassLabelEncoder
 from t2t_lite.text.class_label_encoder import RealEncoder as RealEncoder
-from t2t_lite.text.subword_text_encoder import SubwordTextEncoder as SubwordTextEncoder
 from t2t_lite.text.vocabulary import EOS_ID as EOS_ID
 from t2t_lite.text.vocabulary import PAD_ID as PAD_ID
 from t2t_lite.text.vocabulary import ByteTextEncoder as ByteTextEncoder

@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_positive, check_rates
+from t2t_lite.layers.base import GLOROT, Initializer, Layer, own_initializer
+from t2t_lite.layers.checks import check_positive, check_rates, shape_of
 from t2t_lite.layers.dense import Dense
-from t2t_lite.layers.keras_names import GLOROT, Initializer, own_initializer
-from t2t_lite.layers.shapes import shape_of
 
 ACT_TYPES = ("basic", "accumulated", "global")
 

@@ -6,14 +6,12 @@ import keras
 from keras import ops
 
 from t2t_lite.extras.universal.adaptive_computation import Ponder
-from t2t_lite.layers.base import Layer
+from t2t_lite.layers.base import Layer, config_of
 from t2t_lite.layers.cache import add_to_cache
-from t2t_lite.layers.checks import check_layer_list, check_layers, check_required_sizes
-from t2t_lite.layers.keras_names import config_of
+from t2t_lite.layers.checks import check_layer_list, check_layers, check_required_sizes, shape_of
+from t2t_lite.layers.dropout import ScopedSeed, repeated_call, uniform
 from t2t_lite.layers.masks import causal_mask
-from t2t_lite.layers.position_embedding import SinusoidalPositionEmbedding
-from t2t_lite.layers.seeds import ScopedSeed, repeated_call, uniform
-from t2t_lite.layers.shapes import shape_of
+from t2t_lite.layers.positions import SinusoidalPositionEmbedding
 from t2t_lite.layers.stack import TransformerStack
 
 _OWN = ("signals", "halting")  # layers beside those that are repeated

@@ -2,5 +2,6 @@
 
 For who fine-tunes it or imports a published one: the model with two streams, its attention with relative segments, the
 problem permutation_lm_own, and Hugging Face's folders.
-Uses t2t_lite.extras.describe and t2t_lite.extras.memory; vocabularies of published ones are read by `extras/families`.
+Uses t2t_lite.extras.describe, t2t_lite.extras.hugging_face and t2t_lite.extras.memory; `extras/families` reads the
+vocabularies of published ones.
 """

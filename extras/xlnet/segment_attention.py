@@ -7,11 +7,11 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.attention import MultiHeadAttention
+from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.context import Context
-from t2t_lite.layers.distances import Places, Strides
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.masks import check_masks, masked_softmax, merge_masks
-from t2t_lite.layers.shapes import shape_of
+from t2t_lite.layers.positions import Places, Strides
 from t2t_lite.registry import register_self_attention
 
 

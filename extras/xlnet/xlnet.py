@@ -10,9 +10,9 @@ from keras import ops
 from t2t_lite.extras.memory.memory import MemoryScore
 from t2t_lite.extras.xlnet.segment_attention import SegmentContext
 from t2t_lite.layers import Dropout, Results, TokenEmbedding, TransformerEncoderLayer, number_seeds
-from t2t_lite.layers.keras_names import matrix_initializer
-from t2t_lite.layers.kind import name_and_options
-from t2t_lite.layers.shapes import shape_of
+from t2t_lite.layers.base import matrix_initializer
+from t2t_lite.layers.checks import shape_of
+from t2t_lite.layers.layer_kinds import name_and_options
 from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.encoder_model import EncoderModel, ends_before
 from t2t_lite.models.transformer_parts import normalized

@@ -3,9 +3,8 @@
 import numpy as np
 
 from t2t_lite import registry
-from t2t_lite.extras.xlnet.xlnet import XLNet
-from t2t_lite.interchange.families import bert
-from t2t_lite.interchange.family import (
+from t2t_lite.extras.hugging_face import bert
+from t2t_lite.extras.hugging_face.family import (
     NEEDED,
     OPTIONAL,
     Family,
@@ -19,7 +18,8 @@ from t2t_lite.interchange.family import (
     only,
     rate,
 )
-from t2t_lite.interchange.named_weights import PerHead
+from t2t_lite.extras.hugging_face.named_weights import PerHead
+from t2t_lite.extras.xlnet.xlnet import XLNet
 
 _LAYER = "transformer.layer.*"
 _ATTENTION, _FFN = "encoder.layers.*.self_attention", "encoder.layers.*.feed_forward"

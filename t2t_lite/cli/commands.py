@@ -61,7 +61,8 @@ def parts(command):
     """Returns the modules `in_<command>.py` of extras, imported: what they add to a command of the core.
 
     Each has `define_flags(flags)` and a docstring for the command's --help. Where its flags ask for another thing to be
-    done it has `MODES`, {name: Mode}. One that is broken is left out, with a warning.
+    done it has `MODES`, {name: Mode}. For t2t-exporter, `KEPT_SETTINGS` are the settings of searches that a format
+    keeps: {(format, class that answers, such as "Translator"): names}. One that is broken is left out, with a warning.
     """
     name, modules = f"in_{command.replace('-', '_')}", []
     for package in packages():

@@ -14,8 +14,8 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.decoding.search.adapters import Ensemble, check_ensemble
+from t2t_lite.decoding.search.rules import before_stop
 from t2t_lite.decoding.search.searcher import Searcher
-from t2t_lite.decoding.search.stop_strings import before_stop
 from t2t_lite.decoding.texts import check_list, check_options, check_text
 from t2t_lite.errors import UserError, located
 from t2t_lite.process.backend import check_tensorflow

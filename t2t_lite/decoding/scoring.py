@@ -6,7 +6,7 @@ import functools
 import keras
 import tensorflow as tf
 
-from t2t_lite.decoding.search.own_search import refuse, searches
+from t2t_lite.decoding.search.adapters import refuse, searches
 from t2t_lite.decoding.search.searcher import plan_batches
 from t2t_lite.models.outputs import named_outputs
 from t2t_lite.settings.ranges import DECODE_BATCH, typed_value

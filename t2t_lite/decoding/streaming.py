@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from t2t_lite.decoding.answering import TextModel, continuation
 from t2t_lite.decoding.hypothesis import Hypothesis
+from t2t_lite.decoding.search.rules import before_stop
 from t2t_lite.decoding.search.searcher import bucket_width
-from t2t_lite.decoding.search.stop_strings import before_stop
 from t2t_lite.settings.ranges import EXTRA_LENGTH
 
 if TYPE_CHECKING:

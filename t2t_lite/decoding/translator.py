@@ -12,7 +12,7 @@ from t2t_lite.decoding.alignment import memory_attention, replace_unknown
 from t2t_lite.decoding.answering import TextModel
 from t2t_lite.decoding.hypothesis import Hypothesis, Tellers, Translation
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
-from t2t_lite.decoding.search.stop_strings import before_stop
+from t2t_lite.decoding.search.rules import before_stop
 from t2t_lite.decoding.sentence_parts import SentenceReader, answer_parts
 from t2t_lite.decoding.texts import (
     check_ids,

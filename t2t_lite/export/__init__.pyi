@@ -1,3 +1,1 @@
 from t2t_lite.export.saved_model import export_saved_model as export_saved_model
-from t2t_lite.interchange.hugging_face import export_hugging_face as export_hugging_face
-from t2t_lite.interchange.hugging_face import import_hugging_face as import_hugging_face

@@ -10,10 +10,9 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.decoding.search.banned_texts import banned_table
 from t2t_lite.decoding.search.beam_search import beam_search
+from t2t_lite.decoding.search.rules import CONTINUES, rules_of, text_tables
 from t2t_lite.decoding.search.sampling import sample
-from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.signatures import sample_texts, scores_of_targets
 from t2t_lite.settings.ranges import ALPHA, Range, typed_value
@@ -70,9 +69,7 @@ class GenerationSignatures:
         self.max_input_length = typed_value("max_input_length", longest, int, Range(1, most))
         self._model, self._whole_model = generator.searcher.model, generator.model
         self._encoder = generator.encoders["targets"]
-        self._stops = stop_table(self._encoder, self._options.stop) if self._options.stop else None
-        banned = self._options.banned_texts
-        self._banned = banned_table(self._encoder, banned) if banned else None
+        self._tables = text_tables(self._encoder, self._options)
         # Shared, since it contains the whole vocabulary file as a constant.
         self._read = encoding(self._encoder)
         ids, lengths, alphas = (tf.TensorSpec([None] * rank, kind) for rank, kind in _SEARCHED)
@@ -181,22 +178,16 @@ class GenerationSignatures:
 
     def _search(self, prompts, limit, alpha, seeds):
         """Continues prompts int32 [batch, P]; returns {"ids" int32 [batch, T], "scores" float32 [batch]}."""
-        o = self._options
-        rules = {}
-        for name, table in (("stop", self._stops), ("banned", self._banned)):
-            if table is not None:
-                rules["stops" if name == "stop" else name] = tf.constant(table)
-                rules[f"{name}_states"] = tf.where(tf.reduce_any(_last_texts(prompts) != PAD_ID, 1), CONTINUES, 0)
-        if o.no_repeat_ngram_size or o.repetition_penalty != 1:
-            penalty = o.repetition_penalty if o.repetition_penalty != 1 else None
-            rules |= {"no_repeat_ngram_size": o.no_repeat_ngram_size, "repetition_penalty": penalty}
-            rules["continues_inputs"] = True
+        o, rules = self._options, {**self._tables, "prompts": prompts}
+        if o.repetition_penalty != 1:
+            rules["repetition_penalty"] = o.repetition_penalty
+        if self._tables:
+            rules["states"] = tf.where(tf.reduce_any(_last_texts(prompts) != PAD_ID, 1), CONTINUES, 0)
+        rules = rules_of(o, **rules)
         if o.sampling:
-            settings = {"temperature": o.temperature, "top_k": o.top_k, "top_p": o.top_p if o.top_p < 1 else None}
-            results = sample(self._model, prompts, limit, seeds=seeds, **settings, **rules)
+            results = sample(self._model, prompts, limit, o, seeds=seeds, rules=rules)
         else:
-            settings = {name: getattr(o, name) for name in ("beam_size", "length_penalty", "ends")}
-            results = beam_search(self._model, prompts, limit, alpha=alpha, **settings, **rules)
+            results = beam_search(self._model, prompts, limit, o, alpha=alpha, rules=rules)
         return {"ids": results.ids[:, 0], "scores": results.scores[:, 0]}
 
 
@@ -215,7 +206,7 @@ def _last_texts(prompts):
 
 
 def _before(texts, stops):
-    """Texts [batch] -> up to the first of the strings that each contains, as `decoding.stop_strings.before_stop`."""
+    """Texts [batch] -> up to the first of the strings that each contains, as `decoding.search.rules.before_stop`."""
     if not stops:
         return texts
     return tf.strings.regex_replace(texts, f"(?s)(?:{'|'.join(map(re.escape, stops))}).*", "", replace_global=False)

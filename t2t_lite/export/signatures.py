@@ -5,6 +5,7 @@ different numbers of texts. Rows do not influence one another. The batch is the 
 batching requires.
 """
 
+import dataclasses
 import functools
 import json
 import os
@@ -14,9 +15,9 @@ import tensorflow as tf
 
 from t2t_lite.corpora.sentences import SENTENCES
 from t2t_lite.decoding.scoring import log_probs_of_targets
-from t2t_lite.decoding.search.banned_texts import banned_table
+from t2t_lite.decoding.search.adapters import refuse, searches
 from t2t_lite.decoding.search.beam_search import beam_search
-from t2t_lite.decoding.search.own_search import refuse, searches
+from t2t_lite.decoding.search.rules import rules_of, text_tables
 from t2t_lite.decoding.sentence_parts import splits_sentences
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.settings.ranges import ALPHA
@@ -247,18 +248,9 @@ class TextSignatures:
         return self._searches[n_best](sources.ids, limit, tf.broadcast_to(alpha, tf.shape(limit)))
 
     def _search(self, n_best, ids, limit, alpha):
-        options = self._options
-        results = beam_search(
-            self._model,
-            ids,
-            limit,
-            beam_size=options.beam_size,
-            alpha=alpha,
-            length_penalty=options.length_penalty,
-            n_best=n_best,
-            ends=options.ends,
-            banned=banned_table(self.encoders["targets"], options.banned_texts) if options.banned_texts else None,
-        )
+        options = dataclasses.replace(self._options, n_best=n_best)
+        rules = rules_of(options, **text_tables(self.encoders["targets"], options))
+        results = beam_search(self._model, ids, limit, options, alpha=alpha, rules=rules)
         return {"ids": results.ids, "scores": results.scores}
 
     def _pieces(self, side, ids):

@@ -1,19 +1,22 @@
 """Keras layers of the Transformer; all maths in `keras.ops`. Those of extras are imported when they are used."""
 
 from t2t_lite.layers.attention import MultiHeadAttention
+from t2t_lite.layers.attention_kinds import (
+    SELF_ATTENTION,
+    LeftRelativeAttention,
+    RelativeAttention,
+    RestrictedAttention,
+    make_self_attention,
+)
+from t2t_lite.layers.attention_scores import AttentionScore
 from t2t_lite.layers.context import Context, Results
-from t2t_lite.layers.distances import by_key
-from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.dropout import Dropout, ScopedSeed, dropout_seed, normal, number_seeds, uniform
 from t2t_lite.layers.encoder_heads import ClassHead, MaskedIdsHead, SpanHead
 from t2t_lite.layers.feed_forward import FeedForward, make_feed_forward
+from t2t_lite.layers.key_patterns import Pattern
 from t2t_lite.layers.masks import causal_mask, masked_softmax
-from t2t_lite.layers.named_attention import LeftRelativeAttention, RelativeAttention, RestrictedAttention
-from t2t_lite.layers.patterns.pattern import Pattern
-from t2t_lite.layers.position_embedding import LearnedPositionEmbedding, SinusoidalPositionEmbedding
+from t2t_lite.layers.positions import LearnedPositionEmbedding, SinusoidalPositionEmbedding, by_key
 from t2t_lite.layers.residual import LayerNormalization, Residual
-from t2t_lite.layers.scores.score import AttentionScore
-from t2t_lite.layers.seeds import ScopedSeed, dropout_seed, normal, number_seeds, uniform
-from t2t_lite.layers.self_attention import SELF_ATTENTION, make_self_attention
 from t2t_lite.layers.stack import TransformerStack
 from t2t_lite.layers.token_embedding import TokenEmbedding
 from t2t_lite.layers.transformer_layers import TransformerDecoderLayer, TransformerEncoderLayer

@@ -3,23 +3,20 @@
 import keras
 from keras import ops
 
+from t2t_lite.layers.attention_scores import AttentionScore
+from t2t_lite.layers.base import GLOROT, Initializer, check_initializers
 from t2t_lite.layers.cache import Memory, Past
-from t2t_lite.layers.checks import check_rates, check_required_sizes, check_sequences, check_sizes
+from t2t_lite.layers.checks import check_rates, check_required_sizes, check_sequences, check_sizes, shape_of
 from t2t_lite.layers.context import Context
-from t2t_lite.layers.distances import Strides
+from t2t_lite.layers.dense import Projections
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers
-from t2t_lite.layers.kind import make_kind
+from t2t_lite.layers.key_patterns import make_pattern
+from t2t_lite.layers.layer_kinds import make_kind
 from t2t_lite.layers.masks import Visible, check_masks, masked_softmax, merge_masks, visible_keys
-from t2t_lite.layers.patterns.heads import make_pattern
-from t2t_lite.layers.positions import POSITIONS
-from t2t_lite.layers.projections import Projections
-from t2t_lite.layers.scores.score import AttentionScore
-from t2t_lite.layers.shapes import shape_of
-from t2t_lite.registry import Registries, register_self_attention
+from t2t_lite.layers.positions import POSITIONS, Strides
+from t2t_lite.registry import Registries
 
 
-@register_self_attention("dot_product")
 @keras.saving.register_keras_serializable("t2t_lite")
 class MultiHeadAttention(Projections):
     """softmax(QKᵀ / √d_k) V in `num_heads` heads (paper, equation 1 and section 3.2.2).

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from t2t_lite.layers.distances import Steps
-from t2t_lite.layers.shapes import integer_dtype, shape_of
+from t2t_lite.layers.checks import integer_dtype, shape_of
+from t2t_lite.layers.positions import Steps
 
 
 class Memory(NamedTuple):

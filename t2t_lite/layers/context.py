@@ -7,7 +7,7 @@ from typing import Any
 
 from keras import ops, tree
 
-from t2t_lite.layers.shapes import shape_of
+from t2t_lite.layers.checks import shape_of
 
 
 class Results:

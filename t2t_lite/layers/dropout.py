@@ -1,12 +1,14 @@
-"""Dropout whose masks are a pure function of a seed, so that a run replays exactly on any number of replicas."""
+"""Dropout and random numbers that are a pure function of seeds: a run replays exactly on any number of replicas."""
 
+import collections
 import random
+import threading
 
 import keras
+from keras import ops
 
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_rates
-from t2t_lite.layers.seeds import ScopedSeed, is_compiled, uniform_of_words
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -81,3 +83,175 @@ def _mixed(x):
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
         x = tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(shift, tf.uint32))) * factor
     return tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(16, tf.uint32)))
+
+
+_LAYERS_A_RUN = 4096  # layer indices of different run seeds do not meet below this
+_scope = threading.local()  # a distribution strategy runs each replica's function in a thread of its own
+
+
+class dropout_seed:
+    """Context in which each `ScopedSeed`, a `Dropout`'s first of all, is (run seed, batch index, its own index) alone.
+
+    The trainer opens it around each forward pass, with the batch's index in the data stream: replicas and
+    accumulated micro-batches get different masks, and nothing needs to be saved to replay them.
+
+    Args:
+        batch_index: integer scalar tensor, below 2^31.
+        run_seed: int.
+        in_xla: bool, whether TensorFlow compiles the forward pass with XLA; in float32 the masks are the same.
+    """
+
+    def __init__(self, batch_index, run_seed=0, in_xla=False):
+        if keras.backend.backend() == "tensorflow":  # once for all seeds: see `ScopedSeed.next`
+            batch_index = ops.cast(batch_index, "int32")
+        self.words, self.in_xla = (batch_index, run_seed), in_xla
+
+    def __enter__(self):
+        self._outer = getattr(_scope, "words", None), is_compiled()
+        _scope.words, _scope.in_xla = self.words, self.in_xla
+        return self
+
+    def __exit__(self, *_):
+        _scope.words, _scope.in_xla = self._outer
+
+
+def is_compiled():
+    """Returns whether the forward pass around this is one that XLA compiles: see `dropout_seed`."""
+    return getattr(_scope, "in_xla", False)
+
+
+class repeated_call:
+    """Context of one of several calls of the same layer in a forward pass; each seed is another one in each.
+
+    Args:
+        number: int, how many calls came before this one.
+    """
+
+    def __init__(self, number):
+        self.number = number
+
+    def __enter__(self):
+        self._outer = getattr(_scope, "call", 0)
+        _scope.call = self.number
+
+    def __exit__(self, *_):
+        _scope.call = self._outer
+
+
+class drawn_seeds:
+    """Context in which the seeds of a layer are the same each time it is called, as recomputation must have them.
+
+    They are drawn where the context is made, as are those of a layer that is called once.
+
+    Args:
+        layer: keras.layers.Layer, whose own and whose parts' `ScopedSeed`s are meant.
+    """
+
+    def __init__(self, layer):
+        self.seeds = {id(seed): seed.next() for part in layer._flatten_layers() for seed in _own_seeds(part)}
+
+    def __enter__(self):
+        self._outer = getattr(_scope, "drawn", {})
+        _scope.drawn = {**self._outer, **self.seeds}
+
+    def __exit__(self, *_):
+        _scope.drawn = self._outer
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class ScopedSeed(keras.random.SeedGenerator):
+    """A seed generator that is stateless inside `dropout_seed`, and Keras' own outside of it.
+
+    A layer makes one in its constructor for each thing that it draws in a call, and draws by `uniform`, `normal` or a
+    `Dropout`, in training only: an export has no place for the state of the generator.
+
+    Attributes:
+        index: int, which generator of its model this is; set by `number_seeds`, as is
+        count: int, of how many.
+    """
+
+    index, count = 0, 1
+
+    def next(self, ordered=True):
+        """Returns the next seed, shape [2]."""
+        drawn, words = getattr(_scope, "drawn", {}).get(id(self)), getattr(_scope, "words", None)
+        if drawn is not None:
+            return drawn
+        if words is None:
+            return super().next(ordered)
+        batch_index, run_seed = words
+        # Two words of 31 bits is what Keras hands on to TensorFlow: one for the batch, one for run and generator.
+        index = self.index + self.count * getattr(_scope, "call", 0)
+        layer_word = (run_seed * _LAYERS_A_RUN + index) % (2**31 - 2)
+        # TensorFlow's random operations take their seeds from the host, where it computes int32. Of int64, Keras' own
+        # choice until it hands them on, a GPU would compute them, and each dropout would wait for a copy.
+        dtype = "int32" if keras.backend.backend() == "tensorflow" else self.state.dtype
+        return ops.stack([ops.cast(word, dtype) for word in (batch_index, layer_word)])
+
+
+def has_own_generator(layer):
+    """Returns whether a layer itself draws from a generator with a state, as Keras' layers do."""
+    return any(not isinstance(generator, ScopedSeed) for generator in layer._seed_generators)
+
+
+def _own_seeds(layer):
+    """Returns the `ScopedSeed`s of a layer, without those of layers inside."""
+    return [generator for generator in layer._seed_generators if isinstance(generator, ScopedSeed)]
+
+
+def number_seeds(model):
+    """Gives each `ScopedSeed` of a model, those of its `Dropout`s included, an index; call it once it is built.
+
+    The order depends only on how the model is made, not on other models of the process. It is Keras' own
+    (`_flatten_layers`, which visits a layer's parts from the last to the first), but for the layers of a stack, which
+    come one after another.
+
+    Returns:
+        The number of seeds.
+    """
+    generators, seen, queue = [], set(), collections.deque(model._layers)
+    while queue:
+        layer = queue.popleft()
+        if id(layer) in seen:
+            continue
+        seen.add(id(layer))
+        generators += _own_seeds(layer)
+        in_order = getattr(layer, "runs_in_order", False)
+        queue.extendleft(reversed(layer._layers) if in_order else layer._layers)
+    for index, generator in enumerate(generators):
+        generator.index, generator.count = index, len(generators)
+    return len(generators)
+
+
+def uniform(shape, seed):
+    """Draws numbers from 0 to 1, 1 excluded, float32, the same whether XLA compiles the pass or not.
+
+    XLA makes a float of the upper 23 of 32 random bits, and TensorFlow of the lower ones, as this does.
+
+    Args:
+        shape: tuple of int, or of scalar tensors.
+        seed: ScopedSeed.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return keras.random.uniform(shape, dtype="float32", seed=seed)
+    import tensorflow as tf
+
+    return uniform_of_words(shape, tf.cast(seed.next(), tf.int32))
+
+
+def normal(shape, seed):
+    """Draws standard normal numbers, float32: the quantiles of `uniform`, so that XLA changes only their rounding.
+
+    Args:
+        shape, seed: as of `uniform`.
+    """
+    centered = 2 * uniform(shape, seed) - (1 - 2.0**-23)  # of 2^23 numbers in the middle of as many intervals
+    return 2**0.5 * ops.erfinv(ops.minimum(centered, 1 - 2.0**-23))
+
+
+def uniform_of_words(shape, words):
+    """As `uniform`, of a seed of two words, int32 [2]; TensorFlow only."""
+    import tensorflow as tf
+
+    bits = tf.random.stateless_uniform(shape, words, minval=None, maxval=None, dtype=tf.uint32)
+    return tf.bitcast(bits & 0x7FFFFF | 0x3F800000, tf.float32) - 1.0  # the mantissa of a number from 1 to 2

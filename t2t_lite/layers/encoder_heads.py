@@ -5,11 +5,10 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
-from t2t_lite.layers.base import Layer
+from t2t_lite.layers.base import Initializer, Layer, activation_function, own_initializer
 from t2t_lite.layers.checks import check_positive, check_rates, check_required_sizes
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.keras_names import Initializer, activation_function, own_initializer
 from t2t_lite.layers.masks import check_masks
 from t2t_lite.layers.residual import LayerNormalization
 

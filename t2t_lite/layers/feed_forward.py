@@ -6,20 +6,19 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
-from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_rates, check_required_sizes
-from t2t_lite.layers.dense import Dense
-from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.keras_names import (
+from t2t_lite.layers.base import (
     GATED,
     GLOROT,
     Initializer,
+    Layer,
     activation_function,
     check_initializers,
     dense_initializers,
 )
-from t2t_lite.layers.kind import Word, kinds_config, named_kinds, read_kinds
-from t2t_lite.layers.shapes import shape_of
+from t2t_lite.layers.checks import check_rates, check_required_sizes, shape_of
+from t2t_lite.layers.dense import Dense
+from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.layer_kinds import in_words, kinds_config, named_kinds, read_kinds
 from t2t_lite.registry import Registries, register_feed_forward
 
 
@@ -147,13 +146,13 @@ def own_hparams(text):
         ValueError: as `spelled_kinds`.
     """
     settings = {}
-    for name, *_ in spelled_kinds(text):
-        settings |= getattr(Registries.feed_forwards.get(name), "HPARAMS", {})
+    for kind in spelled_kinds(text):
+        settings |= getattr(Registries.feed_forwards.get(kind["type"]), "HPARAMS", {})
     return settings
 
 
 def spelled_kinds(text):
-    """Returns [(name, {option: text}, [])] of the kinds in `ffn_layer`: see `read_kinds`.
+    """Returns the kinds in `ffn_layer`, dicts as `make_feed_forward` takes them, options as texts: see `read_kinds`.
 
     Raises:
         ValueError: not of that form, an unknown name, or an option that the kind does not have.
@@ -167,10 +166,10 @@ def spelled_kinds(text):
             if option not in options:
                 expected = " or ".join(options) or "none"
                 raise ValueError(f"ffn_layer={text}: {word.name} has no option {option}. Expected {expected}.")
-        kinds.append((word.name, word.options, []))
+        kinds.append({"type": word.name, **word.options})
     return kinds
 
 
 def words_of(name, options):
     """Returns a kind as `spell_kind` takes it; arguments as of `kinds_of`."""
-    return [[Word(name, options)]]
+    return in_words(name, options)

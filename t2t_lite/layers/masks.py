@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from t2t_lite.layers.checks import is_known
-from t2t_lite.layers.seeds import is_compiled
+from t2t_lite.layers.dropout import is_compiled
 
 MASKED = 1e9  # subtracted from scores that must not be seen; finite, so that a row without any visible key is no NaN
 

@@ -1,14 +1,15 @@
-"""Kinds of positions: what is added to embeddings, and how queries and keys are turned (Su et al. 2021)."""
+"""Positions: kinds of them, the layers that add them to embeddings, and distances between keys and queries."""
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import keras
 import numpy as np
 from keras import ops
 
-from t2t_lite.layers.position_embedding import LearnedPositionEmbedding, SinusoidalPositionEmbedding
-from t2t_lite.layers.shapes import shape_of
+from t2t_lite.layers.base import Initializer, Layer, check_initializers, own_initializer
+from t2t_lite.layers.checks import check_required_sizes, is_known, shape_of
 
 
 class Position(NamedTuple):
@@ -79,3 +80,247 @@ POSITIONS = {
     "rotary": Position(turn=rotation),
     "none": Position(),
 }
+
+
+LAYOUTS = ("interleaved", "marian", "tensor2tensor")
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class SinusoidalPositionEmbedding(Layer):
+    """Adds PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(the same) (paper, section 3.5).
+
+    Args:
+        layout: "interleaved" (the paper's), "marian" (the same frequencies, all sines, then all cosines) or
+            "tensor2tensor" (likewise, frequencies 10000^(-i/(d/2 - 1))).
+
+    Raises:
+        ValueError: unknown layout, or an odd hidden size.
+    """
+
+    def __init__(self, layout: str = "interleaved", **kwargs):
+        super().__init__(**kwargs)
+        if layout not in LAYOUTS:
+            raise ValueError(f"`layout` must be one of {', '.join(LAYOUTS)}: received layout={layout!r}.")
+        self.layout = layout
+        self.input_spec = keras.InputSpec(ndim=3)
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        """Checks the hidden size; there are no weights."""
+        if input_shape[-1] % 2:
+            raise ValueError(f"Sinusoidal positions need an even hidden size: received {input_shape[-1]}.")
+        self.require_size(input_shape)
+        self.hidden_size = input_shape[-1]
+
+    def encode(self, positions):
+        """Returns the encodings of integer positions [...] as [..., hidden]."""
+        half = self.hidden_size // 2
+        intervals = max(half - 1, 1) if self.layout == "tensor2tensor" else half
+        frequencies = (10000.0 ** (-np.arange(half) / intervals)).astype("float32")
+        angles = ops.multiply(ops.expand_dims(ops.cast(positions, "float32"), -1), frequencies)
+        if self.layout == "interleaved":
+            pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
+            encodings = ops.reshape(pairs, (*shape_of(angles)[:-1], self.hidden_size))
+        else:
+            encodings = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
+        return ops.cast(encodings, self.compute_dtype)
+
+    def call(self, inputs, position=None):
+        """Adds the encodings.
+
+        Args:
+            inputs: [B, T, hidden].
+            position: int scalar or [B]: the one position of all T (beams of one decoding step), of all rows or of
+                each; None: 0 … T - 1.
+
+        Returns:
+            [B, T, hidden].
+        """
+        inputs = ops.cast(inputs, self.compute_dtype)  # of integers
+        if position is None:
+            return inputs + ops.expand_dims(self.encode(ops.arange(shape_of(inputs)[1])), 0)
+        return inputs + self.encode(ops.reshape(position, (-1, 1)))
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class LearnedPositionEmbedding(Layer):
+    """Adds a trained vector for each position (paper, table 3, row E; Gehring et al. 2017).
+
+    Args:
+        max_length: int, rows of the table.
+        embeddings_initializer: of the table: see `keras.layers.Embedding`; None: N(0, hidden_size^-0.5), as the token
+            embeddings before their scaling.
+
+    A graph whose lengths are only known when it runs cannot raise `ValueError`. There a longer sequence is an error of
+    the backend's (a slice beyond its tensor), and a later `position` gives NaN; neither is clamped to the last row.
+
+    Raises:
+        ValueError: `max_length` is not positive, or the initializer unknown; or a sequence is longer than the table, or
+            `position` beyond it.
+    """
+
+    def __init__(self, max_length: int, embeddings_initializer: Initializer = None, **kwargs):
+        super().__init__(**kwargs)
+        check_required_sizes(max_length=max_length)
+        check_initializers(embeddings_initializer=embeddings_initializer)
+        self.max_length = max_length
+        self.embeddings_initializer = embeddings_initializer
+        self.input_spec = keras.InputSpec(ndim=3)
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        """Creates the table."""
+        self.require_size(input_shape)
+        initializer = own_initializer(self.embeddings_initializer)
+        if initializer is None:
+            initializer = keras.initializers.RandomNormal(stddev=input_shape[-1] ** -0.5)
+        self.table = self.add_weight(name="table", shape=(self.max_length, input_shape[-1]), initializer=initializer)
+
+    def call(self, inputs, position=None):
+        """Adds the vectors; arguments as `SinusoidalPositionEmbedding.call`."""
+        inputs, table = (ops.cast(x, self.compute_dtype) for x in (inputs, self.table))
+        if position is not None:
+            if is_known(position):
+                self._check(int(ops.max(position)) + 1)
+            position = ops.reshape(position, (-1, 1))  # [B or 1, 1]
+            # Beyond the table a row is of no use, but must be no error: a search's finished rows are read, too.
+            rows = ops.take(table, ops.minimum(position, self.max_length - 1), axis=0)
+            return inputs + ops.where(ops.expand_dims(ops.less(position, self.max_length), -1), rows, float("nan"))
+        length, hidden_size = shape_of(inputs)[1:]
+        if isinstance(length, int):
+            self._check(length)
+        return inputs + ops.expand_dims(ops.slice(table, (0, 0), (length, hidden_size)), 0)
+
+    def _check(self, length):
+        if length > self.max_length:
+            raise ValueError(
+                f"A sequence of {length} positions is longer than the learned table: max_length={self.max_length}."
+            )
+
+
+class Strides(NamedTuple):
+    """T queries and S keys at even steps: key j is `stride * (j - i) + shift` positions after query i.
+
+    Attributes:
+        shift: int, int scalar, or int32 [G] of G groups, the third axis of queries [B, heads, G, T, size].
+        stride: int.
+        keys: S, where keys of several runs lie side by side; None: all.
+    """
+
+    shift: Any
+    stride: int = 1
+    keys: Any = None
+
+    def offsets(self, queries, keys):
+        """Returns the T + S distances that occur, int32 [T + S] or [G, T + S], for `place`; the last never does."""
+        steps = self.stride * ops.arange(1 - queries, keys + 1, dtype="int32")
+        return steps + ops.expand_dims(ops.cast(self.shift, "int32"), -1)
+
+    def place(self, x):
+        """[…, T, T + S] by distance -> […, T, S] by key."""
+        return shift_rows(x)
+
+    def collect(self, x):
+        """[…, T, S] by key -> […, T, T + S] by distance: the transpose of `place`."""
+        return shift_rows_back(x)
+
+
+class Steps(NamedTuple):
+    """Keys of which each has its own distance from all queries, which are beams of one position.
+
+    Attributes:
+        distances: int32 [S], or [B or 1, 1, S].
+        keys: S, or None: as of `Strides`.
+    """
+
+    distances: Any
+    keys: Any = None
+
+    def offsets(self, queries, keys):
+        """Returns the distances."""
+        return self.distances
+
+    def place(self, x):
+        """Returns [B, heads, T, S], which stands by key as it is."""
+        return x
+
+    collect = place
+
+
+class Places(NamedTuple):
+    """Queries at places of their own in each row, and S keys at the places 0 to S - 1.
+
+    Attributes:
+        places: int32 [B, N], of the queries.
+        keys: S, or None: as of `Strides`.
+    """
+
+    places: Any
+    keys: Any = None
+
+    def offsets(self, queries, keys):
+        """Returns the 2 S distances that may occur, int32 [2 S]: those of `Strides` of as many queries as keys."""
+        return ops.arange(1 - keys, keys + 1, dtype="int32")
+
+    def place(self, x):
+        """[B, heads, N, 2 S] by distance -> [B, heads, N, S] by key."""
+        keys = shape_of(x)[-1] // 2
+        at = ops.arange(keys, dtype="int32") - ops.expand_dims(ops.cast(self.places, "int32"), -1) + (keys - 1)
+        return ops.take_along_axis(x, ops.expand_dims(at, 1), axis=-1)
+
+
+def by_key(distances, queries, keys, products):
+    """Returns numbers for each query and key, […, T, S].
+
+    Args:
+        distances: list of `Strides` and `Steps`, whose keys lie side by side.
+        queries, keys: T and S.
+        products: function of (offsets, run) that returns each query's number for each distance, […, T, D].
+    """
+
+    def place(run):
+        return run.place(products(run.offsets(queries, keys if run.keys is None else run.keys), run))
+
+    placed = [place(run) for run in distances]
+    return placed[0] if len(placed) == 1 else ops.concatenate(placed, axis=-1)
+
+
+def split_by_run(x, distances):
+    """Splits […, T, S] into one tensor for each of the runs."""
+    if len(distances) == 1:
+        return [x]
+    pieces, begin = [], 0
+    for run in distances:
+        pieces.append(x[..., begin : begin + run.keys])
+        begin = begin + run.keys
+    return pieces
+
+
+def shift_rows(x):
+    """[…, T, T + S] -> […, T, S]: element (i, j) is (i, j - i + T - 1) of `x`.
+
+    In the flattened matrix every row then begins one element earlier than the row before, in a matrix that is one
+    narrower: so this is a slice and a reshape (Huang et al. 2018, "Music Transformer").
+    """
+    *lead, length, width = shape_of(x)
+    zeros = (0,) * len(lead)
+    flat = ops.reshape(x, (*lead, length * width))
+    # ops.slice, not indexing: its gradient is one padding
+    flat = ops.slice(flat, (*zeros, _before(length)), (*lead, length * _before(width)))
+    rows = ops.reshape(flat, (*lead, length, _before(width)))
+    return ops.slice(rows, (*zeros, 0, 0), (*lead, length, width - length))
+
+
+def shift_rows_back(x):
+    """[…, T, S] -> […, T, T + S]: the transpose of `shift_rows`."""
+    *lead, length, keys = shape_of(x)
+    before, none = _before(length), ((0, 0),) * len(lead)
+    wide = ops.pad(x, (*none, (0, 0), (0, before)))
+    flat = ops.reshape(wide, (*lead, length * (keys + before)))
+    flat = ops.pad(flat, (*none, (before, length - before)))
+    return ops.reshape(flat, (*lead, length, keys + length))
+
+
+def _before(length):
+    """Returns one less than a length, but not less than 0: prompts may all be empty."""
+    return max(length - 1, 0) if isinstance(length, int) else ops.maximum(length - 1, 0)

@@ -4,11 +4,10 @@ import keras
 from keras import ops
 
 from t2t_lite.errors import UserError
-from t2t_lite.layers.base import Layer
+from t2t_lite.layers.base import Layer, config_of
 from t2t_lite.layers.checks import check_layer_list, check_sequences
 from t2t_lite.layers.context import Results
-from t2t_lite.layers.keras_names import config_of
-from t2t_lite.layers.seeds import drawn_seeds, has_own_generator, repeated_call
+from t2t_lite.layers.dropout import drawn_seeds, has_own_generator, repeated_call
 
 
 @keras.saving.register_keras_serializable("t2t_lite")

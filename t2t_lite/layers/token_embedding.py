@@ -3,11 +3,9 @@
 import keras
 from keras import ops
 
-from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_required_sizes, check_sizes, is_known
-from t2t_lite.layers.keras_names import Initializer, check_initializers, own_initializer
+from t2t_lite.layers.base import Initializer, Layer, check_initializers, own_initializer
+from t2t_lite.layers.checks import check_required_sizes, check_sizes, integer_dtype, is_known, shape_of
 from t2t_lite.layers.quantization import TABLE_MODES, float_rows, own_policy, quantized_rows
-from t2t_lite.layers.shapes import integer_dtype, shape_of
 
 
 @keras.saving.register_keras_serializable("t2t_lite")

@@ -7,13 +7,11 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.attention import MultiHeadAttention
-from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_layers, check_rates, check_sequences
+from t2t_lite.layers.base import GLOROT, Initializer, Layer
+from t2t_lite.layers.checks import check_layers, check_rates, check_sequences, shape_of
 from t2t_lite.layers.feed_forward import FeedForward
-from t2t_lite.layers.keras_names import GLOROT, Initializer
 from t2t_lite.layers.masks import check_masks, merge_masks
 from t2t_lite.layers.residual import Residual
-from t2t_lite.layers.shapes import shape_of
 
 _INITIALIZERS = ("kernel_initializer", "bias_initializer", "output_initializer")
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import keras
 
 from t2t_lite.errors import UserError, located, shown
+from t2t_lite.layers import attention_kinds as attentions
 from t2t_lite.layers import feed_forward as networks
-from t2t_lite.layers import self_attention as attentions
+from t2t_lite.layers.base import Initializer, config_of
 from t2t_lite.layers.checks import check_rates, check_sizes
-from t2t_lite.layers.keras_names import Initializer, config_of
-from t2t_lite.layers.kind import read_kinds, spell_kind
+from t2t_lite.layers.layer_kinds import kind_of, name_and_options, read_kinds, spell_kind
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import Range, settings_of
 
@@ -215,20 +215,17 @@ def _kinds(argument, text, options, settings):
     declared = {s.argument.partition(".")[2]: s for s in settings if s.argument.startswith(f"{argument}.")}
     setting = next(s.name for s in settings if s.argument == argument)
 
-    def filled(name, spelled, **more):
-        accepted = _KINDS[argument].own_options(name)
-        own = {option: options[option] for option in accepted if option in options} | more
-        for option, value in spelled.items():
-            own[option] = value
+    def filled(kind):
+        name, own = name_and_options(kind)
+        heads = own.pop("pattern", None)
+        for option, value in own.items():
             if option in declared:
                 with located(f"{setting}={text}"):
                     own[option] = dataclasses.replace(declared[option], name=option).typed(value)
-        return {"type": name, **own} if own else name
+        own = {option: options[option] for option in _KINDS[argument].own_options(name) if option in options} | own
+        return kind_of(name, own | ({"pattern": [filled(head) for head in heads]} if heads else {}))
 
-    kinds = []
-    for name, spelled, heads in _KINDS[argument].spelled_kinds(text):
-        more = {"pattern": [filled(*word) for word in heads]} if heads else {}
-        kinds.append(filled(name, spelled, **more))
+    kinds = [filled(kind) for kind in _KINDS[argument].spelled_kinds(text)]
     return kinds if len(kinds) > 1 else kinds[0]
 
 

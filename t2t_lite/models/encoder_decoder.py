@@ -3,10 +3,9 @@
 import keras
 from keras import ops
 
-from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.checks import check_sizes, shape_of
+from t2t_lite.layers.dropout import number_seeds
 from t2t_lite.layers.masks import with_mask
-from t2t_lite.layers.seeds import number_seeds
-from t2t_lite.layers.shapes import shape_of
 from t2t_lite.layers.token_embedding import TokenEmbedding
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.models.transformer_parts import build_embeddings

@@ -7,8 +7,8 @@ import keras
 from keras import ops
 
 from t2t_lite.layers import ClassHead, Results, SpanHead
+from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.encoder_heads import mean_and_maximum
-from t2t_lite.layers.shapes import shape_of
 from t2t_lite.models.transformer_parts import TransformerModel, normalized
 from t2t_lite.settings.ranges import setting
 from t2t_lite.text.vocabulary import EOS_ID

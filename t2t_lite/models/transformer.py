@@ -14,8 +14,8 @@ from t2t_lite.layers import (
     number_seeds,
 )
 from t2t_lite.layers.cache import new_ancestry, see_ancestors
+from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.masks import with_mask
-from t2t_lite.layers.shapes import shape_of
 from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.encoder_decoder import shifted_right, tied_embeddings
 from t2t_lite.models.transformer_parts import TransformerModel, build_embeddings, is_token, normalized, positioned

@@ -16,9 +16,9 @@ from t2t_lite.layers import (
     TransformerEncoderLayer,
     number_seeds,
 )
+from t2t_lite.layers.base import matrix_initializer, own_initializer
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.dense import Dense
-from t2t_lite.layers.keras_names import matrix_initializer, own_initializer
 from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.encoder_model import EncoderModel, ends_before
 from t2t_lite.models.transformer_parts import normalized, positioned

@@ -9,10 +9,10 @@ from keras import ops
 
 from t2t_lite.layers import Context, Dropout, Results, TransformerDecoderLayer, number_seeds
 from t2t_lite.layers.cache import new_ancestry, see_ancestors, see_prompt
+from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.quantization import is_quantized
-from t2t_lite.layers.shapes import shape_of
 from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.transformer_parts import TransformerModel, build_embeddings, is_token, normalized, positioned
 from t2t_lite.registry import register_model

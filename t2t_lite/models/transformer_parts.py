@@ -15,13 +15,13 @@ from t2t_lite.layers import (
     TokenEmbedding,
     TransformerStack,
 )
+from t2t_lite.layers import attention_kinds as attentions
 from t2t_lite.layers import feed_forward as networks
-from t2t_lite.layers import self_attention as attentions
+from t2t_lite.layers.attention_kinds import make_self_attention, self_attention_config
+from t2t_lite.layers.base import matrix_initializer
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.feed_forward import PLAIN, feed_forward_config, make_feed_forward
-from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.positions import POSITIONS
-from t2t_lite.layers.self_attention import make_self_attention, self_attention_config
 from t2t_lite.models.arguments import described, in_hparams_words, own_options, with_options
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.settings.ranges import own_settings

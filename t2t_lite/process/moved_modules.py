@@ -60,6 +60,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if (new := new_name(fullname)) is None:
             return None
         is_package = new.count(".") == 2 and new.startswith(PACKAGE)
+        is_package = is_package or any(old.startswith(f"{fullname}.") for old in _merged())  # it was one
         return importlib.util.spec_from_loader(fullname, self, origin=new, is_package=is_package)
 
     def exec_module(self, module):

@@ -7,7 +7,7 @@ import re
 from t2t_lite.process.extras import packages
 from t2t_lite.process.lazy import module_paths
 
-_PACKAGES = {  # of what is built in, and the word by which their modules, and those of extras, register it
+_PACKAGES = {  # of what is built in, "" if extras alone have such, and the word by which modules register it
     "models": ("t2t_lite.models", "register_model"),
     "hparams": ("t2t_lite.hparams", "register_hparams"),
     "metrics": ("t2t_lite.evaluation", "register_metric"),
@@ -15,13 +15,13 @@ _PACKAGES = {  # of what is built in, and the word by which their modules, and t
     "problems": ("t2t_lite.problems", "register_problem"),
     "own settings": ("t2t_lite.problems", "(declare|explain)_settings"),
     "tasks": ("t2t_lite.tasks", "register_task"),
-    "scores": ("t2t_lite.layers.scores", "register_score"),
-    "patterns": ("t2t_lite.layers.patterns", "register_pattern"),
+    "scores": ("t2t_lite.layers", "register_score"),
+    "patterns": ("t2t_lite.layers", "register_pattern"),
     "feed-forward layers": ("t2t_lite.layers", "register_feed_forward"),
-    "families": ("t2t_lite.interchange.families", "register_family"),
-    "vocabularies": ("t2t_lite.interchange", "register_vocabulary"),
+    "families": ("", "register_family"),
+    "vocabularies": ("", "register_vocabulary"),
     "encoders": ("t2t_lite.text.published", "register_encoder"),
-    "export formats": ("t2t_lite.interchange", "register_export_format"),
+    "export formats": ("", "register_export_format"),
     "export files": ("t2t_lite.export", "register_export_file"),
     "batches": ("t2t_lite.data", "register_batches"),
     "tellers": ("t2t_lite.decoding", "register_teller"),
@@ -34,7 +34,7 @@ def modules_of(kind):
     if kind not in _PACKAGES:
         return []
     package, word = _PACKAGES[kind]
-    return modules_with(rf"{word}\b", package, *packages())
+    return modules_with(rf"{word}\b", *filter(None, [package]), *packages())
 
 
 def modules_by_name(kind):
@@ -52,8 +52,7 @@ def modules_by_name(kind):
 
 def may_be_declared(name):
     """Returns whether models of this package, or their layers, may have a hyperparameter of this name of their own."""
-    layers = ("t2t_lite.layers", "t2t_lite.layers.scores", "t2t_lite.layers.patterns")
-    return bool(modules_with(f'"{re.escape(name)}": ', "t2t_lite.models", *layers, *packages()))
+    return bool(modules_with(f'"{re.escape(name)}": ', "t2t_lite.models", "t2t_lite.layers", *packages()))
 
 
 def names_in_extras(package, word):

@@ -188,6 +188,8 @@ def _kinds_first(values):
 def parse_assignments(text, where):
     """Splits `name=value,name=[1,2]` into a dict of strings and lists of strings; blanks are ignored.
 
+    A value that is JSON and begins with { or [{ is a string, whatever commas are in it.
+
     Args:
         text: the assignments; "" gives {}.
         where: what to call the text in errors, such as "--decode_hparams".
@@ -196,15 +198,31 @@ def parse_assignments(text, where):
         UserError: not of that form, or a name given twice.
     """
     found, rest = {}, text.strip()
-    pattern = re.compile(r"\s*([A-Za-z][\w.]*)\s*=\s*(\[[^\]]*\]|[^,\[]*)\s*(?:,|$)")
     while rest:
-        match = pattern.match(rest)
-        if not match:
-            raise UserError(f"{where}: cannot read {shown(rest)}. Expected name=value,name=value.")
-        name, value = match[1], match[2].strip()
+        name, value, rest = _json_assignment(rest) or _assignment(rest, where)
         if name in found:
             raise UserError(f"{where}: {shown(name)} is given twice.")
-        if value.startswith("["):
-            value = [item.strip() for item in value[1:-1].split(",") if item.strip()]
-        found[name], rest = value, rest[match.end() :]
+        found[name] = value
     return found
+
+
+def _assignment(text, where):
+    """Returns (name, value, what follows) of the first assignment."""
+    match = re.match(r"\s*([A-Za-z][\w.]*)\s*=\s*(\[[^\]]*\]|[^,\[]*)\s*(?:,|$)", text)
+    if not match:
+        raise UserError(f"{where}: cannot read {shown(text)}. Expected name=value,name=value.")
+    value = match[2].strip()
+    if value.startswith("["):
+        value = [item.strip() for item in value[1:-1].split(",") if item.strip()]
+    return match[1], value, text[match.end() :]
+
+
+def _json_assignment(text):
+    """Returns (name, value, what follows) of a first assignment whose value is JSON with braces; else None."""
+    begin = re.match(r"\s*([A-Za-z][\w.]*)\s*=\s*(?=\[?\s*\{)", text)
+    try:
+        _, end = json.JSONDecoder().raw_decode(text, begin.end()) if begin else (None, 0)
+    except ValueError:
+        return None
+    after = begin and re.match(r"\s*(?:,|$)", text[end:])
+    return (begin[1], text[begin.end() : end], text[end + after.end() :]) if after else None

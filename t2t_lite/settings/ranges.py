@@ -117,7 +117,7 @@ class Setting:
         limits: Range, Choices or None.
         meaning: str, a sentence.
         argument: str, the argument of a model's constructor that it sets; `self_attention.x` is the argument x of
-            those kinds of self-attention that have it (`layers/self_attention.py`). "" sets none.
+            those kinds of self-attention that have it (`layers/attention_kinds.py`). "" sets none.
         fixed: bool, whether it must stay the same in a run, because checkpoints depend on it.
         values: dict, the argument's value for each choice; None: the choice itself.
         zero: str, name of the setting that 0 stands for, or "none" for the argument's None; "": 0 is 0.

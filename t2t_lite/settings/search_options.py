@@ -87,6 +87,23 @@ class SearchOptions:
         if self.n_best > self.beam_size and not self.sampling:
             raise UserError(f"n_best={self.n_best}: expected at most beam_size={self.beam_size}.")
 
+    def traced(self):
+        """Returns the options that are Python values in a search's graph; all others are the defaults."""
+        own = ("top_k",) if self.sampling else ("beam_size", "length_penalty", "ends")
+        names = ("sampling", "n_best", "no_repeat_ngram_size", *own)
+        return SearchOptions(**{name: getattr(self, name) for name in names})
+
+    def numbers(self):
+        """Returns {name: value} of the options that a graph gets as tensors; some that are off are left out."""
+        names = ["temperature"] + ["top_p"] * (self.top_p < 1) if self.sampling else ["alpha"]
+        names += ["repetition_penalty"] * (self.repetition_penalty != 1)
+        return {name: getattr(self, name) for name in names}
+
+    def changes(self):
+        """Returns {name: value} of the options that are not the defaults."""
+        fields = dataclasses.fields(self)
+        return {f.name: value for f in fields if (value := getattr(self, f.name)) != f.default}
+
 
 def kept_settings(options, names):
     """Returns {name: value} of the settings that an export keeps; without banned texts, as in earlier ones, if none."""

@@ -16,21 +16,17 @@ from t2t_lite.registry import Registries
 from t2t_lite.text import subwords
 from t2t_lite.text.published import bpe_files, published_encoder, wordpiece
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
-from t2t_lite.text.published.published_encoder import PublishedEncoder
-from t2t_lite.text.subword_text_encoder import ENDING as SUBWORDS
-from t2t_lite.text.subword_text_encoder import SubwordTextEncoder, read_pieces
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 
+SUBWORDS = ".subwords"  # its encoder is an extra's
 BYTE_LEVEL_BPE = "-vocab.json"
 WORDPIECE = f"-{wordpiece.ENDING}"
 SENTENCEPIECE = ".model"
 _ENCODERS = {
     SENTENCEPIECE: SentencePieceEncoder,
-    SUBWORDS: SubwordTextEncoder,
     BYTE_LEVEL_BPE: ByteLevelBPEEncoder,
     WORDPIECE: wordpiece.WordPieceEncoder,
 }
-OF_PIECES = (SentencePieceEncoder, SubwordTextEncoder, PublishedEncoder)  # classes of encoders
 
 
 def ending_of(path):
@@ -46,9 +42,16 @@ def open_encoder(path):
     """Returns the TextEncoder of a vocabulary file. Raises `UserError` if it is damaged or of another kind."""
     ending = ending_of(path)
     if ending == BYTE_LEVEL_BPE and bpe_files.marks_word_ends(path):
-        with located(path):
-            return Registries.encoders.get("word_bpe")(path)
-    return _ENCODERS[ending](path)
+        ending = "word_bpe"
+    if ending in _ENCODERS:
+        return _ENCODERS[ending](path)
+    with located(path):
+        return Registries.encoders.get(ending)(path)
+
+
+def has_pieces(encoder):
+    """Returns whether an encoder is of one of these kinds."""
+    return isinstance(encoder, SentencePieceEncoder) or hasattr(encoder, "contents")
 
 
 def files_of(path):
@@ -89,10 +92,6 @@ def as_adopted(source, path):
     """
     if ending_of(source) == SENTENCEPIECE:
         return {path: subwords.with_usual_ids(files.read_bytes(source), source)}
-    if ending_of(source) == SUBWORDS:
-        content = files.read_bytes(source)
-        read_pieces(content, source)
-        return {path: content}
     contents = open_encoder(source).contents
     beginning = path.removesuffix(next(iter(contents)))
     return {beginning + name: content for name, content in contents.items()}

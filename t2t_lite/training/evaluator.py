@@ -20,7 +20,7 @@ from t2t_lite.data.corruption import draws
 from t2t_lite.data.example_batches import sliding_batches
 from t2t_lite.data.records import Records
 from t2t_lite.data.splits import DatasetSplit, named_split
-from t2t_lite.decoding.search.own_search import check_own_search, searches
+from t2t_lite.decoding.search.adapters import check_own_search, searches
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError, located, shown
 from t2t_lite.evaluation.loss_units import losses_by_unit

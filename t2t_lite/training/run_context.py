@@ -7,7 +7,7 @@ import re
 
 import tensorflow as tf
 
-from t2t_lite.layers.seeds import ScopedSeed, has_own_generator
+from t2t_lite.layers.dropout import ScopedSeed, has_own_generator
 from t2t_lite.models.fine_tuning import parameters
 from t2t_lite.runs.checkpoints import RunCheckpoints
 from t2t_lite.runs.log import RunLog

@@ -85,6 +85,6 @@ def test_a_step_of_a_search_waits_for_little():
     assert to_host(placement.search(beam_search, beam_size=4), 2) == [count, is_open]
     assert to_host(placement.search(beam_search, beam_size=1), 2) == [count, is_open]
     assert to_host(placement.search(sample, seeds=True, top_k=10), 2) == [is_open]
-    rules = {"continues_inputs": True, "no_repeat_ngram_size": 2, "repetition_penalty": 1.2}
+    rules = {"penalizes_prompts": True, "no_repeat_ngram_size": 2}
     assert to_host(placement.search(beam_search, "transformer_lm", beam_size=2, **rules), 2) == [count, is_open]
     assert to_host(placement.search(sample, "transformer_lm", seeds=True, top_p=0.9, **rules), 2) == [is_open]

@@ -24,7 +24,7 @@ TABLES = {
     t2t_datagen: t2t_datagen.modes(),
     t2t_decoder: _decoder_modes.MODES,
     t2t_exporter: t2t_exporter._MODES,
-    t2t_importer: t2t_importer._MODES,
+    t2t_importer: t2t_importer.modes(),
     t2t_trainer: training_modes.modes(),
 }
 MODES = {

@@ -13,12 +13,10 @@ from t2t_lite.registry import Registries
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
-from t2t_lite.text.subword_text_encoder import SubwordTextEncoder
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder
 from tests.decoding.runs import SENTENCES
-from tests.text.published_samples import write_byte_level, write_pieces, write_words
-from tests.text.test_subword_text_encoder import write
+from tests.text.published_samples import write_byte_level, write_pieces, write_subwords, write_words
 
 NEW = 24
 
@@ -32,10 +30,11 @@ ENCODERS = {
     "bytes": lambda folder: ByteTextEncoder(),
     "byte-level BPE": lambda folder: ByteLevelBPEEncoder(write_byte_level(folder)),
     "WordPiece": lambda folder: WordPieceEncoder(write_pieces(folder)),
-    "tensor2tensor's": lambda folder: SubwordTextEncoder(write(folder)),
     "SentencePiece": sentencepiece,
 }
-if "word_bpe" in Registries.encoders:  # of an extra
+if ".subwords" in Registries.encoders:  # of an extra
+    ENCODERS["tensor2tensor's"] = lambda folder: Registries.encoders.get(".subwords")(write_subwords(folder))
+if "word_bpe" in Registries.encoders:
     ENCODERS["words' BPE"] = lambda folder: Registries.encoders.get("word_bpe")(write_words(folder))
 STOPS = [(), ("e", "ab ab"), ("\ufffd", "b "), (" th", "\u20ac"), (" ",)]
 

@@ -15,6 +15,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.settings.config import HParams
+from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.decoding.scripted import PlainModel, ScriptedModel
 
@@ -385,7 +386,7 @@ def test_loads_the_newest_checkpoint_or_the_one_named(run_dir):
 def test_only_stock_operations_without_xla():
     translator = of_random_weights()
     search = tf.function(
-        lambda inputs, limit: beam_search(translator.model, inputs, limit),
+        lambda inputs, limit: beam_search(translator.model, inputs, limit, SearchOptions()),
         input_signature=[tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)],
         autograph=False,
     )

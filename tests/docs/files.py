@@ -78,13 +78,13 @@ def _old(folder):
 
 
 def _bert(folder):
-    from tests.interchange.encoder_folders import write_encoder
+    from tests.extras.hugging_face.encoder_folders import write_encoder
 
     write_encoder(folder / "run", "BertForMaskedLM")
 
 
 def _gpt2(folder):
-    from tests.interchange.gpt_folders import write_gpt
+    from tests.extras.hugging_face.gpt_folders import write_gpt
 
     write_gpt(folder / "run")
 

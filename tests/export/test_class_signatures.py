@@ -10,8 +10,7 @@ import t2t_lite
 from t2t_lite import registry
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.errors import UserError
-from t2t_lite.export import export_saved_model
-from t2t_lite.interchange import formats
+from t2t_lite.export import export_saved_model, formats
 from t2t_lite.registry import import_usr_dir
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.subwords import train_sentencepiece

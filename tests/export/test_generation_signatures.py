@@ -19,7 +19,7 @@ from t2t_lite.text.vocabulary import SentencePieceEncoder, TokenTextEncoder
 from tests.decoding.runs import SENTENCES
 from tests.export.c_program import assert_answers
 from tests.export.served import HOSTILE, answers_here, served, stock_operations
-from tests.interchange.gpt_folders import write_gpt
+from tests.extras.hugging_face.gpt_folders import write_gpt
 
 pytestmark = pytest.mark.slow
 

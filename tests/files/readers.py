@@ -16,15 +16,13 @@ from t2t_lite import files
 from t2t_lite.corpora import plain_text, tables, tmx, wmt_files
 from t2t_lite.decoding.command import text_files
 from t2t_lite.evaluation import answer_scores, score_files
-from t2t_lite.interchange.hugging_face_folder import read_tensors
+from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors
 from t2t_lite.runs.log import read_lines as read_log
 from t2t_lite.text import subwords, vocabulary
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
-from t2t_lite.text.subword_text_encoder import SubwordTextEncoder
 from tests.data import packing
 from tests.text.published_samples import PIECES
-from tests.text.test_subword_text_encoder import PIECES as SUBWORDS
 
 READ = None  # an answer: no mistake
 
@@ -73,8 +71,8 @@ TEXT = BYTES | {
     "cut gz": r"damaged \(it ends too early\)", "gz twice": "gzip -dc", "zstd": "damaged", "PDF": "PDF", "zip": "unzip",
 }  # fmt: skip
 _NOT_UTF_8 = dict.fromkeys(("other bytes", "a bad line", "UTF-16", "cut gz", "gz twice", "zstd", "gz"), "not UTF-8")
-_LINES_OF_A_VOCABULARY = BYTES | _NOT_UTF_8
-JSON = _LINES_OF_A_VOCABULARY | dict.fromkeys(
+LINES_OF_A_VOCABULARY = BYTES | _NOT_UTF_8
+JSON = LINES_OF_A_VOCABULARY | dict.fromkeys(
     ("empty", "PDF", "zip", "BOM", "NUL", *_NOT_UTF_8), "not readable as JSON: .*Copy the file again"
 )
 
@@ -153,22 +151,16 @@ READERS = {
     "tokens": Reader(
         b"<pad>\n<EOS>\none\n",
         vocabulary.TokenTextEncoder,
-        _LINES_OF_A_VOCABULARY
+        LINES_OF_A_VOCABULARY
         | dict.fromkeys(("empty", "CR", "PDF"), "begins with .* Expected the lines <pad> and <EOS>"),
-    ),
-    "subwords": Reader(
-        packing.lines(f"'{piece}'" for piece in [*SUBWORDS, "one"]),
-        SubwordTextEncoder,
-        _LINES_OF_A_VOCABULARY
-        | dict.fromkeys(("empty", "CR", "PDF", "zip"), "not a vocabulary of .* as line 1, expected"),
     ),
     "pieces": Reader(
         packing.lines([*PIECES, "one"]),
         WordPieceEncoder,
-        _LINES_OF_A_VOCABULARY | {"empty": "line 1: empty", "CR": r"no \[UNK\] among 1 pieces"},
+        LINES_OF_A_VOCABULARY | {"empty": "line 1: empty", "CR": r"no \[UNK\] among 1 pieces"},
     ),
     "class labels": Reader(
-        b"no\none\n", lambda path: ClassLabelEncoder(class_labels_fname=path), _LINES_OF_A_VOCABULARY
+        b"no\none\n", lambda path: ClassLabelEncoder(class_labels_fname=path), LINES_OF_A_VOCABULARY
     ),
 }
 DAMAGED = {}  # of extras, see `test_damaged_files`

@@ -9,7 +9,7 @@ import tensorflow as tf
 import t2t_lite
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export import saved_model
-from t2t_lite.interchange import hugging_face
+from t2t_lite.extras.hugging_face import hugging_face
 from tests.decoding.runs import SENTENCES, make_encoder_run, make_language_model_run, make_run
 
 MARIAN = {

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from t2t_lite.export import saved_model
-from tests.interchange.encoder_folders import write_encoder
-from tests.interchange.gpt_folders import write_gpt
+from tests.extras.hugging_face.encoder_folders import write_encoder
+from tests.extras.hugging_face.gpt_folders import write_gpt
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from t2t_lite.layers.self_attention import self_attention_names
+from t2t_lite.layers.attention_kinds import self_attention_names
 
 RELATIVE = {"type": "dot_product_relative", "max_relative_position": 4}
 RELATIVE_VALUES = {**RELATIVE, "add_relative_to_values": True}

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from t2t_lite.layers.shapes import shape_of
+from t2t_lite.layers.checks import shape_of
 from tests.layers.backend import BACKEND
 
 

@@ -10,7 +10,9 @@ import pytest
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.layers import SELF_ATTENTION, MultiHeadAttention
+from t2t_lite.layers import SELF_ATTENTION, AttentionScore, MultiHeadAttention, Pattern
+from t2t_lite.layers.attention_scores import RelativeScore
+from t2t_lite.layers.key_patterns import WindowPattern
 from t2t_lite.models import Transformer, TransformerLM
 from t2t_lite.models.arguments import constructor_arguments, differing_settings, hparam_of, model_hparams
 from t2t_lite.runs.directory import changed_hparams, run_hparams
@@ -138,10 +140,11 @@ def test_a_models_setting_cannot_have_the_name_of_a_common_one():
 def test_kinds_of_self_attention_take_turns_over_the_layers(layers):
     hparams = SMALL.parse(f"self_attention_type={layers},attention_neighborhood=3,max_relative_position=4")
     model = Transformer.from_hparams(hparams.parse("num_hidden_layers=4"), 20)
-    classes = {"restricted": "RestrictedAttention", "dot_product_relative": "RelativeAttention"}
-    expected = [classes.get(name, "MultiHeadAttention") for name in (layers.split("/") * 4)[:4]]
+    classes = {"restricted": (AttentionScore, WindowPattern), "dot_product_relative": (RelativeScore, Pattern)}
+    expected = [classes.get(name, (AttentionScore, Pattern)) for name in (layers.split("/") * 4)[:4]]
     for stack in (model.encoder, model.decoder):
-        assert [type(layer.self_attention.layer).__name__ for layer in stack.layers] == expected
+        attentions = [layer.self_attention.layer for layer in stack.layers]
+        assert [(type(each.score), type(each.pattern)) for each in attentions] == expected
     assert {type(layer.cross_attention.layer).__name__ for layer in model.decoder.layers} == {"MultiHeadAttention"}
     assert model_hparams(model, HParams()).self_attention_type == layers
 

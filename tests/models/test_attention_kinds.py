@@ -1,5 +1,7 @@
 """Kinds of self-attention as hyperparameters spell them: scores, patterns and their options."""
 
+import json
+
 import pytest
 
 from t2t_lite import registry
@@ -87,6 +89,50 @@ def test_kinds_of_attention_bring_their_hyperparameters(changes, patterns, score
     made = model_hparams(model, hparams)
     assert registry.model("transformer_lm").from_hparams(made, 20).config == model.config
     assert HParams.from_json(made.to_json()).of_model(type(model)) == made
+
+
+@pytest.mark.parametrize(
+    "spelled, kinds",
+    registered(
+        [
+            ("restricted", ["restricted"]),
+            ("restricted/dot_product", ["restricted", "dot_product"]),
+            ("restricted(neighborhood=9)/restricted", [{"type": "restricted", "neighborhood": 9}, "restricted"]),
+            (
+                "local_1d+memory(block_length=3;clamp_length=7)",
+                {"type": "local_1d+memory", "block_length": 3, "clamp_length": 7},
+            ),
+            (
+                "full:local_1d(block_length=3)+memory",
+                {"type": "memory", "pattern": ["full", {"type": "local_1d", "block_length": 3}]},
+            ),
+        ]
+    ),
+)
+def test_kinds_may_be_json(spelled, kinds):
+    found = []
+    for text in (spelled, json.dumps(kinds)):
+        hparams = registry.hparams("transformer_lm_tiny").override_from_dict({"self_attention_type": text})
+        hparams = hparams.of_model(registry.model("transformer_lm")).parse("attention_neighborhood=5,num_heads=4")
+        assert HParams.from_json(hparams.to_json()).self_attention_type == text
+        found.append(registry.model("transformer_lm").from_hparams(hparams, 20).config)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("[3]", "`self_attention_type` must be a name, or a dict of 'type' and options: received 3"),
+        ('["restricted"', "cannot read it as JSON .* Expected such as"),
+        ('[{"type": "restricted", "stride": 3}]', "restricted has no option stride. Expected neighborhood."),
+        ('[{"pattern": "full"}]', "`self_attention_type` has pattern='full'. Expected a list"),
+        ("[]", "must be a name, or a dict"),
+    ],
+)
+def test_json_that_names_no_kind(text, words):
+    hparams = registry.hparams("transformer_lm_tiny").override_from_dict({"self_attention_type": text})
+    with pytest.raises(UserError, match=words):
+        hparams.of_model(registry.model("transformer_lm"))
 
 
 @needs("local_1d")

@@ -11,8 +11,8 @@ import transformers
 
 import t2t_lite
 from t2t_lite.export import export_hugging_face, import_hugging_face
-from t2t_lite.interchange.published_vocabulary import published
-from tests.interchange.encoder_folders import CLASSES, FAIRSEQ, POSITIONS, write_encoder
+from t2t_lite.extras.hugging_face.published_vocabulary import published
+from tests.extras.hugging_face.encoder_folders import CLASSES, FAIRSEQ, POSITIONS, write_encoder
 from tests.text.published_samples import texts
 
 INPUTS = np.array([[7, 8, 9, 1, 10, 11, 1, 0, 0], [12, 13, 1, 14, 1, 0, 0, 0, 0], [20, 21, 22, 23, 24, 25, 26, 27, 1]])

@@ -12,7 +12,7 @@ import t2t_lite
 from t2t_lite import registry
 from t2t_lite.export import export_hugging_face, import_hugging_face
 from t2t_lite.text.vocabulary import EOS_ID
-from tests.interchange.gpt_folders import SIZES, write_gpt
+from tests.extras.hugging_face.gpt_folders import SIZES, write_gpt
 from tests.text.published_samples import texts, write_byte_level, write_words
 
 PROMPTS = ["", "the", "in the 12", "' s aaa", "I'll sing", "x" * 9]

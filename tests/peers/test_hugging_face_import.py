@@ -19,7 +19,7 @@ from t2t_lite.bin import t2t_importer
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
-from t2t_lite.interchange.hugging_face_folder import read_tensors, write_tensors
+from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write_tensors
 from t2t_lite.training.trainer import Trainer
 from tests.peers.test_hugging_face import EXTRA, generate, load
 

@@ -8,7 +8,7 @@ import transformers
 
 import t2t_lite
 from t2t_lite.export import export_hugging_face, import_hugging_face
-from t2t_lite.interchange.published_vocabulary import published
+from t2t_lite.extras.hugging_face.published_vocabulary import published
 from tests.text.published_samples import texts
 
 folders = pytest.importorskip("tests.extras.xlnet.xlnet_folders")

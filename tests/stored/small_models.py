@@ -13,11 +13,11 @@ import numpy as np
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.export import export_hugging_face, import_hugging_face
-from t2t_lite.interchange.hugging_face_folder import write_tensors
+from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
 from t2t_lite.runs.run_config import build_model, run_config
 from tests.decoding.runs import SENTENCES
-from tests.interchange.encoder_folders import write_encoder
-from tests.interchange.gpt_folders import write_gpt
+from tests.extras.hugging_face.encoder_folders import write_encoder
+from tests.extras.hugging_face.gpt_folders import write_gpt
 from tests.models.every_model import own_models
 from tests.text.published_samples import write_words
 

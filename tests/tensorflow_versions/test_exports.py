@@ -14,7 +14,7 @@ import tensorflow as tf
 import t2t_lite
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export import export_saved_model, import_hugging_face
-from t2t_lite.text.subword_text_encoder import SubwordTextEncoder
+from t2t_lite.text import vocabulary_files
 from tests.decoding.runs import make_language_model_run, make_run
 from tests.export.c_program import assert_answers, assert_same, build
 from tests.export.models import translator_of
@@ -22,7 +22,7 @@ from tests.export.old_models import PIECES
 from tests.export.served import HOSTILE, served
 from tests.export.test_encoder_signatures import KINDS as ENCODERS
 from tests.export.test_encoder_signatures import make_predictor
-from tests.interchange.gpt_folders import write_gpt
+from tests.extras.hugging_face.gpt_folders import write_gpt
 
 ENVIRONMENTS = sorted(pathlib.Path(__file__).parents[2].glob(".venv-tensorflow-*"))
 assert ENVIRONMENTS, "`make test-serving` makes them"
@@ -35,7 +35,7 @@ _LENGTH, _SEARCH = {"extra_length": 4}, {"alpha": 0.9, "extra_length": 3}
 def _subword_translator(folder):
     path = folder / "vocab.subwords"
     path.write_text("".join(f"'{piece}'\n" for piece in PIECES), encoding="utf-8")
-    encoder = SubwordTextEncoder(str(path))
+    encoder = vocabulary_files.open_encoder(str(path))
     return translator_of({"inputs": encoder, "targets": encoder})
 
 

@@ -18,6 +18,8 @@ HARD = (
     "  's'll 'd've \t\n\r\u000b\u0085\u00a0\u2003\u3000\u200b\x00\x1c aAbcthelingzZ12²Ⅷ٣½.,!?<|>[]_#-éße\u0301İΣσς"
     "東京\u0e01\u0e34\u1100\uac00\u2028\ufeff\ufffd\ufdd0\ufdd1\U0001f600\U0001d11e\U0002b820\U0002f800\U0010ffff\u0378\U000e0100"
 )
+ESCAPES = list("\\_u;0123456789")
+SUBWORDS = ["<pad>_", "<EOS>_", "the_", "th", "so_", "so", "cool_", ", ", "' _", *ESCAPES, *"abcdehlostpEOS<>, .'é"]
 
 
 def write_byte_level(folder, merges=MERGES, special=SPECIAL, names=("vocab.json", "merges.txt")):
@@ -74,3 +76,10 @@ def texts(count, seed=3):
         else:
             found.append("".join(map(chr, rng.choices(anything, k=length))))
     return found
+
+
+def write_subwords(folder, pieces=SUBWORDS, quote="'", name="vocab.subwords"):
+    """Writes a vocabulary of tensor2tensor's and returns its path."""
+    path = folder / name
+    path.write_bytes("".join(f"{quote}{piece}{quote}\n" for piece in pieces).encode())
+    return str(path)

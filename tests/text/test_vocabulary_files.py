@@ -9,10 +9,8 @@ from t2t_lite.registry import Registries, Registry
 from t2t_lite.text import subwords, vocabulary_files
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
-from t2t_lite.text.subword_text_encoder import SubwordTextEncoder
 from t2t_lite.text.vocabulary import SentencePieceEncoder
-from tests.text.published_samples import MERGES, texts, write_byte_level, write_pieces, write_words
-from tests.text.test_subword_text_encoder import write as write_subwords
+from tests.text.published_samples import MERGES, texts, write_byte_level, write_pieces, write_subwords, write_words
 
 
 def write_sentencepiece(folder):
@@ -22,11 +20,12 @@ def write_sentencepiece(folder):
 
 KINDS = {
     SentencePieceEncoder: (".model", write_sentencepiece, ["a.model", "a.vocab"]),
-    SubwordTextEncoder: (".subwords", write_subwords, ["a.subwords"]),
     ByteLevelBPEEncoder: ("-vocab.json", write_byte_level, ["a-vocab.json", "a-merges.txt"]),
     WordPieceEncoder: ("-vocab.txt", write_pieces, ["a-vocab.txt"]),
 }
-if "word_bpe" in Registries.encoders:  # of an extra
+if ".subwords" in Registries.encoders:  # of an extra
+    KINDS[Registries.encoders.get(".subwords")] = (".subwords", write_subwords, ["a.subwords"])
+if "word_bpe" in Registries.encoders:
     KINDS[Registries.encoders.get("word_bpe")] = ("-vocab.json", write_words, ["a-vocab.json", "a-merges.txt"])
 
 

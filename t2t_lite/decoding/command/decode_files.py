@@ -15,7 +15,7 @@ from t2t_lite.cli.console import Progress
 from t2t_lite.corpora import wmt_files
 from t2t_lite.corpora.plain_text import LONGEST_LINE
 from t2t_lite.decoding.command import text_files
-from t2t_lite.decoding.search.threads import use_a_thread_per_search
+from t2t_lite.decoding.search.loops import use_a_thread_per_search
 from t2t_lite.errors import UserError, counted
 from t2t_lite.evaluation.scores import METRICS, corpus_scores
 from t2t_lite.files.pipes import is_device

@@ -27,12 +27,9 @@ import typing
 
 import tensorflow as tf
 
-from t2t_lite.decoding.search.banned_texts import banned_rule
 from t2t_lite.decoding.search.loops import GrowingCache, run_dropping, run_phases
-from t2t_lite.decoding.search.repetition import repetition_rules
-from t2t_lite.decoding.search.stop_strings import first_states, next_states
-from t2t_lite.layers.shapes import shape_of
-from t2t_lite.settings.search_options import SearchOptions
+from t2t_lite.decoding.search.rules import advance, change
+from t2t_lite.layers.checks import shape_of
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 
@@ -65,32 +62,10 @@ class BeamState(typing.NamedTuple):
     finished: tf.Tensor  # int64 [B, K, T]
     scores: tf.Tensor  # float32 [B, K], of the finished hypotheses, best first; -inf: none yet
     cache: dict
-    matched: tf.Tensor  # int64 [B, K], how much of a stop string each live hypothesis ends in; (): there are none
-    begun: tf.Tensor  # int64 [B, K], how much of a banned text likewise
+    rules: tuple  # of each rule the states of the live hypotheses, int64 [B, K], or ()
 
 
-def beam_search(
-    model,
-    inputs,
-    limit,
-    *,
-    beam_size=SearchOptions.beam_size,
-    alpha=SearchOptions.alpha,
-    length_penalty=SearchOptions.length_penalty,
-    n_best=SearchOptions.n_best,
-    ends=SearchOptions.ends,
-    prefix=None,
-    max_length=None,
-    end_id=EOS_ID,
-    no_repeat_ngram_size=SearchOptions.no_repeat_ngram_size,
-    repetition_penalty=None,
-    continues_inputs=False,
-    stops=None,
-    stop_states=None,
-    banned=None,
-    banned_states=None,
-    search_class=None,
-) -> SearchResult:
+def beam_search(model, inputs, limit, options, *, max_length=None, search_class=None, **settings) -> SearchResult:
     """Finds the outputs with the highest length-penalized log-probability. Call it inside a `tf.function`.
 
     Each step takes the 2K best continuations of the K live hypotheses. Those that end in EOS compete for K finished
@@ -103,85 +78,49 @@ def beam_search(
     Args:
         model: see the module's docstring.
         inputs: int32 [B, S], each row ends in EOS, then 0.
-        limit: int32 [B], longest output of each sentence in ids, EOS included. 0 marks a padding row, which costs
-            no steps.
-        beam_size: K, Python int >= 1.
-        alpha: float or float32 tensor [] or [B], >= 0; exponent of the length penalty.
-        length_penalty: "gnmt": ((5 + n) / 6)^alpha (Wu et al. 2016, equation 14), or "power": n^alpha; n counts EOS.
-        n_best: Python int <= beam_size, how many of the best hypotheses have to be final. A larger number
-            makes the search longer.
-        ends: which of a step's 2K continuations may finish: "any", as in tensor2tensor, or only the "top" K, as in
-            Hugging Face and CTranslate2.
-        prefix: int32 [B, P], ids that each output has to begin with, then 0 (nothing is forced there). Scores include
-            them. None: no prefixes.
-        max_length: Python int >= max(limit): all shapes are static, for XLA (`jit_compile=True`).
-            None: shapes may be unknown and only stock TensorFlow ops are used, for graphs without XLA.
-        end_id: Python int, the id that ends an output (EOS in this text); None: outputs end at their limit.
-        no_repeat_ngram_size: Python int n, no n-gram occurs twice in an output; 0: off.
-        repetition_penalty: float or float32 scalar tensor > 0, see `Repetition`; None: off. As in Hugging Face, beam
-            search changes log-probabilities by it, and a score is the sum of what results; greedy search changes
-            logits, and a score is the model's own log-probability, as in sampling.
-        continues_inputs: Python bool, whether an output continues its input, as a prompt: its ids count for both.
-        stops: int32 [S, V], the table of `stop_strings.stop_table`: a hypothesis ends as by EOS when its text contains
-            one of these strings. None: there are none.
-        stop_states: int32 [B], the states of the table in which outputs begin; None: 0.
-        banned, banned_states: int32 [S, V], the table of `banned_texts.banned_table`, and as `stop_states`: no output
-            contains one of these texts. Scores remain the model's own log-probabilities. None: there are none.
+        limit, options, max_length, **settings: see `BeamSearch`.
         search_class: a subclass of BeamSearch, which may change what its `run` returns; None: BeamSearch.
 
     Returns:
         SearchResult, with T = max_length, or max(limit, 1) if `max_length` is None.
     """
-    repetition = repetition_rules(no_repeat_ngram_size, repetition_penalty, inputs if continues_inputs else None)
-    search = (search_class or BeamSearch)(
-        model, limit, beam_size, alpha, length_penalty, n_best, ends, prefix, max_length, end_id, repetition, stops,
-        stop_states, banned_rule(banned, banned_states),
-    )  # fmt: skip
+    search = (search_class or BeamSearch)(model, limit, options, max_length=max_length, **settings)
     memory = model.encode(inputs)
     if max_length is None:
-        return search.run(GrowingCache(model, memory, beam_size, search.max_length))
-    return search.result(run_phases(search, model, memory, beam_size, max_length))
+        return search.run(GrowingCache(model, memory, search.beam_size, search.max_length))
+    return search.result(run_phases(search, model, memory, search.beam_size, max_length))
 
 
 class BeamSearch:
-    """One search: its settings, and the step that `tf.while_loop` repeats."""
+    """One search: its settings, and the step that `tf.while_loop` repeats.
 
-    def __init__(
-        self,
-        model,
-        limit,
-        beam_size,
-        alpha,
-        length_penalty,
-        n_best,
-        ends,
-        prefix,
-        max_length,
-        end_id,
-        repetition,
-        stops,
-        stop_states,
-        banned,
-    ):
-        if length_penalty not in ("gnmt", "power"):
-            raise ValueError(f"`length_penalty` must be 'gnmt' or 'power', received {length_penalty!r}.")
-        if ends not in ("any", "top"):
-            raise ValueError(f"`ends` must be 'any' or 'top', received {ends!r}.")
-        if not 1 <= n_best <= beam_size:
-            raise ValueError(f"`n_best` must be from 1 to beam_size={beam_size}, received {n_best}.")
+    Args:
+        model: see the module's docstring.
+        limit: int32 [B], longest output of each sentence in ids, EOS included. 0 marks a padding row, which costs
+            no steps.
+        options: SearchOptions: `beam_size` K, `length_penalty`, `ends`, `alpha`, and `n_best`, how many of the best
+            hypotheses have to be final. A larger number makes the search longer.
+        alpha: float or float32 tensor [] or [B], >= 0, instead of that option.
+        prefix: int32 [B, P], ids that each output has to begin with, then 0 (nothing is forced there). Scores include
+            them. None: no prefixes.
+        max_length: Python int >= max(limit): all shapes are static, for XLA (`jit_compile=True`).
+            None: shapes may be unknown and only stock TensorFlow ops are used, for graphs without XLA.
+        end_id: Python int, the id that ends an output (EOS in this text); None: outputs end at their limit.
+        rules: list of `Rule`, which the options do not make: see `rules.rules_of`. As in Hugging Face, a beam of
+            several compares log-probabilities that `Repetition` has changed, and a score is their sum; greedy search
+            changes logits, and a score is the model's own log-probability, as in sampling.
+    """
+
+    def __init__(self, model, limit, options, *, alpha=None, prefix=None, max_length=None, end_id=EOS_ID, rules=()):
         self.model = model
+        self.options, self.beam_size = options, options.beam_size
         self.limit = tf.cast(limit, tf.int64)
-        self.beam_size = beam_size
-        self.alpha = tf.cast(alpha, tf.float32)
-        self.length_penalty = length_penalty
-        self.n_best = n_best
+        self.alpha = tf.cast(options.alpha if alpha is None else alpha, tf.float32)
         # In greedy search only the first of the two candidates may finish.
-        self.end_ranks = 2 * beam_size if ends == "any" and beam_size > 1 else beam_size
+        self.end_ranks = 2 * self.beam_size if options.ends == "any" and self.beam_size > 1 else self.beam_size
         self.prefix = None if prefix is None else tf.cast(prefix, tf.int64)
         self.end_id = -1 if end_id is None else end_id
-        self.repetition = repetition
-        self.stops, self.stop_states = stops, stop_states
-        self.banned = banned
+        self.rules = rules
         self.max_length = tf.maximum(tf.reduce_max(limit), 1) if max_length is None else max_length
         self.bound_penalty = self.penalty(tf.maximum(limit, 1), self.alpha)  # [B], the largest that can occur
 
@@ -196,7 +135,7 @@ class BeamSearch:
     def penalty(self, length, alpha):
         """int32 and float32 of shapes that broadcast -> float32."""
         length = tf.cast(length, tf.float32)
-        return length**alpha if self.length_penalty == "power" else ((5.0 + length) / 6.0) ** alpha
+        return length**alpha if self.options.length_penalty == "power" else ((5.0 + length) / 6.0) ** alpha
 
     def alpha_of(self, rows):
         """The exponent, float32 []; or [R, 1], that of the given rows, if each sentence has its own."""
@@ -207,17 +146,17 @@ class BeamSearch:
         batch = shape_of(self.limit)[0]
         first = tf.constant([[0.0] + [-float("inf")] * (self.beam_size - 1)])
         nothing = tf.zeros((batch, self.beam_size, self.max_length), tf.int64)
+        rows = tf.cast(tf.range(batch), tf.int64)
         return BeamState(
             position=tf.constant(0),
-            rows=tf.cast(tf.range(batch), tf.int64),
+            rows=rows,
             ids=tf.zeros((batch, self.beam_size), tf.int64),
             log_probs=tf.tile(first, (batch, 1)),
             live=nothing,
             finished=nothing,
             scores=tf.fill((batch, self.beam_size), -float("inf")),
             cache=cache,
-            matched=() if self.stops is None else first_states(self.stop_states, (batch, self.beam_size)),
-            begun=() if self.banned is None else self.banned.first((batch, self.beam_size)),
+            rules=tuple(rule.first(rows, self.beam_size) for rule in self.rules),
         )
 
     def open(self, state):
@@ -226,7 +165,7 @@ class BeamSearch:
             undecided = state.scores[:, 0] == -float("inf")
         else:
             reachable = state.log_probs[:, 0] / tf.gather(self.bound_penalty, state.rows)
-            undecided = state.scores[:, self.n_best - 1] <= reachable
+            undecided = state.scores[:, self.options.n_best - 1] <= reachable
         return (tf.cast(state.position, tf.int64) < tf.gather(self.limit, state.rows)) & undecided
 
     def step(self, state):
@@ -239,7 +178,7 @@ class BeamSearch:
 
         here = tf.range(self.max_length)[None, None] == state.position  # [1, 1, T]
         sequences = tf.where(here, ids[..., None], pick(state.live, parents))  # [B, 2K, T]
-        ends, matched = self.ending(state, parents, ids)
+        ends, states = self.ending(state, parents, ids)
         finishes = self.finishes(log_probs, ends) & is_open
         penalty = self.penalty(state.position + 1, self.alpha_of(state.rows))
         new_scores = tf.where(finishes, log_probs / penalty, -float("inf"))
@@ -248,27 +187,21 @@ class BeamSearch:
 
         _, best = tf.math.top_k(tf.where(ends, -float("inf"), log_probs), beam)
         parents = pick(parents, best)
-        best_ids = pick(ids, best)
         return BeamState(
             position=state.position + 1,
             rows=state.rows,
-            ids=best_ids,
+            ids=pick(ids, best),
             log_probs=tf.where(is_open, pick(tf.where(ends, -float("inf"), log_probs), best), state.log_probs),
             live=tf.where(is_open[..., None], pick(sequences, best), state.live),
             finished=finished,
             scores=scores,
-            cache={**cache, "beams": tf.nest.map_structure(lambda leaf: pick(leaf, parents), cache["beams"])},
-            matched=() if self.stops is None else pick(matched, best),
-            begun=() if self.banned is None else self.banned.next(pick(state.begun, parents), best_ids),
+            cache={**cache, "beams": _picked(cache["beams"], parents)},
+            rules=_picked(states, best),
         )
 
     def ending(self, state, parents, ids):
-        """Returns which continuations [B, 2K] end an output, bool, and their `BeamState.matched`."""
-        ends = ids == self.end_id
-        if self.stops is None:
-            return ends, ()
-        matched, stopped = next_states(self.stops, pick(state.matched, parents), ids)
-        return ends | stopped, matched
+        """Returns which continuations [B, 2K] end an output, bool, and their `BeamState.rules`."""
+        return advance(self.rules, _picked(state.rules, parents), ids, self.end_id)
 
     def finishes(self, log_probs, ends):
         """float32 and bool [B, 2K], of a step's continuations -> bool [B, 2K], whether they may finish."""
@@ -289,13 +222,10 @@ class BeamSearch:
         beam = self.beam_size
         each = min(2 * beam + 1, logits.shape[-1])  # one more than wanted, since padding is dropped
         allowed = logits
-        has_rules = self.repetition is not None or self.banned is not None
+        has_rules = any(rule.changes_scores for rule in self.rules)
         if has_rules:
             allowed = logits if beam == 1 else tf.nn.log_softmax(logits)
-            if self.repetition is not None:
-                allowed = self.repetition(allowed, state.live, state.position, state.rows)
-            if self.banned is not None:
-                allowed = self.banned(allowed, state.begun)
+            allowed = change(self.rules, allowed, state.rules, state.live, state.position, state.rows)
             logits = tf.nn.log_softmax(logits)
         values, ids = block_top_k(allowed, each)  # [B*K, each]
         if has_rules:
@@ -369,6 +299,11 @@ def top_k(values, k):
     """`tf.math.top_k`, with indices int64, which a GPU computes with; int32 would be copied to the host for it."""
     found, at = tf.math.top_k(values, k)
     return found, tf.cast(at, tf.int64)
+
+
+def _picked(values, at):
+    """Returns `pick` of all leaves of a pytree."""
+    return tf.nest.map_structure(lambda leaf: pick(leaf, at), values)
 
 
 def pick(values, at):

@@ -9,11 +9,9 @@ import typing
 import tensorflow as tf
 
 from t2t_lite.data.random_numbers import uniform_numbers
-from t2t_lite.decoding.search.banned_texts import banned_rule
 from t2t_lite.decoding.search.beam_search import SearchResult
 from t2t_lite.decoding.search.loops import run_steps
-from t2t_lite.decoding.search.repetition import repetition_rules
-from t2t_lite.decoding.search.stop_strings import first_states, next_states
+from t2t_lite.decoding.search.rules import advance, change
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # Samples of a sentence that share a cache. A larger group shares the memory's keys and values, but each sample attends
@@ -22,18 +20,19 @@ _TOGETHER = 4
 _BLOCK = 128  # ids per block of running sums
 
 
-def sample(model, inputs, limit, **settings) -> SearchResult:
+def sample(model, inputs, limit, options, **settings) -> SearchResult:
     """Samples outputs id by id until all have finished. Call it inside a `tf.function`.
 
     Args:
-        model, inputs, limit, **settings: see `Sampling`.
+        model, limit, options, **settings: see `Sampling`.
+        inputs: int32 [B, S], each row ends in EOS, then 0.
 
     Returns:
         SearchResult in the order of sampling, not by score. A score is the log-probability (nats) of the whole output,
         including a forced prefix, under the model itself: without temperature, truncation or rules against repetition,
         so that samples with different settings are comparable, and without length penalty.
     """
-    steps = Sampling(model, inputs, limit, **settings)
+    steps = Sampling(model, limit, options, **settings)
     memory = tf.nest.map_structure(lambda leaf: tf.repeat(leaf, steps.groups, axis=0), model.encode(inputs))
     state = run_steps(steps, model, memory, steps.together, settings.get("max_length"))
     shape = (steps.batch, steps.groups * steps.together)
@@ -44,17 +43,17 @@ def sample(model, inputs, limit, **settings) -> SearchResult:
     )
 
 
-def sample_step(model, inputs, limit, *, state=None, **settings):
+def sample_step(model, inputs, limit, options, *, state=None, **settings):
     """Adds the next id to one sample of one input.
 
     Args:
-        model, inputs, limit, **settings: see `Sampling`; with `max_length`.
+        model, inputs, limit, options, **settings: see `sample`; with `max_length`.
         state: what the last call returned; None at first.
 
     Returns:
         SamplingState, of a batch of one; whether the sample is unfinished, bool [].
     """
-    steps = Sampling(model, inputs, limit, **settings)
+    steps = Sampling(model, limit, options, **settings)
     if state is None:
         state = steps.start(model.init_cache(model.encode(inputs), steps.max_length, 1))
     state = steps.step(state)
@@ -70,71 +69,55 @@ class SamplingState(typing.NamedTuple):
     live: tf.Tensor  # int64 [R, K, T]
     ended: tf.Tensor  # bool [R, K]
     cache: dict
-    matched: tf.Tensor  # int64 [R, K], how much of a stop string each sample ends in; (): there are none
-    begun: tf.Tensor  # int64 [R, K], how much of a banned text likewise
+    rules: tuple  # of each rule its states, int64 [R, K], or ()
 
 
 class Sampling:
     """One run of sampling: its settings, and the step that `tf.while_loop` repeats.
 
     The model's distribution at each position is changed in the same order as in Hugging Face's `generate`. The rules
-    (`Repetition`, `BannedTexts`) change the logits, which are then divided by `temperature`. Only the `top_k`
-    largest are kept, with ties of the last one. After renormalization, the most probable ids are kept until their sum
-    reaches `top_p`, including the id that reaches it (and its ties, which Hugging Face may leave out). Padding is never
-    sampled.
+    change the logits, which are then divided by `temperature`. Only the `top_k` largest are kept, with ties of the last
+    one. After renormalization, the most probable ids are kept until their sum reaches `top_p`, including the id that
+    reaches it (and its ties, which Hugging Face may leave out). Padding is never sampled.
 
     Args:
         model: see `t2t_lite.decoding.search.beam_search`.
-        inputs: int32 [B, S], each row ends in EOS, then 0.
         limit: int32 [B], longest output of each sentence in ids, EOS included. 0 marks a padding row.
+        options: SearchOptions: `n_best`, the number of samples, `top_k`, `temperature` and `top_p`.
         seeds: int32 [B, 2], of each sentence: equal seeds and equal sentences give equal samples.
-        num_samples: K, Python int >= 1.
-        temperature: float or float32 scalar tensor, >= 0; 0: always (one of) the most probable.
-        top_k: Python int, 0: all ids.
-        top_p: float or float32 scalar tensor in (0, 1]; None: as 1, without the cost.
+        temperature, top_p: float or float32 scalar tensor, instead of these options.
         prefix: int32 [B, P], ids that each output has to begin with, then 0; or None.
-        max_length, end_id, no_repeat_ngram_size, repetition_penalty, continues_inputs, stops, stop_states, banned,
-            banned_states: see `beam_search`.
+        max_length, end_id, rules: see `BeamSearch`.
     """
 
     def __init__(
         self,
         model,
-        inputs,
         limit,
+        options,
         *,
         seeds,
-        num_samples=1,
-        temperature=1.0,
-        top_k=0,
+        temperature=None,
         top_p=None,
         prefix=None,
         max_length=None,
         end_id=EOS_ID,
-        no_repeat_ngram_size=0,
-        repetition_penalty=None,
-        continues_inputs=False,
-        stops=None,
-        stop_states=None,
-        banned=None,
-        banned_states=None,
+        rules=(),
     ):
+        num_samples = options.n_best
         groups = next(n for n in range(-(-num_samples // _TOGETHER), num_samples + 1) if num_samples % n == 0)
         self.model = model
         self.groups = groups
         self.together = num_samples // groups
-        self.temperature = tf.cast(temperature, tf.float32)
-        self.top_k = top_k
-        self.top_p = top_p
+        self.temperature = tf.cast(options.temperature if temperature is None else temperature, tf.float32)
+        self.top_k = options.top_k
+        self.top_p = options.top_p if top_p is None and options.top_p < 1 else top_p
         self.end_id = -1 if end_id is None else end_id
-        prompts = tf.repeat(inputs, groups, axis=0) if continues_inputs else None
-        self.repetition = repetition_rules(no_repeat_ngram_size, repetition_penalty, prompts)
-        self.stops = stops
-        self.stop_states = None if stop_states is None else tf.repeat(stop_states, groups)
-        self.banned = banned_rule(banned, None if banned_states is None else tf.repeat(banned_states, groups))
+        self.rules = rules
         static = max_length is not None
         self.batch = limit.shape[0] if static else tf.shape(limit)[0]
         self.rows = self.batch * groups
+        self.sentences = tf.repeat(tf.range(self.batch), groups)  # int32 [R]
         self.max_length = max_length if static else tf.maximum(tf.reduce_max(limit), 1)
         self.limit = tf.repeat(tf.cast(limit, tf.int64), groups)[:, None]  # [R, 1]
         self.prefix = None if prefix is None else tf.repeat(tf.cast(prefix, tf.int64), groups, axis=0)  # [R, P]
@@ -151,8 +134,7 @@ class Sampling:
             live=tf.zeros((*each, self.max_length), tf.int64),
             ended=tf.zeros(each, tf.bool),
             cache=cache,
-            matched=() if self.stops is None else first_states(self.stop_states, each),
-            begun=() if self.banned is None else self.banned.first(each),
+            rules=tuple(rule.first(self.sentences, self.together) for rule in self.rules),
         )
 
     def open(self, state):
@@ -166,19 +148,12 @@ class Sampling:
         logits, cache = self.model.decode_step(ids, state.position, state.cache)
         logits = tf.cast(logits, tf.float32)  # [R*K, V]
         uniform = tf.reshape(tf.gather(self.uniform, state.position, axis=2), (-1, 2))
-        allowed = logits
-        if self.repetition is not None:
-            allowed = self.repetition(logits, state.live, state.position, tf.range(self.rows))
-        if self.banned is not None:
-            allowed = self.banned(allowed, state.begun)
+        allowed = change(self.rules, logits, state.rules, state.live, state.position, self.sentences)
         ids = draw(truncated(allowed, self.temperature, self.top_k, self.top_p), uniform)
         ids = self.forced(tf.reshape(ids, (self.rows, self.together)), state.position)
         chosen = tf.gather(logits, tf.reshape(ids, (-1,)), axis=1, batch_dims=1) - tf.reduce_logsumexp(logits, -1)
         ids = tf.where(is_open, ids, PAD_ID)
-        ends, matched = ids == self.end_id, ()
-        if self.stops is not None:
-            matched, stopped = next_states(self.stops, state.matched, ids)
-            ends |= stopped
+        ends, states = advance(self.rules, state.rules, ids, self.end_id)
         here = tf.range(self.max_length) == state.position  # [T]
         return SamplingState(
             position=state.position + 1,
@@ -187,8 +162,7 @@ class Sampling:
             live=tf.where(here, ids[..., None], state.live),
             ended=state.ended | ends,
             cache=cache,
-            matched=matched,
-            begun=() if self.banned is None else self.banned.next(state.begun, ids),
+            rules=states,
         )
 
     def forced(self, ids, position):

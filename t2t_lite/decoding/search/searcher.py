@@ -13,13 +13,12 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.decoding.hypothesis import Hypothesis
-from t2t_lite.decoding.search.adapters import decodable
-from t2t_lite.decoding.search.banned_texts import banned_table, check_prefixes
+from t2t_lite.decoding.search.adapters import check_own_search, decodable, own_search, refuse, searches
 from t2t_lite.decoding.search.beam_search import beam_search
-from t2t_lite.decoding.search.own_search import check_own_search, own_search, refuse, searches
+from t2t_lite.decoding.search.loops import side_by_side
+from t2t_lite.decoding.search.rules import CONTINUES, check_prefixes, rules_of, text_tables
 from t2t_lite.decoding.search.sampling import sample, sample_step
-from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
-from t2t_lite.decoding.search.threads import side_by_side
+from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # Batches of sentences with more ids than this are proportionally smaller: the cache grows with both.
@@ -70,7 +69,7 @@ class Searcher:
         self._continues_inputs = continues_inputs
         self._encoder = encoder
         self._batches_to_pay = batches_to_pay
-        self._graphs = {}  # (method, its settings, names of its tensors) -> function for any shape
+        self._graphs = {}  # (method, its options, names of its tensors) -> function for any shape
         self._compiled = {}  # _Shape -> function for that shape
         self._making = threading.Lock()  # two batches may need the same function
         self._seen = collections.Counter()  # batches of each shape so far, by its name
@@ -190,20 +189,19 @@ class Searcher:
             inputs[row, : len(source)] = source
             prefixes[row, : len(prefix)] = prefix
             limit[row] = self.longest_output(len(source), options)
-        arrays = {"inputs": inputs, "limit": limit, **_numbers(options)}
+        rules = text_tables(self._encoder, options)
+        if rules and self._continues_inputs:
+            states = [0 if source[-1:] in ([], [EOS_ID]) else CONTINUES for source, _ in batch]
+            rules["states"] = np.array(states + [0] * (rows - len(batch)), "int32")
+        numbers = {name: np.float32(value) for name, value in options.numbers().items()}
+        if "repetition_penalty" in numbers:
+            rules["repetition_penalty"] = numbers.pop("repetition_penalty")
+        arrays = {"inputs": inputs, "limit": limit, "rules": rules, **numbers}
         if prefix_width:
             arrays["prefix"] = prefixes
-        states = [0 if source[-1:] in ([], [EOS_ID]) else CONTINUES for source, _ in batch]
-        states = np.array(states + [0] * (rows - len(batch)), "int32")
-        stops = stop_table(self._encoder, options.stop) if options.stop else None
-        if stops is not None:
-            arrays |= {"stops": stops} | ({"stop_states": states} if self._continues_inputs else {})
-        if options.banned_texts:
-            arrays["banned"] = banned_table(self._encoder, options.banned_texts)
-            arrays |= {"banned_states": states} if self._continues_inputs else {}
         if options.sampling:
             arrays["seeds"] = _seeds([source for source, _ in batch], rows, options.seed)
-        return {name: tf.constant(array) for name, array in arrays.items()}
+        return tf.nest.map_structure(tf.constant, arrays)
 
     def longest_output(self, length, options):
         """Returns the largest number of ids in the output of a source of `length` ids, EOS counted on both sides."""
@@ -223,13 +221,9 @@ class Searcher:
             max_length=-(-longest // 8) * 8,
             prefix_width=bucket_width(longest_prefix) if longest_prefix else 0,
             method=own_search if self._searches else sample if options.sampling else beam_search,
-            settings=() if self._searches else _settings(options, self._continues_inputs),
-            numbers=(
-                *_numbers(options),
-                *options.stop,
-                *["banned"] * bool(options.banned_texts),
-                *options.banned_texts,
-            ),
+            options=SearchOptions() if self._searches else options.traced(),
+            numbers=tuple(options.numbers()),
+            texts=(options.stop, options.banned_texts),
         )
 
     def _should_compile(self, key, options):
@@ -243,10 +237,10 @@ class Searcher:
         return key.rows == 1 or key.method is sample or bool(tf.config.list_logical_devices("GPU"))
 
     def _graph_function(self, key, tensors):
-        settings = (key.method, key.settings, *tensors)
+        settings = (key.method, key.options, *tensors, *tensors["rules"])
         with self._making:
             if settings not in self._graphs:
-                signature = {name: tf.TensorSpec([None] * t.shape.rank, t.dtype) for name, t in tensors.items()}
+                signature = tf.nest.map_structure(lambda t: tf.TensorSpec([None] * t.shape.rank, t.dtype), tensors)
                 self._graphs[settings] = tf.function(
                     self._search_function(key, None), input_signature=[signature], autograph=False
                 )
@@ -267,8 +261,9 @@ class Searcher:
         return functools.partial(self._search, key, max_length)
 
     def _search(self, key, max_length, tensors):
-        settings = {"max_length": max_length, "end_id": self._end_id, **dict(key.settings)}
-        return key.method(self.model, **settings, **tensors)
+        prompts = tensors["inputs"] if self._continues_inputs else None
+        own = {"rules": rules_of(key.options, **tensors["rules"], prompts=prompts), "end_id": self._end_id}
+        return key.method(self.model, options=key.options, max_length=max_length, **tensors | own)
 
 
 def _traced(function, *arguments):
@@ -289,31 +284,14 @@ class _Shape:
     max_length: int
     prefix_width: int
     method: typing.Callable  # beam_search, sample or own_search
-    settings: tuple  # arguments that are Python values: (name, value) …
-    numbers: tuple  # names of arguments that are scalar tensors, the stop strings, and the banned texts
+    options: SearchOptions  # those that are Python values in it
+    numbers: tuple  # names of those that are scalar tensors
+    texts: tuple  # the stop strings, and the banned texts
 
     @property
     def name(self):
         """Describes it by a text that is the same in every process."""
-        return str({**vars(self), "method": self.method.__name__})
-
-
-def _settings(options, continues_inputs):
-    """Returns the arguments that are Python values; those of rules that are off are left out."""
-    names = ("top_k",) if options.sampling else ("beam_size", "length_penalty", "n_best", "ends")
-    settings = [("num_samples", options.n_best)] * options.sampling + [(name, getattr(options, name)) for name in names]
-    if options.no_repeat_ngram_size:
-        settings.append(("no_repeat_ngram_size", options.no_repeat_ngram_size))
-    if continues_inputs and (options.no_repeat_ngram_size or options.repetition_penalty != 1):
-        settings.append(("continues_inputs", True))
-    return tuple(settings)
-
-
-def _numbers(options):
-    """Returns the arguments that may change without retracing: name -> float32 []."""
-    names = ["temperature"] + ["top_p"] * (options.top_p < 1) if options.sampling else ["alpha"]
-    names += ["repetition_penalty"] * (options.repetition_penalty != 1)
-    return {name: np.float32(getattr(options, name)) for name in names}
+        return str({**vars(self), "method": self.method.__name__, "options": self.options.changes()})
 
 
 def _sentences_a_batch(options):

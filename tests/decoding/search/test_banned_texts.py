@@ -5,9 +5,8 @@ import pytest
 
 from t2t_lite.decoding.answering import continuation
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams
-from t2t_lite.decoding.search.banned_texts import banned_table
+from t2t_lite.decoding.search.rules import CONTINUES, banned_table
 from t2t_lite.decoding.search.searcher import Searcher
-from t2t_lite.decoding.search.stop_strings import CONTINUES
 from t2t_lite.errors import UserError
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import TextEncoder

@@ -7,6 +7,7 @@ import tensorflow as tf
 from t2t_lite.decoding.search import adapters
 from t2t_lite.decoding.search.beam_search import beam_search, block_top_k
 from t2t_lite.decoding.search.loops import phase_lengths
+from t2t_lite.settings.search_options import SearchOptions
 from tests.decoding.scripted import PlainModel, ScriptedModel, numpy_search, penalty
 
 graph_and_xla = pytest.mark.parametrize("mode", ["graph", pytest.param("xla", marks=pytest.mark.slow)])
@@ -25,14 +26,18 @@ def sources_of(count, vocab_size=11, seed=1):
 def search(model, sources, limit, mode="graph", **options):
     """Runs the search and returns for each sentence [(score, ids)], best first, without empty places."""
     inputs, limit = tf.constant(padded(sources)), tf.constant(limit, tf.int32)
+    others = {name: options.pop(name) for name in ("prefix",) if name in options}
+    options = SearchOptions(**options)
+
+    def search_one(inputs, limit):
+        return beam_search(model, inputs, limit, options, **others)
+
     if mode == "graph":
         signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)]
-        run = tf.function(lambda i, n: beam_search(model, i, n, **options), input_signature=signature, autograph=False)
+        run = tf.function(search_one, input_signature=signature, autograph=False)
     else:
-        top = int(max(limit))
-        run = tf.function(
-            lambda i, n: beam_search(model, i, n, max_length=top, **options), jit_compile=mode == "xla", autograph=False
-        )
+        others["max_length"] = int(max(limit))
+        run = tf.function(search_one, jit_compile=mode == "xla", autograph=False)
     found = tf.nest.map_structure(lambda t: t.numpy(), run(inputs, limit))
     return [
         [
@@ -213,7 +218,7 @@ def test_alpha_is_data():
     @tf.function(autograph=False)
     def run(inputs, limit, alpha):
         traces.append(alpha)
-        return beam_search(model, inputs, limit, alpha=alpha).ids
+        return beam_search(model, inputs, limit, SearchOptions(), alpha=alpha).ids
 
     for alpha in (0.0, 0.6, 1.0):
         run(tf.constant(padded(sources)), tf.constant([9] * 4), tf.constant(alpha))

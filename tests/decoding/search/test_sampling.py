@@ -48,7 +48,8 @@ def test_ids_are_drawn_as_often_as_they_are_probable(size):
 def test_whole_outputs_come_as_often_as_they_are_probable():
     """Against the probabilities of all outputs of up to three ids."""
     model, source, count = ScriptedModel(vocab_size=5, spread=1.0), [3, 2, 1], 40_000
-    run = tf.function(lambda inputs, limit, seeds: sample(model, inputs, limit, seeds=seeds), autograph=False)
+    one = SearchOptions(sampling=True)
+    run = tf.function(lambda inputs, limit, seeds: sample(model, inputs, limit, one, seeds=seeds), autograph=False)
     seeds = np.stack([np.arange(count), np.full(count, 7)], 1).astype("int32")
     found = run(tf.constant([source] * count), tf.constant([3] * count), tf.constant(seeds))
     outputs, observed = np.unique(found.ids[:, 0], axis=0, return_counts=True)

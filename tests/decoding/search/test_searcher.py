@@ -75,7 +75,7 @@ def test_batches_that_run_side_by_side_do_not_matter_to_each_other(monkeypatch):
     model, sources = ScriptedModel(spread=1.0), sources_of(40)
     options, done = SearchOptions(batch_size=2, extra_length=5, n_best=2), []
     together = Searcher(model).search(sources, options, on_progress=done.append)
-    monkeypatch.setattr("t2t_lite.decoding.search.threads.os.cpu_count", lambda: 1)
+    monkeypatch.setattr("t2t_lite.decoding.search.loops.os.cpu_count", lambda: 1)
     assert Searcher(model).search(sources, options) == together
     assert done == [2] * 20
 
@@ -251,7 +251,7 @@ def test_prefixes_go_with_their_sentences(compile):
 _THREADS = """
 import os
 import tensorflow as tf
-from t2t_lite.decoding.search.threads import use_a_thread_per_search
+from t2t_lite.decoding.search.loops import use_a_thread_per_search
 threads = tf.config.threading
 for cores, asked, chosen in (2, "", 0), (2, "", 3), (2, "5", 0), (4, "", 0):
     os.cpu_count = lambda: cores

@@ -3,8 +3,8 @@ import pytest
 
 from t2t_lite.decoding.answering import continuation
 from t2t_lite.decoding.generator import Generator
+from t2t_lite.decoding.search.rules import CONTINUES, before_stop, stop_table
 from t2t_lite.decoding.search.searcher import Searcher
-from t2t_lite.decoding.search.stop_strings import CONTINUES, before_stop, stop_table
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.models.transformer_lm import TransformerLM

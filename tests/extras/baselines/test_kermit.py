@@ -17,9 +17,9 @@ from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
+from t2t_lite.export import formats
 from t2t_lite.extras.baselines import kermit
 from t2t_lite.extras.baselines.kermit import Kermit
-from t2t_lite.interchange import formats
 from t2t_lite.models.arguments import model_hparams
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.search_options import SearchOptions

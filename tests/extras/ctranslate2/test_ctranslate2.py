@@ -9,7 +9,7 @@ from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_ctranslate2
-from t2t_lite.interchange.marian_vocabulary import unique_pieces
+from t2t_lite.extras.hugging_face.marian_vocabulary import unique_pieces
 from t2t_lite.models import Transformer
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.export.models import translator_of

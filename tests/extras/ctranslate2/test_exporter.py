@@ -2,8 +2,8 @@
 
 import pytest
 
-from t2t_lite.interchange import formats
-from t2t_lite.interchange.formats import destinations_text
+from t2t_lite.export import formats
+from t2t_lite.export.formats import destinations_text
 from tests.decoding.runs import make_language_model_run
 from tests.export.models import translator_of
 

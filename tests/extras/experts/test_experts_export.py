@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.decoding.translator import Translator
+from t2t_lite.export.formats import obstacles
 from t2t_lite.export.saved_model import export_saved_model
-from t2t_lite.interchange.formats import obstacles
 from t2t_lite.models import Transformer, TransformerMoe
 from tests.decoding.runs import make_run
 from tests.extras.experts.test_transformer_moe import EXPERTS, SIZES, trained

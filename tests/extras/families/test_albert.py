@@ -11,10 +11,10 @@ from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder
-from tests.interchange import test_tokenizer_json
-from tests.interchange.encoder_folders import write_encoder
-from tests.interchange.test_encoders import refused
-from tests.interchange.test_tokenizer_json import changed, unigram, write
+from tests.extras.hugging_face import test_tokenizer_json
+from tests.extras.hugging_face.encoder_folders import write_encoder
+from tests.extras.hugging_face.test_encoders import refused
+from tests.extras.hugging_face.test_tokenizer_json import changed, unigram, write
 
 
 @pytest.mark.long

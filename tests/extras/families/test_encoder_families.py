@@ -12,13 +12,13 @@ import sentencepiece
 import t2t_lite
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
-from t2t_lite.interchange.families import family_of
-from t2t_lite.interchange.formats import obstacles
-from t2t_lite.interchange.hugging_face_folder import read_tensors, write_tensors
-from t2t_lite.interchange.published_vocabulary import published, vocabulary_of
+from t2t_lite.export.formats import obstacles
+from t2t_lite.extras.hugging_face.family import family_of
+from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write_tensors
+from t2t_lite.extras.hugging_face.published_vocabulary import published, vocabulary_of
 from t2t_lite.text.sentencepiece_model import ModelProto
 from t2t_lite.text.vocabulary_files import open_encoder
-from tests.interchange.encoder_folders import FAIRSEQ, POSITIONS, write_encoder
+from tests.extras.hugging_face.encoder_folders import FAIRSEQ, POSITIONS, write_encoder
 from tests.text.published_samples import write_byte_level
 
 TEXTS = ["the cafe", "  un\u3000naive  12 ", "\uff11\u2461 red", "東 Ⅷ xyz", "Cafe\u0301", ""]

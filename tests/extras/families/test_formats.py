@@ -3,8 +3,8 @@
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.interchange import formats
-from tests.interchange.test_formats import model_of
+from t2t_lite.export import formats
+from tests.extras.hugging_face.test_formats import model_of
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.interchange.encoder_folders import write_encoder
+from tests.extras.hugging_face.encoder_folders import write_encoder
 
 
 @pytest.mark.long

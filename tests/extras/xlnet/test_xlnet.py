@@ -11,7 +11,7 @@ import pytest
 import t2t_lite
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, export_saved_model, import_hugging_face
-from t2t_lite.interchange.hugging_face_folder import read_tensors, write_tensors
+from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write_tensors
 from tests.export.served import served
 from tests.extras.xlnet.xlnet_folders import CLASSES, LABELS, write_xlnet
 

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import sentencepiece
 
-from t2t_lite.interchange.hugging_face_folder import write_tensors
+from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
 
 SIZES = {"d_model": 16, "n_layer": 2, "n_head": 4, "d_inner": 24}
 CLASSES = [

@@ -1,0 +1,281 @@
+"""Encoders from and to folders of Hugging Face: BERT and its relatives, and XLNet."""
+
+import logging
+
+import numpy as np
+
+from t2t_lite import registry
+from t2t_lite.errors import UserError
+from t2t_lite.extras.hugging_face import named_weights
+from t2t_lite.extras.hugging_face.family import check, hparams_of, only
+from t2t_lite.extras.hugging_face.hugging_face_folder import Folder, read_weights
+from t2t_lite.extras.hugging_face.named_weights import NEVER
+from t2t_lite.extras.hugging_face.published_vocabulary import published, vocabulary_of
+from t2t_lite.runs.saving import write_imported_run
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
+
+_LOGGER = logging.getLogger("t2t_lite")
+_HEAD_THERE = {"real": "class"}  # a number is a single class
+
+
+def import_encoder(family, path, config, output_dir, problem=""):
+    """Makes a run from an encoder with its head: masked words, classes, tags, spans or a number.
+
+    Logits and hidden states are the same, given the same ids. A body without head becomes a run of masked words whose
+    head is untrained, for features and for `--warm_start_from`, which is logged.
+
+    Args:
+        family: Family.
+        path: str, a folder of `config.json`, `model.safetensors`, and the vocabulary: `vocab.txt`, or `vocab.json` and
+            `merges.txt`, or `spiece.model`, or `sentencepiece.bpe.model`, or `tokenizer.json`.
+        config: dict, see `Family.read`.
+        output_dir: str, folder of the new run, which does not exist yet or is empty.
+        problem: str, the problem of the run; "": the default of the head, for single texts.
+
+    Returns:
+        The path of the new checkpoint, without suffix.
+
+    Raises:
+        UserError: a file is missing or damaged, or a setting of the model is not supported (the message names it).
+        Failure: writing failed; nothing is left behind.
+    """
+    head = _head(family, f"{path}/config.json", config)
+    arguments = family.arguments(config)
+    weights = read_weights(path, family, "AutoModel")
+    weights.check_sizes(arguments)
+    heads = (table for ours, table in family.heads.values() if ours == _HEAD_THERE.get(head, head))
+    table = family.weights | next(heads, {})
+    sentences = [f"{name}.weight" for ours, name in table.items() if ours.startswith("sentence_head")]
+    has_sentences = bool(sentences) and all(name in weights for name in sentences)
+    if head is None:
+        _LOGGER.warning(f"{path}: a model without head: features, and a beginning for training, are all it gives.")
+    with vocabulary_of(path) as vocabulary:
+        _check_vocabulary(path, config, vocabulary)
+        if vocabulary.reads_two_ends and head == "span":
+            _LOGGER.warning(f"{path}: RoBERTa reads two ends between question and context, here it will read one.")
+        problem = _problem_name(path, family, head, has_sentences, vocabulary.reads_two_ends, problem)
+        settings = registry.problem(problem).settings
+        arguments |= {
+            "head": head or "masked_lm",
+            family.row_id: vocabulary.special_ids[vocabulary.first_token],
+            "sentence_classes": 2 if problem == family.sentence_problem else 0,
+        }
+        hparams = registry.hparams(family.hparams_set)
+        if "position" in family.weights:
+            first_position = _first_position(path, family, config)
+            arguments["max_position"] = config["max_position_embeddings"] - first_position
+            weights.drop_rows(f"{family.weights['position']}.weight", first_position)
+            hparams = hparams.override_from_dict({"max_length": arguments["max_position"] - 1})
+        remembered = _remembered(path, config, head, hparams.max_length, settings)
+        hparams = hparams_of(arguments, family.model, hparams)
+        return write_imported_run(
+            output_dir,
+            problem,
+            lambda own_problem, folder: own_problem.hold_vocabulary(folder, vocabulary.path, **remembered),
+            model=family.model.REGISTERED_NAME,
+            hparams=hparams,
+            hparams_set=family.hparams_set,
+            fill=lambda model: weights.fill(model, table, vocabulary.ids, config["vocab_size"]),
+        )
+
+
+def _head(family, path, config):
+    """Returns the head of the class in `config.json`, or None. Raises `UserError`."""
+    classes = {family.class_prefix + end: head for end, (head, _) in family.heads.items()}
+    classes[f"{family.class_prefix}Model"] = None
+    name = config["architectures"][0] if config["architectures"] else None
+    expected = f"{', '.join(list(classes)[:-1])} or {list(classes)[-1]}, which has no head"
+    check(path, "architectures", name, name in classes, expected)
+    check(path, "pruned_heads", config.get("pruned_heads"), not config.get("pruned_heads"), "none")
+    head = classes[name]
+    if head == "masked_lm":
+        only("tie_word_embeddings", True).read(path, config)
+        arguments = family.arguments(config) | {"head": head}
+        activations = family.limits(arguments).get("activation", (arguments["activation"],))
+        if arguments["activation"] not in activations:
+            only("hidden_act", *activations).read(path, config)
+    if head == "class":
+        kind = config["problem_type"]
+        possible = (None, "single_label_classification", "regression")
+        check(path, "problem_type", kind, kind in possible, f"{possible[1]} or {possible[2]}")
+        if len(_labels(path, config)) == 1 or kind == "regression":
+            return "real"
+    return head
+
+
+def _labels(path, config):
+    """Returns the names of the classes in order."""
+    labels = config.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
+    names = [labels.get(str(i)) for i in range(len(labels))]
+    is_right = None not in names and len(set(names)) == len(names)
+    check(path, "id2label", labels, is_right, f"different names for 0 to {len(names) - 1}")
+    return names
+
+
+def _check_vocabulary(folder, config, vocabulary):
+    """Raises `UserError` if the vocabulary is not that of the model."""
+    path, published = f"{folder}/config.json", vocabulary.ids
+    if -1 in published:
+        lacking = ("padding", "end", "unknown text")[published.index(-1)]
+        raise UserError(f"{vocabulary.path}: no token for {lacking}. Expected the vocabulary of the model.")
+    vocabulary.check_rows(path, config["vocab_size"])
+    padding = config["pad_token_id"]
+    check(path, "pad_token_id", padding, padding == published[PAD_ID], f"{published[PAD_ID]}, the id of padding")
+
+
+def _first_position(folder, family, config):
+    """Returns the number of unused rows of the position table. Raises `UserError` if all are."""
+    first, count = family.first_position(config["pad_token_id"]), config["max_position_embeddings"]
+    expected = f"more than {first + 1}"
+    check(f"{folder}/config.json", "max_position_embeddings", count, count > first + 1, expected)
+    return first
+
+
+def _problem_name(path, family, head, has_sentences, reads_two_ends, requested):
+    """Returns the name of the run's problem. Raises `UserError` if the `requested` one is not possible."""
+    if head in (None, "masked_lm"):
+        possible = [*([family.sentence_problem] if head and has_sentences else []), family.text_problem]
+    else:
+        tasks = [task for task in map(registry.task, registry.list_tasks()) if task.head == head]
+        possible = [name for task in tasks for name in task.problems if not reads_two_ends or "pair" not in name]
+    if not possible:
+        raise UserError(f"{path}: a model with a head of {head}s, which no task here has: its extra is not installed.")
+    if requested and requested not in possible:
+        why = "; RoBERTa reads two ends between the texts of a pair, here there is one" if reads_two_ends else ""
+        raise UserError(f"--problem={requested}: {path} is a model of {' or '.join(possible)}. Expected that{why}.")
+    return requested or possible[0]
+
+
+def _remembered(path, config, head, longest, settings):
+    """Returns what the run's problem, which has these `settings`, stores beside its vocabulary."""
+    values = {
+        "sequence_length": longest,
+        "mask_rate": 0.15,
+        "mask_unit": "token",
+        "label_range": [0.0, 1.0],  # so that a place in it is the number that the model predicts
+    }
+    if head in ("class", "tag"):
+        values |= dict.fromkeys(("class_labels", "tags"), _labels(path, config))
+    if head == "span":
+        values |= {"sequence_length": min(settings["sequence_length"].default, longest)}
+        values |= {"doc_stride": settings["doc_stride"].default}
+    return {name: value for name, value in values.items() if name in settings}
+
+
+def encoder_folder(family, predictor):
+    """Returns the Folder of an encoder, which Transformers' auto classes load.
+
+    The head determines the class: masked words, with or without sentences, classes, a number, tags or spans. The
+    vocabulary keeps its files and ids. Logits are the same; if only a zero vector precedes each text (`first_id=0`),
+    or follows it (`last_id=0`), the embedding of that token is zero, and the model never predicts it.
+
+    Args:
+        family: Family.
+        predictor: Predictor, which the caller has checked.
+
+    Raises:
+        UserError: the vocabulary lacks a token, the model reads another one first, or it reads two texts in another
+            way.
+    """
+    model, vocabulary = predictor.model, published(predictor.encoders["inputs"])
+    if vocabulary.reads_two_ends and getattr(predictor.problem, "num_texts", 1) > 1:
+        raise UserError(
+            f"{predictor.problem.full_name}: a RoBERTa reads two ends between two texts, this model has learned one. "
+            "Expected a model of single texts, or one with two segments, a BERT (num_segments=2)."
+        )
+    first_token, ids = vocabulary.first_token, vocabulary.ids
+    first_id = vocabulary.special_ids[first_token]
+    if -1 in ids:
+        raise UserError(
+            f"{vocabulary.path}: no token for padding, the end or unknown text. Expected a published encoder's."
+        )
+    own_id = model.config[family.row_id]
+    if own_id not in (0, first_id):
+        raise UserError(f"{family.row_id}={own_id}: expected 0, or {first_id}, the id of {first_token}.")
+    first_position = family.first_position(ids[PAD_ID])
+    end, table = _class(family, model)
+    table = family.weights | table
+    tensors = named_weights.state(named_weights.parts(model, table, family.is_transposed), ids)
+    if "position" in table:
+        positions = f"{table['position']}.weight"
+        tensors[positions] = np.pad(tensors[positions], [(first_position, 0), (0, 0)])
+    if own_id == 0:
+        tensors[f"{table['embedding']}.weight"][ids[first_id]] = 0
+        if model.config["head"] == "masked_lm":
+            tensors[table["embedding.bias"]][ids[first_id]] = NEVER
+    tensors = {name: array(model.config) for name, array in family.constants.items()} | tensors
+    if model.config["head"] == "real":  # here its output is a place between two numbers
+        numbers, name = predictor.encoders["targets"], table["class_head.dense"]
+        width = np.float32(numbers.highest - numbers.lowest)
+        tensors[f"{name}.weight"] = tensors[f"{name}.weight"] * width
+        tensors[f"{name}.bias"] = tensors[f"{name}.bias"] * width + np.float32(numbers.lowest)
+    facts = {
+        **_facts(predictor, vocabulary),
+        "max_position_embeddings": model.config["max_position"] + first_position,
+    }
+    return Folder(
+        title="An encoder for Hugging Face Transformers",
+        use=_USE.format(auto=f"AutoModel{end}"),
+        config=family.written(model.config, family.class_prefix + end, facts),
+        tokenizer=_tokenizer_config(predictor, vocabulary) | family.tokenizer,
+        tensors=tensors,
+        contents=vocabulary.contents,
+    )
+
+
+def _class(family, model):
+    """Returns (the suffix of the name of a model's class, the weights of its head)."""
+    head = model.config["head"]
+    ends = [end for end, (ours, _) in family.heads.items() if ours == _HEAD_THERE.get(head, head)]
+    end = ends[-1] if head == "masked_lm" and not model.config.get("sentence_classes") else ends[0]
+    return end, family.heads[end][1]
+
+
+def _facts(predictor, vocabulary):
+    """Returns the fields of `config.json` that follow from the vocabulary and the labels."""
+    head = predictor.model.config["head"]
+    ids = {"pad": PAD_ID, "bos": vocabulary.special_ids[vocabulary.first_token], "eos": EOS_ID}
+    labels = {"class": predictor.labels, "tag": predictor.labels, "real": ["LABEL_0"]}.get(head)
+    facts = {"vocab_size": len(vocabulary.ids)}
+    for role, i in ids.items():
+        facts[f"{role}_token_id"] = vocabulary.ids[i]
+    if labels:
+        facts["id2label"] = {str(i): label for i, label in enumerate(labels)}
+        facts["label2id"] = {label: i for i, label in enumerate(labels)}
+    if head == "real":
+        facts["problem_type"] = "regression"
+    return facts
+
+
+def _tokenizer_config(predictor, vocabulary):
+    mask = [token for token in vocabulary.special_ids if token in ("[MASK]", "<mask>")]
+    config = _tokenizer(predictor.encoders["inputs"], vocabulary)
+    if mask:
+        config["mask_token"] = mask[0]
+    if predictor.model.max_length is not None:
+        config["model_max_length"] = predictor.model.config["max_position"]
+    config["clean_up_tokenization_spaces"] = False
+    return config | vocabulary.added_settings
+
+
+def _tokenizer(encoder, vocabulary):
+    """Returns the fields that depend on the kind of vocabulary."""
+    first, (pad, end, unknown) = vocabulary.first_token, encoder.pieces([PAD_ID, EOS_ID, UNK_ID])
+    of_roberta = {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": False}
+    of_roberta |= {"bos_token": first, "eos_token": end}
+    tokens = {"cls_token": first, "sep_token": end, "pad_token": pad, "unk_token": unknown}
+    return {**tokens, **(vocabulary.tokenizer or of_roberta)}
+
+
+_USE = """```bash
+pip install transformers torch
+```
+
+```python
+from transformers import {auto}, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained(".")
+model = {auto}.from_pretrained(".")
+print(model(**tokenizer("A text.", return_tensors="pt")))
+```
+"""

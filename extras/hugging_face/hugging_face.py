@@ -1,0 +1,144 @@
+"""Import from and export to Hugging Face Transformers: folders with model and tokenizer, without using that package."""
+
+import os
+from collections.abc import Sequence
+
+from t2t_lite import registry
+from t2t_lite.decoding.generator import Generator
+from t2t_lite.decoding.predictor import Predictor
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.errors import UserError, shown
+from t2t_lite.export import formats
+from t2t_lite.extras.hugging_face import encoders, language_models, translation_models
+from t2t_lite.extras.hugging_face.config_file import read_config
+from t2t_lite.extras.hugging_face.family import families, family_of
+from t2t_lite.files import folders
+from t2t_lite.models.encoder_model import EncoderModel
+from t2t_lite.models.transformer import Transformer
+from t2t_lite.models.transformer_lm import TransformerLM
+from t2t_lite.settings.search_options import SearchOptions
+
+
+def export_hugging_face(
+    translator: Translator | Generator | Predictor,
+    path: str,
+    *,
+    beam_size: int = SearchOptions.beam_size,
+    alpha: float = SearchOptions.alpha,
+    license: str = "",
+    command: str = "",
+) -> str:
+    """Writes a folder that Transformers' auto classes and AutoTokenizer load, offline, with Transformers 4 or 5.
+
+    A post-norm Transformer becomes a MarianMTModel, a pre-norm one a BlenderbotForConditionalGeneration, both with
+    Marian's tokenizer. `generate` gives the same ids as our search with `ends="top"` and `length_penalty="power"`. With
+    a length penalty, this requires `early_stopping="never"` (by default it stops by an estimate). Two things differ: a
+    text that begins with `>>` and has a later `<<` is read as a language code, and an output is limited to 512 ids even
+    if its input is short. A language model becomes a GPT2LMHeadModel or an OpenAIGPTLMHeadModel (see
+    `t2t_lite.extras.hugging_face.language_models`), and an encoder a BERT, one of its relatives or an XLNet (see
+    `t2t_lite.extras.hugging_face.encoders`); beam_size and alpha have no effect there.
+
+    Args:
+        translator: Translator of one Transformer that one of the two can represent (see the table in
+            docs/conversion.md, or `t2t-trainer --describe` before training), with one SentencePiece vocabulary, or
+            for Marian two; or a Generator or Predictor.
+        path: str, a new or empty folder.
+        beam_size: int, for `generation_config.json`.
+        alpha: float, exponent of the length penalty in Transformers: score = log-probability / length^alpha.
+        license: str, the model's license; "": not stated.
+        command: str, the command that made the export, or "".
+
+    Returns:
+        `path`, which appears when everything is written.
+
+    Raises:
+        UserError: no family supports the model's options (the message lists all of them), the model or vocabulary is of
+            another type, or the folder is not empty.
+        Failure: writing failed; nothing is left behind.
+    """
+    formats.check("hugging_face", translator)
+    folders.check_new(path)
+    family = family_of(translator.model, translator.encoders)
+    if family.model is TransformerLM:
+        folder = language_models.language_model_folder(family, translator)
+    elif issubclass(family.model, EncoderModel):
+        folder = encoders.encoder_folder(family, translator)
+    else:
+        folder = translation_models.translation_folder(family, translator, beam_size, alpha)
+    return folder.write(path, translator, license, command)
+
+
+def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] = (), problem: str = "") -> str:
+    """Makes a run from a Marian, a Blenderbot of `export_hugging_face`, a GPT, a BERT and its relatives, or an XLNet.
+
+    GPT and GPT-2 become language models (see `language_models` in this folder), and BERT, its relatives and XLNet
+    encoders (see `encoders`). The following is about the others.
+
+    The run can decode, be exported, and be fine-tuned (`--warm_start_from`). A search with `ends="top"` finds the same
+    ids as `generate` with the same beam size and penalty (`length_penalty="power"`) and `early_stopping="never"`.
+    Padding is never an output here; in Transformers, `bad_words_ids` excludes it.
+
+    Args:
+        path: str, a folder of `config.json`, `model.safetensors` or `pytorch_model.bin` (which needs PyTorch, whose
+            tensor reader runs no code), `source.spm`, `target.spm`, `vocab.json` and optionally
+            `tokenizer_config.json`. Embeddings, softmax and vocabulary may be shared or not.
+        output_dir: str, folder of the new run, which does not exist yet or is empty.
+        languages: (of inputs, of targets), such as ("en", "de"); default: those in the tokenizer's configuration.
+        problem: str, for encoders of pairs "classify_pair_own" or "regress_pair_own"; "": the default.
+
+    Returns:
+        The path of the new checkpoint, without suffix.
+
+    Raises:
+        UserError: a file is missing or damaged, or a setting of the model is not supported (the message names it).
+        Failure: writing failed; nothing is left behind.
+
+    Example:
+        >>> import_hugging_face("opus-mt-en-de", "train")                            # doctest: +SKIP
+        'train/model.ckpt-0'
+    """
+    document = read_config(path, output_dir)
+    config_path = os.path.join(path, "config.json")
+    kind = document.get("model_type")
+    if kind not in registry.list_families():
+        expected = " or ".join(f"{family.model_type!r}, {family.described}" for family in families())
+        raise UserError(f"{config_path}: model_type is {shown(kind)}. Expected {expected}.")
+    family = registry.family(kind)
+    if languages and family.model is not Transformer:
+        raise UserError(f"--languages: only for models that translate. Leave it out for model_type {kind}.")
+    if problem and not issubclass(family.model, EncoderModel):
+        raise UserError(f"--problem: only for encoders. Leave it out for model_type {kind}.")
+    config = family.read(config_path, document)
+    if family.model is TransformerLM:
+        return language_models.import_language_model(family, path, config, output_dir)
+    if issubclass(family.model, EncoderModel):
+        return encoders.import_encoder(family, path, config, output_dir, problem)
+    return translation_models.import_translation_model(family, path, config, output_dir, languages)
+
+
+@registry.register_export_format("hugging_face")
+class HuggingFace(formats.Format):
+    """The folders of all registered families."""
+
+    def __init__(self):
+        super().__init__("Hugging Face's Transformers")
+
+    def label(self, model, encoders=None):
+        """Returns the name of the class in Transformers."""
+        family = family_of(model, encoders)
+        return f"Hugging Face's {family.class_prefix}" if family else super().label(model)
+
+    def obstacles(self, model, encoders=None):
+        """See `Format`; also names vocabularies that the family's tokenizer does not have."""
+        if reasons := formats.class_obstacles(model, {family.model for family in families()}):
+            return reasons
+        family = family_of(model, encoders) or next(entry for entry in families() if entry.model is type(model))
+        reasons = formats.option_obstacles(model, family.supported(model.config))
+        if kinds := {type(encoder).__name__ for encoder in family.strange_encoders(model, encoders or {})}:
+            reasons.append(f"its vocabulary is a {' and a '.join(sorted(kinds))}, expected {family.vocabularies[1]}'s")
+        return reasons
+
+    def answer(self, model, encoders=None):
+        """See `Format`; names the class, and the vocabulary that a model without one needs."""
+        family = family_of(model, encoders)
+        return f"yes, {family.class_prefix}{'' if encoders else f', with a {family.vocabularies[1]} vocabulary'}"

@@ -1,0 +1,274 @@
+"""The folder of a model for Hugging Face Transformers: its tensors, read and written without using that package."""
+
+import io
+import json
+import math
+import os
+import zipfile
+from typing import NamedTuple
+
+import ml_dtypes  # a dependency of Keras
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from t2t_lite import files
+from t2t_lite.errors import UserError, needs, shown
+from t2t_lite.export.added_files import added_files
+from t2t_lite.extras.hugging_face import named_weights
+from t2t_lite.extras.hugging_face.named_weights import NEVER
+from t2t_lite.files import folders
+
+_NAMES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
+_WHOLE, _INDEX, _TORCH = _NAMES
+_OLD = {".gamma": ".weight", ".beta": ".bias"}  # TensorFlow's names
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": ml_dtypes.bfloat16, "I64": "<i8", "I32": "<i4"}
+
+
+class Folder(NamedTuple):
+    """The contents of the folder of a model.
+
+    Attributes:
+        title: str, title of README.md.
+        use: str, Markdown: how to call it.
+        config, tokenizer: dict, contents of `config.json` and `tokenizer_config.json`.
+        tensors: {name: float32 array}.
+        contents: {name of a further file: bytes, or a JSON value}.
+        rows: {title: text}, further rows of the table in README.md.
+    """
+
+    title: str
+    use: str
+    config: dict
+    tokenizer: dict
+    tensors: dict
+    contents: dict
+    rows: dict = {}  # noqa: RUF012
+
+    def write(self, path, answerer, license, command):
+        """Writes the folder, which appears when everything is written.
+
+        Args:
+            path: str, a new or empty folder.
+            answerer: Translator, Generator or Predictor, for README.md.
+            license, command: see `export_hugging_face`.
+
+        Returns:
+            `path`.
+
+        Raises:
+            Failure: writing failed; nothing is left behind.
+        """
+        added = added_files(
+            answerer,
+            title=self.title,
+            library="transformers",
+            body=self.use,
+            license=license,
+            command=command,
+            rows={"class": self.config["architectures"][0], **self.rows},
+        )
+        documents = {"config.json": self.config, "tokenizer_config.json": self.tokenizer, **added}
+
+        def write(folder):
+            write_tensors(os.path.join(folder, "model.safetensors"), self.tensors)
+            for name, content in (self.contents | documents).items():
+                if not isinstance(content, bytes):
+                    content = (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
+                folders.write_file(folder, name, content)
+
+        return folders.write_folder(path, write)
+
+
+class HuggingFaceWeights:
+    """Tensors of a file, each of which is used once.
+
+    Args:
+        path: str, path of the file, for errors.
+        tensors: {name: array}; names may lack the family's prefix.
+        family: Family.
+
+    Attributes:
+        names: set of str, the names of all tensors, without prefix.
+    """
+
+    def __init__(self, path, tensors, family):
+        self.path = path
+        self._family = family
+        self._tensors = {self._short(name): tensor for name, tensor in tensors.items()}
+        self.names = set(self._tensors)
+        self._unread = {name for name in self.names if not name.endswith(family.unused)}
+
+    def _short(self, name):
+        old = next(filter(name.endswith, _OLD), "")
+        return name.removeprefix(self._family.prefix).removesuffix(old) + _OLD.get(old, "")
+
+    def __contains__(self, name):
+        return self._short(name) in self.names
+
+    def take(self, name, shape):
+        """Returns a tensor. Raises `UserError` if it is missing, not finite, or has another shape or type."""
+        name = self._short(name)
+        tensor = self._tensors.get(name)
+        if tensor is None or tensor.shape != shape or tensor.dtype != "float32":
+            actual = "missing" if tensor is None else f"{tensor.dtype} {' x '.join(map(str, tensor.shape))}"
+            expected = " x ".join(map(str, shape))
+            raise UserError(f"{self.path}: {name} is {actual}. Expected float {expected}, as config.json has it.")
+        # There -inf excludes an id, here -100 does.
+        checked = np.maximum(tensor, NEVER) if name == "final_logits_bias" else tensor
+        if not np.isfinite(checked).all():
+            raise UserError(
+                f"{self.path}: {name} holds numbers that are not finite. Expected a trained model's weights."
+            )
+        self._unread.discard(name)
+        return tensor
+
+    def take_any(self, names, shape):
+        """As `take`, with the first name that exists: which of several tied tensors is stored depends on the writer."""
+        return self.take(next((name for name in names if name in self), names[0]), shape)
+
+    def drop_rows(self, name, count):
+        """Drops the first rows of a tensor."""
+        self._tensors[self._short(name)] = self._tensors[self._short(name)][count:]
+
+    def fill(self, model, table, published_ids=(), num_ids=None, change=None):
+        """Sets a model's weights by a table, see `named_weights.fill`. Raises `UserError` if a tensor is not used."""
+        parts = named_weights.parts(model, table, self._family.is_transposed)
+        named_weights.fill(parts, self.take, published_ids, num_ids, change)
+        if self._unread:
+            raise UserError(
+                f"{self.path}: {min(self._unread)} has no place in the model that config.json describes. Expected the "
+                "files of one model."
+            )
+
+    def check_sizes(self, arguments):
+        """Checks tensors of every layer before memory is allocated for a model of these sizes. Raises `UserError`.
+
+        Args:
+            arguments: {argument of our model's constructor: value}.
+        """
+        family = self._family
+        width = arguments.get("embedding_size") or arguments["hidden_size"]
+        tables = {
+            "vocab_size": ("embedding", "target_embedding"), "max_position": ("position", "decoder_position")
+        }  # fmt: skip
+        for size, paths in tables.items():
+            for name in filter(None, map(family.weights.get, paths)):
+                self.take(f"{name}.weight", (arguments[size], width))
+        shape = (arguments["hidden_size"], arguments["filter_size"])
+        for path, name in family.weights.items():
+            if path.endswith(".inner"):
+                counts = ("num_hidden_groups", "num_layers", f"num_{path.partition('.')[0]}_layers")
+                for number in range(next(arguments[count] for count in counts if count in arguments)):
+                    # Stops at the first missing one.
+                    self.take(f"{name.replace('*', str(number))}.weight", shape[:: -1 if family.is_transposed else 1])
+
+
+def read_weights(folder, family, auto_class=None):
+    """Returns the HuggingFaceWeights of a folder's `model.safetensors`, whole or in shards.
+
+    Args:
+        folder: str.
+        family: Family.
+        auto_class: str, the class of Transformers that saves such a file, for errors; None: a `pytorch_model.bin` is
+            read, too.
+
+    Raises:
+        UserError: the file is missing or damaged.
+    """
+    path = _path_of_tensors(folder)
+    if path is None and auto_class is None:
+        raise UserError(f"{folder}: holds neither {_WHOLE} nor {_TORCH}. Expected a model of Hugging Face.")
+    path = path or os.path.join(folder, _WHOLE)
+    if path.endswith(_TORCH) and auto_class:
+        raise UserError(
+            f"{folder}: holds {_TORCH}, which may contain code, but no {_WHOLE}. Save it with Transformers "
+            f"again: {auto_class}.from_pretrained(folder).save_pretrained(folder)."
+        )
+    if path.endswith(_INDEX):
+        tensors = _read_shards(path)
+    else:
+        data = files.read_bytes(path)
+        tensors = _read_torch(data, path, family.unused) if path.endswith(_TORCH) else read_tensors(data, path)
+    return HuggingFaceWeights(path, tensors, family)
+
+
+def _path_of_tensors(folder):
+    """Returns the path of the first file of `_NAMES` in a folder, or None."""
+    paths = (os.path.join(folder, name) for name in _NAMES)
+    return next(filter(files.exists, paths), None)
+
+
+def _read_shards(path):
+    """Returns {name: array} of the files that an index names. Raises `UserError` if one is missing or damaged."""
+    shard_of = files.read_json(path, {"weight_map": {str: str}})["weight_map"]
+    tensors = {}
+    for shard in sorted(set(shard_of.values())):
+        if os.path.basename(shard) != shard or not shard.endswith(".safetensors"):
+            raise UserError(f"{path}: the shard {shown(shard)}. Expected the name of a .safetensors file beside it.")
+        shard_path = os.path.join(os.path.dirname(path), shard)
+        shard_tensors = read_tensors(files.read_bytes(shard_path), shard_path)
+        tensors |= {name: tensor for name, tensor in shard_tensors.items() if shard_of.get(name) == shard}
+    if missing := sorted(shard_of.keys() - tensors.keys()):
+        raise UserError(f"{path}: {missing[0]} is not in {shard_of[missing[0]]}. Copy all files of the model again.")
+    return tensors
+
+
+def _read_torch(data, path, tied):
+    """Returns {name: float32 array} of a pytorch_model.bin. PyTorch reads only tensors, so no code is run."""
+    with needs("PyTorch", "hugging_face", f"{path}: reading it", ", or save the model as model.safetensors."):
+        import torch
+    try:
+        if zipfile.is_zipfile(io.BytesIO(data)):
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                _check_bytes(sum(member.file_size for member in archive.infolist()), data)
+        tensors = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+        by_name = {str(name): tensor for name, tensor in tensors.items()}
+        for tensor in by_name.values():
+            _check_bytes(math.prod(tensor.shape) * tensor.element_size(), data)
+        # Tied matrices occur under several names, all others once.
+        untied = [tensor for name, tensor in by_name.items() if not name.endswith(tied)]
+        _check_bytes(sum(math.prod(tensor.shape) * tensor.element_size() for tensor in untied), data)
+        return {name: tensor.float().numpy() for name, tensor in by_name.items()}
+    except Exception as error:  # a damaged file can raise anything
+        reason = [*str(error).splitlines(), type(error).__name__][0]
+        raise UserError(f"{path}: not a file of tensors alone, or damaged: {reason}") from None
+
+
+def _check_bytes(count, data):
+    if count > len(data):
+        raise ValueError(f"{count:,} bytes of tensors in a file of {len(data):,}")
+
+
+def write_tensors(path, tensors):
+    """Writes {name: float32 array} to a local file."""
+    contiguous = {name: np.ascontiguousarray(tensor, "<f4") for name, tensor in tensors.items()}
+    data = safetensors.numpy.save(contiguous, metadata={"format": "pt"})
+    with open(path, "wb") as file:  # the package's save_file creates files that only the owner can read
+        file.write(data)
+
+
+def read_tensors(data, path):
+    """Returns {name: array} of a file's bytes; 16-bit and 64-bit floats become float32.
+
+    Args:
+        data: bytes.
+        path: the file's name, for errors.
+
+    Raises:
+        UserError: the file is of another format, truncated or inconsistent.
+    """
+    try:
+        entries = safetensors.deserialize(data)  # a list: safetensors.numpy would refuse bfloat16
+        return {name: _array(facts) for name, facts in entries}
+    except (safetensors.SafetensorError, ValueError, OverflowError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"{path}: not a whole safetensors file: {reason}. Copy it again.") from None
+
+
+def _array(facts):
+    """Returns a tensor; its bytes are released if they are converted."""
+    if facts["dtype"] not in _DTYPES:
+        raise ValueError(f"numbers of type {facts['dtype']}, expected one of {', '.join(_DTYPES)}")
+    array = np.frombuffer(facts.pop("data"), _DTYPES[facts["dtype"]]).reshape(facts["shape"])
+    return array if array.dtype.kind == "i" else array.astype("float32", copy=False)

@@ -1,0 +1,30 @@
+"""A Marian, a GPT-2, a BERT or one of their relatives:
+
+t2t-importer --from=hugging_face --path=gpt2 --output_dir=train
+t2t-importer --from=hugging_face --path=bert-base-uncased --output_dir=train
+"""
+
+from t2t_lite.cli.modes import Mode
+
+
+def define_flags(flags):
+    """Declares the flags."""
+    flags.DEFINE_string(
+        "problem",
+        "",
+        "Of hugging_face: for an encoder of pairs, classify_pair_own or regress_pair_own; masked_lm_own leaves the "
+        "head of sentences out.",
+    )
+
+
+def run(flags):
+    """Imports; returns the path of the checkpoint."""
+    from t2t_lite.extras.hugging_face.config_file import read_config
+
+    read_config(flags.path, flags.output_dir)
+    from t2t_lite.extras.hugging_face.hugging_face import import_hugging_face
+
+    return import_hugging_face(flags.path, flags.output_dir, languages=flags.languages, problem=flags.problem)
+
+
+MODES = {"hugging_face": Mode("--from=hugging_face", ("problem",), run=run)}

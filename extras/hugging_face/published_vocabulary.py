@@ -1,0 +1,241 @@
+"""Converts the vocabulary of a Hugging Face folder, such as its `tokenizer.json`, to files that we know, and back.
+
+WordPiece and BPE are read here. Another kind is registered, `@registry.register_vocabulary("name")`, as a function that
+returns an object with `type`, as in tokenizer.json; `file`, the name of its file; `is_in(folder, tokenizer)`, whether a
+folder, whose tokenizer.json may be None, has a vocabulary of the kind; `settings(tokenizer, path)` and `read(folder,
+work_dir, tokenizer, settings)`, see `_settings` and `_read_folder`; `is_of(encoder)` and `published(encoder)`.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import re
+import tempfile
+from typing import NamedTuple
+
+from t2t_lite import files
+from t2t_lite.errors import UserError, shown
+from t2t_lite.extras.hugging_face.family import check
+from t2t_lite.files.safe_json import check_schema
+from t2t_lite.registry import Registries
+from t2t_lite.text.published import published_encoder
+from t2t_lite.text.published.bpe_files import WORD_END
+from t2t_lite.text.published.wordpiece import LONGEST_WORD
+from t2t_lite.text.vocabulary_files import open_encoder
+
+_LOGGER = logging.getLogger("t2t_lite")
+_FILES = {"WordPiece": ("vocab.txt",), "BPE": ("vocab.json", "merges.txt")}
+_WHOLE, _CONFIG = "tokenizer.json", published_encoder.CONFIG
+_SCHEMA = {
+    "model": {"type": str, "vocab": dict | list, "merges?": list},
+    "added_tokens?": list,
+    **dict.fromkeys(("normalizer?", "pre_tokenizer?"), dict | None),
+}
+_CONFIG_SCHEMA = dict.fromkeys(("do_lower_case?", "keep_accents?", "add_prefix_space?"), bool | None)
+_FIRST = ("[CLS]", "<cls>", "<s>")
+_ROBERTAS_FIRST = "<s>"  # XLM-RoBERTa's, too
+# {part: {setting: value}}; the values are the defaults, except for the part's type. None: off, or no such part.
+_OF_BERT = {
+    "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True},
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+}
+_WORD_PIECE = {"unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": LONGEST_WORD}
+_BPE = dict.fromkeys(("dropout", "continuing_subword_prefix", "byte_fallback", "ignore_merges"))
+_OF_GPT2 = {
+    "normalizer": {"type": None},
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
+    "model": _BPE | {"end_of_word_suffix": None},
+}
+_OF_GPT = {**_OF_BERT, "normalizer": _OF_BERT["normalizer"] | {"lowercase": True}, "model": _BPE}
+_WAYS = {"WordPiece": _OF_BERT | {"model": _WORD_PIECE}, "BPE": _OF_GPT2, WORD_END: _OF_GPT}
+
+
+class Published(NamedTuple):
+    """A vocabulary with published ids that differ from ours.
+
+    Attributes:
+        path: str, path of our main file.
+        ids: list of the published ids by our id, -1 for an id that only we have.
+        special_ids: {token: our id}.
+        contents: {name of a published file: bytes}.
+        tokenizer: {name: value}, what its `tokenizer_config.json` has unless it is a RoBERTa's or a GPT-2's.
+    """
+
+    path: str
+    ids: list
+    special_ids: dict
+    contents: dict
+    tokenizer: dict = {}  # noqa: RUF012
+
+    @property
+    def reads_two_ends(self):
+        """Whether the tokenizer puts two ends between the texts of a pair."""
+        return self.first_token == _ROBERTAS_FIRST
+
+    @property
+    def added_settings(self):
+        """{"added_tokens_decoder": {id: facts}} of the added tokens, or {}."""
+        config = json.loads(self.contents.get(_CONFIG, b"{}"))
+        return {published_encoder.KEY: config[published_encoder.KEY]} if published_encoder.KEY in config else {}
+
+    @property
+    def first_token(self):
+        """The token before every text. Raises `UserError` if there is none."""
+        if tokens := [token for token in _FIRST if token in self.special_ids]:
+            return tokens[0]
+        raise UserError(f"{self.path}: no special token {' or '.join(_FIRST)}. Expected the vocabulary of an encoder.")
+
+    def check_rows(self, path, size):
+        """Raises `UserError` unless each token has a row in the embedding table; warns of further rows.
+
+        Args:
+            path: str, path of `config.json`.
+            size: int, its vocab_size.
+        """
+        count = sum(theirs >= 0 for theirs in self.ids)
+        check(path, "vocab_size", size, size >= count, f"the {count:,} tokens of {self.path} or more")
+        if size > count:
+            _LOGGER.warning(f"{path}: vocab_size={size:,}, but {count:,} tokens: the ids beyond them are left out.")
+
+
+def published(encoder):
+    """Returns the Published of a TextEncoder. Raises `UserError` if Transformers has no such vocabulary."""
+    if other := next((kind for kind in _others() if kind.is_of(encoder)), None):
+        return other.published(encoder)
+    return Published(encoder.path, encoder.published_ids, encoder.special_ids, encoder.contents, encoder.tokenizer)
+
+
+def _others():
+    return [Registries.vocabularies.get(name)() for name in Registries.vocabularies.names()]
+
+
+@contextlib.contextmanager
+def vocabulary_of(folder):
+    """Context manager of the Published of a folder, whose file exists inside the block.
+
+    Transformers 5 writes only `tokenizer.json`, which replaces the other files.
+
+    Args:
+        folder: str.
+
+    Raises:
+        UserError: there is no vocabulary, its kind is not supported, or it splits texts into words in another way.
+    """
+    with tempfile.TemporaryDirectory() as work_dir:
+        try:
+            yield _read_folder(folder, work_dir)
+        except UserError as error:  # the user does not know the temporary folder
+            raise UserError(_in_users_words(str(error), work_dir, folder)) from None
+
+
+def _in_users_words(message, work_dir, folder):
+    """Returns a message about a file in `work_dir` that names the source file in the user's folder instead."""
+
+    def name_of_source(match):
+        path = os.path.join(folder, match[1])
+        sources = (path, os.path.join(folder, _WHOLE))
+        return next(filter(files.exists, sources), path)
+
+    return re.sub(re.escape(work_dir) + r"/([\w.]+)", name_of_source, message).replace(work_dir, folder)
+
+
+def _read_folder(folder, work_dir):
+    """Returns the Published of a folder; writes its files into `work_dir`."""
+    tokenizer_path, config = (os.path.join(folder, name) for name in (_WHOLE, _CONFIG))
+    tokenizer = files.read_json(tokenizer_path, _SCHEMA) if files.exists(tokenizer_path) else None
+    kind = next((kind for kind, names in _FILES.items() if files.exists(os.path.join(folder, names[0]))), None)
+    others = _others()
+    other = next((other for other in others if kind is None and other.is_in(folder, tokenizer)), None)
+    settings = _settings(config, tokenizer, tokenizer_path, other.settings if other else settings_of)
+    if other:
+        return other.read(folder, work_dir, tokenizer, settings)
+    if kind is not None:
+        contents = [files.read_bytes(os.path.join(folder, name)) for name in _FILES[kind]]
+    elif tokenizer is None:
+        names = [*dict.fromkeys(["vocab.txt", "vocab.json and merges.txt", *(other.file for other in others), _WHOLE])]
+        raise UserError(f"{folder}: holds no vocabulary. Expected {', '.join(names[:-1])} or {names[-1]}.")
+    else:
+        kind = tokenizer["model"]["type"]
+        if kind not in _FILES:
+            kinds = " or ".join(dict.fromkeys([*_FILES, *(other.type for other in others)]))
+            raise UserError(f"{tokenizer_path}: a vocabulary of the kind {kind}. Expected {kinds}.")
+        contents = _contents(tokenizer["model"], tokenizer_path)
+    if kind == "BPE" and settings.get("add_prefix_space"):
+        raise UserError(f"{config}: add_prefix_space=True. Expected false: no space is put before texts here.")
+    for name, content in zip(_FILES[kind], contents, strict=True):
+        files.write_bytes(os.path.join(work_dir, name), content)
+    files.write_bytes(os.path.join(work_dir, _CONFIG), json.dumps(settings).encode())
+    return published(open_encoder(os.path.join(work_dir, _FILES[kind][0])))
+
+
+def _settings(config, tokenizer, path, settings_of):
+    """Returns the settings of `tokenizer_config.json` and `tokenizer.json`. Raises `UserError` if they disagree."""
+    settings = files.read_json(config, _CONFIG_SCHEMA) if files.exists(config) else {}
+    settings = {name: value for name, value in settings.items() if value is not None}
+    if tokenizer and "added_tokens" in tokenizer:
+        settings[published_encoder.KEY] = published_encoder.of_tokenizer_json(tokenizer["added_tokens"], path)
+    else:
+        settings[published_encoder.KEY] = published_encoder.read_settings(config.removesuffix(_CONFIG))
+    for name, value in (settings_of(tokenizer, path) if tokenizer else {}).items():
+        if settings.setdefault(name, value) != value:
+            raise UserError(f"{config}: {name}={settings[name]}, but by {path} it is {value}. Expected the same.")
+    return settings
+
+
+def _contents(model, path):
+    """Returns the contents of the files of a kind, bytes. Raises `UserError` if pieces or merges are invalid."""
+    ids, merges = model["vocab"], model.get("merges", [])
+    check_schema(ids, {str: int}, f"{path}: 'vocab'")
+    check_schema([[merge] if isinstance(merge, str) else merge for merge in merges], [[str]], f"{path}: 'merges'")
+    if model["type"] == "WordPiece":
+        contents = [_lines(sorted(ids, key=ids.get), path)]
+    else:
+        merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in merges]
+        contents = [json.dumps(ids, ensure_ascii=False), _lines(merges, path)]
+    try:
+        return [content.encode() for content in contents]
+    except UnicodeEncodeError:
+        raise UserError(f"{path}: 'vocab': a piece with half of a surrogate pair. Expected Unicode text.") from None
+
+
+def _lines(parts, path):
+    if wrong := [part for part in parts if "\n" in part]:
+        raise UserError(f"{path}: 'vocab': {shown(wrong[0])} has a line end, which no piece has.")
+    return "".join(f"{part}\n" for part in parts)
+
+
+def settings_of(tokenizer, path):
+    """Checks that texts are split as by BERT (WordPiece), GPT-2 (BPE) or GPT (BPE whose tokens end in `</w>`).
+
+    Args:
+        tokenizer: dict, the contents of a `tokenizer.json`; other kinds are not checked.
+        path: str, its name, for errors.
+
+    Returns:
+        {name: bool}, the corresponding settings of `tokenizer_config.json`.
+
+    Raises:
+        UserError: texts are split in another way.
+    """
+    kind = tokenizer["model"]["type"]
+    way = _WAYS[WORD_END] if tokenizer["model"].get("end_of_word_suffix") == WORD_END else _WAYS.get(kind, {})
+    for part, settings in way.items():
+        actual = tokenizer.get(part) or {}
+        for name, expected in settings.items():
+            check_setting(path, f"{part}: {name}", actual.get(name, None if name == "type" else expected), expected)
+    if kind != "WordPiece":
+        return {}
+    lower, accents = (tokenizer["normalizer"].get(name) for name in ("lowercase", "strip_accents"))
+    check_setting(path, "normalizer: strip_accents", lower if accents is None else accents, lower)
+    return {"do_lower_case": bool(lower)}
+
+
+def check_setting(path, name, value, expected):
+    """Raises `UserError` unless a setting has the expected value; None: off, or no such part."""
+    if (value or None) != (expected or None):  # false, 0 and "" are equivalent to None
+        actual = f"{name}={shown(value)}" if value is not None else f"no {name}"
+        raise UserError(
+            f"{path}: {actual}. Expected {'none' if expected is None else shown(expected)}: texts become words in no "
+            "other way here, and would have other ids."
+        )

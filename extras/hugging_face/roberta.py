@@ -1,0 +1,30 @@
+"""RoBERTa, a BERT with positions from the id of padding + 1 and a byte-level vocabulary."""
+
+from t2t_lite import registry
+from t2t_lite.extras.hugging_face import bert
+from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
+
+
+def _limits(config):
+    is_fixed = {"activation": ("gelu",)} if config["head"] == "masked_lm" else {}  # the only one of its head
+    return {**bert.limits(config), "sentence_classes": (0,), **is_fixed}
+
+
+@registry.register_family("roberta")
+def roberta():
+    """Returns the Family."""
+    return bert.bert()._replace(
+        class_prefix="Roberta",
+        matches=lambda config: bert.class_of(config) == "Roberta",
+        heads=bert.heads(
+            ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"), ("classifier.dense", "classifier.out_proj")
+        ),
+        fields=bert.fields(padding=1, ends=bert.ENDS),
+        limits=_limits,
+        weights=bert.body("roberta"),
+        vocabularies=((ByteLevelBPEEncoder,), "byte-level BPE"),
+        prefix="roberta.",
+        hparams_set="roberta_base",
+        sentence_problem=None,
+        first_position=lambda padding: padding + 1,
+    )

@@ -1,0 +1,178 @@
+"""tensor2tensor's own subwords, for models that were trained with them (its data_generators/text_encoder.py).
+
+A text is split where letters and numbers meet other characters. Each of these tokens is escaped, ends in `_`, and is
+spelled by pieces: always the longest that fits, from the left. Such vocabularies can be read, but not learned.
+"""
+
+import functools
+import re
+import unicodedata
+
+from t2t_lite import files
+from t2t_lite.errors import UserError
+from t2t_lite.registry import register_encoder
+from t2t_lite.text.encoder_parts import WordCache, lines_of, longest_pieces
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, TextEncoder, tf_visible
+from t2t_lite.text.vocabulary_files import SUBWORDS
+
+_ESCAPES = frozenset("\\_u;0123456789")
+_RESERVED = (("<pad>_", "<pad>"), ("<EOS>_", "<EOS>"))  # as newer and older versions wrote them
+_UNDEFINED = "\u3013"  # replaces an escaped number that is not a code point
+
+
+@register_encoder(".subwords")
+class SubwordTextEncoder(TextEncoder):
+    r"""Ids of the pieces in a `.subwords` file.
+
+    The file has one piece per line, usually in quotes; the first two lines are padding and EOS. `\` is escaped as `\\`,
+    `_` as `\u`, and a character that occurs in no piece by its code point (`\9731;`), so every text can be encoded. An
+    empty entry is never used for text; it stands for a row of the model's matrices without a piece.
+
+    Args:
+        path: path of the file, on any file system that `tf.io.gfile` supports.
+
+    Raises:
+        UserError: the file does not exist, or is not such a vocabulary.
+    """
+
+    def __init__(self, path):
+        self.path = path
+        self._file = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
+        self._pieces = read_pieces(self._file, path)
+        self._ids = {piece: i for i, piece in enumerate(self._pieces) if piece}
+        self._longest = max(map(len, self._ids))
+        self.alphabet = {character for piece in self._pieces for character in piece} | _ESCAPES
+        self._tokens = WordCache(self._encode_token)
+        super().__init__(len(self._pieces))
+
+    def encode(self, text):
+        """Returns the ids of a string, without EOS."""
+        return [i for token in tokenize(text) for i in self._tokens[token]]
+
+    def _encode_token(self, token):
+        ids = longest_pieces(escape(token, self.alphabet), self._ids, self._longest)
+        if ids is None:  # a character that occurs only in longer pieces, on which tensor2tensor fails
+            characters = {piece for piece in self._ids if len(piece) == 1}
+            ids = longest_pieces(escape(token, characters), self._ids, self._longest)
+        return ids
+
+    def pieces(self, ids):
+        """Returns the vocabulary's entry for every id, or `<unused_90>` and the like for ids that no text uses."""
+        ids = [int(i) for i in ids]
+        names = super().pieces(ids)
+        unused = (i not in (PAD_ID, EOS_ID) and self._ids.get(piece) != i for i, piece in zip(ids, names, strict=True))
+        return [f"<unused_{i}>" if is_unused else piece for i, piece, is_unused in zip(ids, names, unused, strict=True)]
+
+    def num_settled(self, ids):
+        """See `TextEncoder`: the pieces of a token that has not ended may be half an escape."""
+        return max((count for count, i in enumerate(ids, 1) if self._pieces[i].endswith("_")), default=0)
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; the same ids as `encode`."""
+        return self._graph.encode(strings)
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch]; each row ends before its first EOS, without padding."""
+        return self._graph.decode(tf_visible(ids, EOS_ID + 1, self.vocab_size))
+
+    @property
+    def tf_resources(self):
+        """The table of pieces."""
+        return [self._graph.table]
+
+    @property
+    def contents(self):
+        """{ending: bytes} of the file."""
+        return {SUBWORDS: self._file}
+
+    @functools.cached_property
+    def _graph(self):
+        from t2t_lite.extras.tensor2tensor.subword_graph import SubwordGraph
+
+        return SubwordGraph(self._pieces, self._ids, self.alphabet)
+
+    def __getstate__(self):
+        return {name: value for name, value in self.__dict__.items() if name != "_graph"}
+
+    def _join(self, ids):
+        tokens = [unescape(token) for token in "".join(self._pieces[i] for i in ids).split("_") if token]
+        return detokenize([token for token in tokens if token])
+
+    def _piece(self, i):
+        return self._pieces[i]
+
+
+def read_pieces(content, path):
+    """Returns the pieces in the bytes of a `.subwords` file, a list of str.
+
+    Raises:
+        UserError: the bytes are not such a vocabulary; the message names `path`.
+    """
+    lines = lines_of(content, path, "tensor2tensor's .subwords file")
+    pieces = [_unquoted(line.rstrip()) for line in lines]
+    wrong = [i for i, names in enumerate(_RESERVED) if i >= len(pieces) or pieces[i] not in names]
+    if wrong:
+        actual = repr(lines[wrong[0]][:40]) if wrong[0] < len(lines) else "the end"
+        raise UserError(
+            f"{path}: not a vocabulary of tensor2tensor's subwords: found {actual} as line {wrong[0] + 1}, expected "
+            f"'{_RESERVED[wrong[0]][0]}'."
+        )
+    lacking = sorted(_ESCAPES - set(pieces))
+    if lacking:
+        raise UserError(
+            f"{path}: not a vocabulary of tensor2tensor's subwords: has no piece {lacking[0]!r}, which escapes are "
+            "spelled with. Expected the .subwords file that t2t-datagen of tensor2tensor wrote."
+        )
+    return pieces
+
+
+def _unquoted(line):
+    return line[1:-1] if line[:1] == line[-1:] and line[:1] in ("'", '"') else line
+
+
+def tokenize(text):
+    """Splits a string between letters or numbers and other characters, dropping single spaces between tokens."""
+    tokens, start = [], 0
+    is_word = [is_alphanumeric(character) for character in text]
+    for at in range(1, len(text)):
+        if is_word[at] != is_word[at - 1]:
+            if text[start:at] != " " or start == 0:
+                tokens.append(text[start:at])
+            start = at
+    return [*tokens, text[start:]] if text else []
+
+
+def detokenize(tokens):
+    """Joins the tokens of `tokenize`, with a space between two tokens of letters or numbers."""
+    joined, was_alphanumeric = [], False
+    for token in tokens:
+        alphanumeric = is_alphanumeric(token[0])
+        joined.append(" " + token if was_alphanumeric and alphanumeric else token)
+        was_alphanumeric = alphanumeric
+    return "".join(joined)
+
+
+@functools.lru_cache(maxsize=2**16)
+def is_alphanumeric(character):
+    """Returns whether a character is a letter or a number, by its Unicode category."""
+    return unicodedata.category(character)[0] in "LN"
+
+
+def escape(token, alphabet):
+    r"""Returns a token in characters of the alphabet, with `_` at its end and nowhere else."""
+    token = token.replace("\\", "\\\\").replace("_", "\\u")
+    return "".join(c if c in alphabet and c != "\n" else f"\\{ord(c)};" for c in token) + "_"
+
+
+def unescape(token):
+    """Reverses `escape`; `token` lacks the final `_`."""
+    return re.sub(r"\\u|\\\\|\\([0-9]+);", _character, token)
+
+
+def _character(match):
+    if match[1] is None:
+        return "_" if match[0] == "\\u" else "\\"
+    digits = match[1].lstrip("0")
+    number = int(digits or "0") if len(digits) <= 7 else -1
+    # tensor2tensor turns such numbers into lone surrogates, which cannot be written to a file.
+    return chr(number) if 0 <= number < 0xD800 or 0xDFFF < number <= 0x10FFFF else _UNDEFINED

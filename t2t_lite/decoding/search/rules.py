@@ -1,0 +1,321 @@
+"""Rules of a search: texts that end an output, texts that it does not contain, and no repetition.
+
+A piece may hold the end of a text and more, and different pieces may spell the same text. What ends or is banned is
+therefore not a sequence of ids, as in Hugging Face's `bad_words_ids`, but a text: each hypothesis keeps a state, which
+says how far into which text it is, and a table has the next state for every piece (Aho and Corasick 1975).
+"""
+
+import collections
+import functools
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.errors import UserError, shown
+from t2t_lite.layers.checks import shape_of
+from t2t_lite.text.vocabulary import PAD_ID
+
+CONTINUES = 1  # the state in which the output of a row begins that continues a text
+
+
+class Rule:
+    """What a search may write, and where it ends. Each hypothesis has a state, which the search keeps for it.
+
+    This one allows everything, and has no states. R is the number of rows of a search, K that of hypotheses in each.
+    """
+
+    changes_scores = True  # whether calling it does
+
+    def first(self, rows, count):
+        """Returns the states of outputs before their first piece, int64 [R, K], or ().
+
+        Args:
+            rows: int [R], the sentence of each row.
+            count: Python int, K.
+        """
+        return ()
+
+    def __call__(self, scores, states, outputs, position, rows):
+        """Returns the changed scores.
+
+        Args:
+            scores: float32 [R*K, V], logits or log-probabilities.
+            states: of the outputs so far, int64 [R, K], or ().
+            outputs: int64 [R, K, T], 0 from `position` on.
+            position: int32 [], how many ids each output has.
+            rows: as of `first`.
+        """
+        return scores
+
+    def next(self, states, ids):
+        """Returns the states after ids, both int64 of equal shapes."""
+        return states
+
+    def ended(self, states):
+        """Returns which outputs end, bool of the states' shape; None: none does by this rule."""
+
+
+class TextRule(Rule):
+    """A rule of texts.
+
+    Args:
+        table: int32 [S, V], of `stop_table` or `banned_table`.
+        states: int32 [B], the state in which the output of each sentence begins; None: 0.
+    """
+
+    def __init__(self, table, states=None):
+        self.table, self.states = table, states
+
+    def first(self, rows, count):
+        """See `Rule.first`."""
+        shape = (shape_of(rows)[0], count)
+        if self.states is None:
+            return tf.zeros(shape, tf.int64)
+        return tf.broadcast_to(tf.cast(tf.gather(self.states, rows), tf.int64)[:, None], shape)
+
+    def next(self, states, ids):
+        """See `Rule.next`."""
+        return tf.cast(tf.gather_nd(self.table, tf.stack([states, ids], -1)), tf.int64)
+
+
+class StopStrings(TextRule):
+    """Ends an output whose text contains one of the texts."""
+
+    changes_scores = False
+
+    def ended(self, states):
+        """See `Rule.ended`."""
+        return states == tf.shape(self.table, tf.int64)[0] - 1
+
+
+class BannedTexts(TextRule):
+    """Gives the score -inf to pieces that would complete one of the texts."""
+
+    def __init__(self, table, states=None):
+        super().__init__(table, states)
+        self._completes = tf.equal(table, tf.shape(table)[0] - 1)  # bool, which a GPU gathers
+
+    def __call__(self, scores, states, outputs, position, rows):
+        """See `Rule`."""
+        return tf.where(tf.gather(self._completes, tf.reshape(states, (-1,))), -float("inf"), scores)
+
+
+class Repetition(Rule):
+    """The rules of Hugging Face's NoRepeatNGramLogitsProcessor and RepetitionPenaltyLogitsProcessor.
+
+    Both look at the outputs so far, after the prompt that they continue, if there is one. The penalty comes first:
+    the score of each id that occurs there is divided by it if it is positive, and else multiplied. Then every id that
+    would complete an n-gram a second time gets the score -inf.
+
+    Args:
+        ngram_size: Python int n; 0: n-grams may be repeated.
+        penalty: float or float32 scalar tensor > 0 (Keskar et al. 2019, "CTRL", section 4.1), or None.
+        prompts: int32 [B, P], each row ends in 0s; or None.
+    """
+
+    def __init__(self, ngram_size, penalty, prompts=None):
+        self.ngram_size = ngram_size
+        self.penalty = penalty
+        # Room for a whole n-gram, so that windows never begin before the first column.
+        self._before = max(ngram_size - 1, 0)
+        self.prompts = None
+        if prompts is not None:
+            prompts = tf.pad(_flushed_right(prompts), ((0, 0), (self._before, 0)))
+            self.prompts = tf.cast(prompts, tf.int64)  # as outputs
+
+    def __call__(self, scores, states, outputs, position, rows):
+        """See `Rule`."""
+        history, known = self._history(outputs, position, rows)
+        width = tf.shape(history)[1]
+        at = tf.cast(tf.range(tf.shape(history)[0]), tf.int64)
+        at = tf.broadcast_to(at[:, None], tf.shape(history))
+        at = tf.stack([at, history], -1)  # [R*K, W, 2], the place of each earlier id among the scores
+        if self.penalty is not None:
+            found = tf.gather(scores, history, axis=1, batch_dims=1)
+            changed = tf.where(found < 0, found * self.penalty, found / self.penalty)
+            scores = tf.tensor_scatter_nd_update(scores, at, tf.where(history == PAD_ID, found, changed))
+        if self.ngram_size:
+            first = self.ngram_size - 1
+            repeats = history[:, first:] != PAD_ID  # whether the id follows the same n - 1 ids as the next one will
+            for back in range(1, self.ngram_size):
+                last = tf.gather(history, known - back, axis=1)[:, None]
+                repeats &= history[:, first - back : width - back] == last
+            scores = tf.tensor_scatter_nd_min(scores, at[:, first:], tf.where(repeats, -float("inf"), float("inf")))
+        return scores
+
+    def _history(self, outputs, position, rows):
+        """Returns the ids so far, int64 [R*K, W], with 0s before and after them, and the column int32 [] after them."""
+        if self.prompts is None:
+            nothing = tf.zeros((*tf.unstack(tf.shape(outputs)[:2]), self._before), outputs.dtype)
+            outputs = tf.concat([nothing, outputs], -1)  # for GPUs there is no `tf.pad` of int64
+            before = self._before
+        else:
+            prompts = tf.repeat(tf.gather(self.prompts, rows)[:, None], outputs.shape[1], axis=1)
+            outputs = tf.concat([prompts, outputs], -1)
+            before = tf.shape(self.prompts)[1]
+        return tf.reshape(outputs, (-1, tf.shape(outputs)[2])), before + position
+
+
+def _flushed_right(ids):
+    """[B, P] with 0s at the end -> the same with these 0s at the beginning."""
+    width = tf.shape(ids)[1]
+    length = tf.reduce_sum(tf.cast(ids != PAD_ID, tf.int32), 1, keepdims=True)
+    at = tf.range(width) - (width - length)
+    return tf.where(at < 0, PAD_ID, tf.gather(ids, tf.maximum(at, 0), axis=1, batch_dims=1))
+
+
+def change(rules, scores, states, outputs, position, rows):
+    """Returns scores as all rules change them, one after the other: see `Rule`; `states`: a tuple, those of each."""
+    for rule, own in zip(rules, states, strict=True):
+        scores = rule(scores, own, outputs, position, rows)
+    return scores
+
+
+def advance(rules, states, ids, end_id):
+    """Returns which outputs end with ids, int64 [R, K], by one of the rules or by `end_id`, and the next states."""
+    states = tuple(rule.next(own, ids) for rule, own in zip(rules, states, strict=True))
+    ended = [rule.ended(own) for rule, own in zip(rules, states, strict=True)]
+    return functools.reduce(tf.logical_or, [one for one in ended if one is not None], ids == end_id), states
+
+
+def rules_of(options, stops=None, banned=None, states=None, repetition_penalty=None, prompts=None):
+    """Returns the list of a search's `Rule`s, in the order in which they change scores.
+
+    Args:
+        options: SearchOptions, of which `no_repeat_ngram_size` is read.
+        stops, banned: as `text_tables` returns them; tensors or arrays.
+        states: int32 [B], see `TextRule`.
+        repetition_penalty: float or float32 scalar tensor; None: off.
+        prompts: int32 [B, P], see `Repetition`.
+    """
+    rules = []
+    if options.no_repeat_ngram_size or repetition_penalty is not None:
+        rules.append(Repetition(options.no_repeat_ngram_size, repetition_penalty, prompts))
+    if banned is not None:
+        rules.append(BannedTexts(banned, states))
+    return [*rules, *([] if stops is None else [StopStrings(stops, states)])]
+
+
+def text_tables(encoder, options):
+    """Returns {"stops": table, "banned": table}, without those of which there are no texts; see `rules_of`.
+
+    Args:
+        encoder: TextEncoder of the outputs.
+        options: SearchOptions.
+
+    Raises:
+        UserError: as `banned_table`.
+    """
+    tables = {"stops": stop_table(encoder, options.stop) if options.stop else None}
+    tables["banned"] = banned_table(encoder, options.banned_texts) if options.banned_texts else None
+    return {name: table for name, table in tables.items() if table is not None}
+
+
+@functools.lru_cache(maxsize=8)
+def stop_table(encoder, stops):
+    """Returns the table of next states, or None if a piece's text depends on the pieces around it.
+
+    Args:
+        encoder: TextEncoder of the outputs.
+        stops: tuple of str, none empty.
+
+    Returns:
+        int32 [S, V]. An output begins in state 0, in which a space before its first word is no part of its text; or, if
+        it continues a text, in state `CONTINUES`. It contains one of the strings when it reaches state S - 1.
+    """
+    return None if encoder.piece_bytes is None else _table(encoder, stops)
+
+
+@functools.lru_cache(maxsize=4)
+def banned_table(encoder, texts):
+    """Returns the table of next states: see `stop_table`.
+
+    A space at the beginning of a text also stands for the beginning of an output.
+
+    Raises:
+        UserError: a piece's text depends on the pieces around it.
+    """
+    if encoder.piece_bytes is None:
+        raise UserError(
+            f"banned_texts: the vocabulary is a {type(encoder).__name__}, whose pieces are spelled by their neighbors. "
+            "Expected one of SentencePiece's, byte-level BPE, bytes or words. Leave them out."
+        )
+    return _table(encoder, texts, space_begins=True)
+
+
+def _table(encoder, texts, space_begins=False):
+    """Returns the table of `stop_table`; `space_begins`: outputs begin as after a space, unless that is a text."""
+    pieces = encoder.piece_bytes
+    states = automaton([text.encode("utf-8", "surrogatepass") for text in texts])
+    table = read_pieces(states, range(len(states)), pieces)
+    bare = first_pieces(encoder)
+    start = states[0, ord(" ")] if space_begins else 0
+    first = read_pieces(states, [0 if start == len(states) - 1 else start], bare)
+    first[:, [not piece for piece in bare]] = -1  # there is no word yet
+    return np.concatenate([first, table]) + CONTINUES
+
+
+@functools.lru_cache(maxsize=8)  # it decodes every piece that begins with a space, and stop strings change often
+def first_pieces(encoder):
+    """Returns the list of what pieces are, bytes, where a text begins with them."""
+    bare = list(encoder.piece_bytes)
+    for i, piece in enumerate(bare):
+        if piece.startswith(b" ") and not (text := encoder.decode([i])).startswith(" "):
+            bare[i] = text.encode("utf-8", "surrogatepass")
+    return bare
+
+
+def automaton(strings):
+    """Returns the next state for every state and byte, int32 [S, 256]; the last state, in which it stays, accepts."""
+    # A text with a string that holds another one holds the other, too, and is to be known by it at its end.
+    strings = [one for one in strings if not any(other in one and other != one for other in strings)]
+    children, ends = [{}], set()
+    for string in strings:
+        state = 0
+        for byte in string:
+            if byte not in children[state]:
+                children[state][byte] = len(children)
+                children.append({})
+            state = children[state][byte]
+        ends.add(state)
+    accepts = len(children)
+    table = np.full((accepts + 1, 256), accepts, "int32")
+    # Breadth first: `fallback` is the longest proper suffix that is a state, which has its row already.
+    waiting = collections.deque([(0, None)])
+    while waiting:
+        state, fallback = waiting.popleft()
+        table[state] = 0 if fallback is None else table[fallback]
+        for byte, child in children[state].items():
+            waiting.append((child, table[state, byte]))
+            table[state, byte] = child
+        if state in ends:
+            table[state] = accepts
+    for state in sorted(ends):  # to reach the end of a string is to accept
+        table[table == state] = accepts
+    return table
+
+
+def read_pieces(automaton, states, pieces):
+    """Returns the state after every piece, bytes, from each of some states, int32 [states, V]."""
+    lengths = np.array([len(piece) for piece in pieces])
+    table = np.repeat(np.array(states, "int32")[:, None], len(pieces), axis=1)
+    for at in range(lengths.max(initial=0)):
+        longer = np.flatnonzero(lengths > at)
+        table[:, longer] = automaton[table[:, longer], [pieces[i][at] for i in longer]]
+    return table
+
+
+def before_stop(text, stops):
+    """Returns a text up to the first of the strings that it contains."""
+    return text[: min((text.find(stop) for stop in stops if stop in text), default=len(text))]
+
+
+def check_prefixes(encoder, prefixes, texts):
+    """Raises `UserError` for a prefix, a list of ids, whose text contains a banned one: it could not be avoided."""
+    for prefix in filter(None, prefixes):
+        text = encoder.decode(prefix)
+        for banned in texts:
+            if banned in text or (banned != " " and f" {text}".startswith(banned)):
+                raise UserError(
+                    f"the prefix {shown(text)} contains {shown(banned)}, a banned text. Leave out one of both."
+                )

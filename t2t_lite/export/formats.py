@@ -1,0 +1,155 @@
+"""Which models each format of exports supports, for the exporters and `t2t-trainer --describe`.
+
+A SavedModel is described here. Another format is registered as a function that returns a `Format`,
+`@registry.register_export_format("name")`.
+"""
+
+import inspect
+import logging
+
+from t2t_lite.decoding.search.adapters import searches
+from t2t_lite.errors import UserError
+from t2t_lite.layers.quantization import check_plain_weights
+from t2t_lite.models.arguments import hparam_of
+from t2t_lite.registry import Registries
+from t2t_lite.settings.config import HParams
+from t2t_lite.settings.ranges import settings_of
+
+_LOGGER = logging.getLogger("t2t_lite")
+_SAVED_MODEL = "saved_model"
+# Options that no format needs: the vocabulary's sizes, and those used only in training.
+_TRAINING = {
+    "vocab_size", "target_vocab_size", "kernel_initializer", "bias_initializer",
+    *(s.argument for s in settings_of(HParams).values() if not s.fixed),
+}  # fmt: skip
+
+
+class Format:
+    """A format of models of one class. Subclasses may hold models of several.
+
+    Args:
+        label: str, its name in messages.
+        model: our class.
+        supported: function of a model's config that returns {argument of its constructor: tuple of the supported
+            values; None: any}; the others must have their defaults.
+    """
+
+    def __init__(self, label, model=None, supported=None):
+        self._label = label
+        self._model = model
+        self._supported = supported
+
+    def label(self, model, encoders=None):
+        """Returns its name in messages about a model."""
+        return self._label
+
+    def obstacles(self, model, encoders=None):
+        """Returns all reasons why it cannot hold a model, a list of str."""
+        return class_obstacles(model, {self._model}) or option_obstacles(model, self._supported(model.config))
+
+    def answer(self, model, encoders=None):
+        """Returns what is said of a model that it can hold."""
+        return "yes"
+
+
+class _SavedModel(Format):
+    def obstacles(self, model, encoders=None):
+        return ["it has a search of its own, expected a model that predicts one id after the other"] * searches(model)
+
+
+def names():
+    """Returns the names of all formats, as `t2t-exporter --format` takes them."""
+    return [_SAVED_MODEL, *Registries.export_formats.names()]
+
+
+def _format(name):
+    return _SavedModel("A SavedModel") if name == _SAVED_MODEL else Registries.export_formats.get(name)()
+
+
+def obstacles(format_name, model, encoders=None):
+    """Returns all reasons why a model cannot be exported to a format, a list of str; [] if it can.
+
+    Args:
+        format_name: one of `names`.
+        model: Keras model, with or without values.
+        encoders: {"inputs": TextEncoder, "targets": TextEncoder}, or None if unknown.
+    """
+    return _format(format_name).obstacles(model, encoders)
+
+
+def check(format_name, answerer):
+    """Raises `UserError` with all obstacles if a format does not support a model; warns if the problem changes texts.
+
+    Args:
+        format_name: one of `names`.
+        answerer: Translator, Generator or Predictor.
+    """
+    check_model(format_name, answerer.model, answerer.encoders)
+    own = ("input_text", "output_text")
+    if functions := [name for name in own if answerer.problem and answerer.problem.overrides(name)]:
+        name = _format(format_name).label(answerer.model, answerer.encoders)
+        _LOGGER.warning(
+            f"{answerer.problem.full_name}: {' and '.join(functions)} of this problem are Python code, which "
+            f"{name} does not run: texts go in and come out as the vocabulary has them."
+        )
+    if answerer.problem and (substitution := answerer.problem.substitution):
+        _LOGGER.warning(
+            f"{answerer.problem.full_name}: {', '.join(substitution.kinds)} are replaced by symbols, such as "
+            f"{substitution.symbols[0]}, and put back by t2t_lite and its SavedModels alone. "
+            f"{_format(format_name).label(answerer.model)} expects texts with symbols, and gives such."
+        )
+
+
+def check_model(format_name, model, encoders=None):
+    """As `check`, for a model without its problem; arguments as for `obstacles`."""
+    check_plain_weights(getattr(model, "models", [model]), f"--format={format_name}")
+    if reasons := obstacles(format_name, model, encoders):
+        hint = "" if obstacles(_SAVED_MODEL, model) else " A SavedModel (--format=saved_model) can hold it."
+        label = _format(format_name).label(model, encoders)
+        raise UserError(f"{label} cannot hold this model: {'; '.join(reasons)}.{hint}")
+
+
+def destinations_text(model, encoders=None):
+    """Returns lines with the possible formats, and all obstacles to the others; arguments as for `obstacles`."""
+    lines = ["exports (t2t-exporter --format)"]
+    width = max(map(len, names()))
+    for name in names():
+        reasons = obstacles(name, model, encoders)
+        answer = f"no: {'; '.join(reasons)}" if reasons else _format(name).answer(model, encoders)
+        lines.append(f"  {name:{width}}  {answer}")
+    return "\n".join(lines)
+
+
+def class_obstacles(model, holders):
+    """Returns a list with the reason why a model cannot be held by a format of other classes; [] if it is of one."""
+    if type(model) in holders:
+        return []
+    kind = "an ensemble" if type(model).__name__ == "Ensemble" else f"of class {type(model).__name__}"
+    names = " or ".join(sorted((holder.REGISTERED_NAME for holder in holders), key=len))
+    return [f"it is {kind}, expected model={names}, one model (t2t-avg-all averages checkpoints into one)"]
+
+
+def option_obstacles(model, supported):
+    """Returns a text for each option of a model that is not `supported` ({name: tuple of values; None: any}).
+
+    Other options must have the constructor's default, except those of training and of the vocabulary.
+    """
+    defaults = {name: p.default for name, p in inspect.signature(type(model)).parameters.items()}
+    reasons = []
+    for name, value in model.config.items():
+        possible = supported.get(name, None if name in _TRAINING else (defaults[name],))
+        if possible is not None and value not in possible:
+            hparam = hparam_of(name, type(model))
+            of_hparam = f" (hparam {hparam})" if hparam != name else ""
+            *others, last = map(_option_text, possible)
+            expected = f"{', '.join(others)} or {last}" if others else last
+            reasons.append(f"{name}={_option_text(value)}{of_hparam}, expected {expected}")
+    return reasons
+
+
+def _option_text(value):
+    if isinstance(value, dict):
+        return f"{value['type']}({', '.join(f'{n}={v}' for n, v in value.items() if n != 'type')})"
+    if isinstance(value, list | tuple):
+        return "/".join(map(_option_text, value))
+    return "none" if value is None else str(value)

@@ -1,0 +1,192 @@
+"""Scores: how well a key answers a query. The dot product (paper, section 3.2.1), and relative positions."""
+
+import keras
+from keras import ops
+
+from t2t_lite.layers.checks import check_required_sizes, shape_of
+from t2t_lite.layers.layer_kinds import Kind
+from t2t_lite.layers.positions import Strides, by_key, shift_rows_back, split_by_run
+from t2t_lite.registry import register_score
+
+
+@register_score("dot_product")
+class AttentionScore(Kind):
+    """score(i, j) = q_i · k_j, and value j counts as it is.
+
+    A kind of your own overrides `scores`, and `build` if it has weights: `register_score` gives it a name.
+    """
+
+    def build(self, layer, hidden_size):
+        """Creates the weights, as attributes of the attention layer: `layer.my_table = layer.add_weight(…)`."""
+
+    def scores(self, layer, query, key, distances, training):
+        """Returns the scores of keys before the softmax, […, T, S].
+
+        Args:
+            layer: MultiHeadAttention, with the weights; those of each head, [heads, …], by `layer.of_heads`.
+            query: [B, heads, T, key_dim], or [B, heads, G, T, key_dim] of G groups; scaled by key_dim^-0.5.
+            key: [B, heads, S, key_dim], or [B, heads, G or 1, S, key_dim].
+            distances: list of `Strides` and `Steps`: where keys are, seen from the queries.
+            training: bool.
+        """
+        return ops.matmul(query, ops.swapaxes(key, -1, -2))
+
+    def mix(self, layer, weights, value, distances):
+        """Returns the sums of values by weights […, T, S]: […, T, value_dim]; the rest as in `scores`."""
+        return ops.matmul(weights, value)
+
+    def extra_flops(self, layer, keys):
+        """Returns the operations of a query beyond its products with so many keys and values."""
+        return 0
+
+    def extra_memory(self, layer, keys, compute):
+        """Returns the bytes that a query leaves for the backward pass beyond those of a dot product."""
+        return 0
+
+
+@register_score("relative")
+class RelativeScore(AttentionScore):
+    """score(i, j) = q_i · (k_j + a_clip(j - i)): see `RelativeAttention` (Shaw et al. 2018, arXiv 1803.02155)."""
+
+    other_name = "dot_product_relative"
+
+    def __init__(self, max_relative_position: int, add_relative_to_values: bool = False):
+        check_required_sizes(max_relative_position=max_relative_position)
+        self.max_relative_position = max_relative_position
+        self.add_relative_to_values = add_relative_to_values
+
+    def build(self, layer, hidden_size):
+        """Creates the tables, Glorot uniform as in tensor2tensor."""
+        layer.key_table = self.table(layer, "key_table", layer.query_size)
+        layer.value_table = None
+        if self.add_relative_to_values:
+            layer.value_table = self.table(layer, "value_table", layer.value_size)
+
+    def table(self, layer, name, size):
+        """Creates a table of vectors of `size`, [2k + 1, size]."""
+        return layer.add_weight(name=name, shape=(2 * self.max_relative_position + 1, size))
+
+    def scores(self, layer, query, key, distances, training):
+        """Adds the products with the vectors of the distances; arguments as `AttentionScore.scores`."""
+
+        def products(offsets, run):
+            return self.products(self.rows(layer, layer.key_table), query, offsets, run)
+
+        content = super().scores(layer, query, key, distances, training)
+        return content + by_key(distances, shape_of(query)[-2], shape_of(key)[-2], products)
+
+    def mix(self, layer, weights, value, distances):
+        """Adds the values' vectors; arguments as `AttentionScore.mix`."""
+        output = super().mix(layer, weights, value, distances)
+        if layer.value_table is None:
+            return output
+        for run, own in zip(distances, split_by_run(weights, distances), strict=True):
+            output = output + self.sums(self.rows(layer, layer.value_table), own, value.dtype, run)
+        return output
+
+    def rows(self, layer, table):
+        """Returns what a table has for the heads that are asked: all of it."""
+        return table
+
+    def products(self, table, query, offsets, run):
+        """Returns the products of queries and the vectors of distances int32 [… D]: […, T, D]."""
+        relative = ops.matmul(query, ops.transpose(ops.cast(table, query.dtype)))  # […, T, 2k + 1]
+        return ops.matmul(relative, ops.swapaxes(self._rows(offsets, query.dtype), -1, -2))
+
+    def sums(self, table, weights, dtype, run):
+        """Returns the sums of the distances' vectors by weights [… T, S] of a run's keys: […, T, size]."""
+        rows = self._rows(run.offsets(*shape_of(weights)[-2:]), weights.dtype)
+        return ops.matmul(ops.matmul(run.collect(weights), rows), ops.cast(table, dtype))
+
+    def _rows(self, offsets, dtype):
+        """Returns the table's row of each distance as zeros and a one, [… D, 2k + 1].
+
+        Products with this matrix, not a gather: that one's gradient is a slow scatter.
+        """
+        limit = self.max_relative_position
+        return ops.one_hot(ops.clip(offsets, -limit, limit) + limit, 2 * limit + 1, dtype=dtype)
+
+    def extra_flops(self, layer, keys):
+        """Counts the products with the vectors, not their spreading over positions."""
+        channels = layer.query_size + layer.value_size * self.add_relative_to_values
+        return 2 * layer.key_table.shape[-2] * layer.num_heads * channels
+
+    def extra_memory(self, layer, keys, compute):
+        """Counts the weights, ordered by distance."""
+        return layer.num_heads * 2 * keys * compute * self.add_relative_to_values
+
+
+@register_score("relative_v2")
+class LeftRelativeScore(RelativeScore):
+    """score(i, j) = q_i · (k_j + e_(i - j)): see `LeftRelativeAttention` (Huang et al. 2018, "Music Transformer")."""
+
+    other_name = "dot_product_relative_v2"
+
+    def __init__(
+        self,
+        max_relative_position: int,
+        add_relative_to_values: bool = False,
+        heads_share_relative_embedding: bool = False,
+    ):
+        super().__init__(max_relative_position, add_relative_to_values)
+        self.heads_share_relative_embedding = heads_share_relative_embedding
+
+    def table(self, layer, name, size):
+        """Creates a table [heads or 1, k, size], N(0, size^-0.5) as in tensor2tensor; its last row is of distance 0."""
+        heads = 1 if self.heads_share_relative_embedding else layer.num_heads
+        initializer = keras.initializers.RandomNormal(stddev=size**-0.5)
+        return layer.add_weight(name=name, shape=(heads, self.max_relative_position, size), initializer=initializer)
+
+    def rows(self, layer, table):
+        """Returns what a table has for the heads that are asked, [heads or 1, k, size]."""
+        return table if self.heads_share_relative_embedding else layer.of_heads(table)
+
+    def products(self, table, query, offsets, run):
+        """Returns the products of queries and the vectors of distances; arguments as `RelativeScore.products`."""
+        if not _is_plain(run):
+            vectors = self._vectors(ops.cast(table, query.dtype), offsets, len(query.shape))
+            return ops.matmul(query, ops.swapaxes(vectors, -1, -2))
+        length, width = shape_of(query)[-2], shape_of(offsets)[0]
+        near, keys = self._near(table, run, length, query), width - length
+        x = ops.matmul(query, ops.swapaxes(near, -1, -2))  # […, T, k], the last of distance 0
+        # The column of distance 0 is to be T - 1 - shift, among T + S.
+        *lead, _, size = shape_of(x)
+        x = ops.pad(x, (*[(0, 0)] * len(lead), (0, 0), (length - run.shift, _at_least_0(keys + run.shift))))
+        return ops.slice(x, (*[0] * len(lead), 0, size), (*lead, length, width))
+
+    def sums(self, table, weights, dtype, run):
+        """Returns the sums of the distances' vectors by weights; arguments as `RelativeScore.sums`."""
+        *lead, length, keys = shape_of(weights)
+        if not _is_plain(run):
+            vectors = self._vectors(ops.cast(table, dtype), run.offsets(length, keys), len(weights.shape))
+            return ops.matmul(run.collect(weights), vectors)
+        near = self._near(table, run, length, weights, dtype)
+        size, zeros = near.shape[-2], [(0, 0)] * len(lead)
+        x = ops.pad(shift_rows_back(weights), (*zeros, (0, 0), (size, _at_least_0(-run.shift - keys))))
+        x = ops.slice(x, (*[0] * len(lead), 0, length - run.shift), (*lead, length, size))
+        return ops.matmul(x, near)
+
+    def _near(self, table, run, length, like, dtype=None):
+        """Returns the rows of a table that a run of `length` queries can reach, [heads or 1, (1,) k or less, size]."""
+        size, reach = self.max_relative_position, length - run.shift
+        size = min(size, max(reach, 0)) if isinstance(reach, int) else size
+        near = ops.cast(table[:, self.max_relative_position - size :], dtype or like.dtype)
+        return ops.expand_dims(near, 1) if len(like.shape) == 5 else near
+
+    def _vectors(self, table, offsets, rank):
+        """Returns the vectors of distances int32 [D], [G, D] or [B, 1, D], [(B,) heads or 1, (G or 1,) D, size]."""
+        count = self.max_relative_position
+        rows = ops.where((offsets > -count) & (offsets <= 0), offsets + count, 0)
+        vectors = ops.take(ops.pad(table, ((0, 0), (1, 0), (0, 0))), rows, axis=1)
+        if len(offsets.shape) == 3:
+            return ops.swapaxes(vectors[:, :, 0], 0, 1)
+        return ops.expand_dims(vectors, 1) if rank == 5 and len(offsets.shape) == 1 else vectors
+
+
+def _is_plain(run):
+    """Returns whether distances grow by one from key to key, alike in all groups."""
+    return isinstance(run, Strides) and run.stride == 1 and len(getattr(run.shift, "shape", ())) == 0
+
+
+def _at_least_0(number):
+    return max(number, 0) if isinstance(number, int) else ops.maximum(number, 0)

@@ -1,0 +1,197 @@
+"""What kinds of attention and of feed-forward layers share: names, options, and hyperparameters that set these."""
+
+import inspect
+import json
+import re
+from typing import ClassVar, NamedTuple
+
+
+class Kind:
+    """A kind of score or pattern. Its options are the arguments of its constructor, which has them as attributes.
+
+    Attributes:
+        HPARAMS: {name: `ranges.setting(…, argument="self_attention.<option>")`}, hyperparameters that set
+            options; a set has them where `self_attention_type` names the kind.
+        other_name: str, tensor2tensor's, by which `self_attention_type` knows the kind, too; "": none.
+    """
+
+    HPARAMS: ClassVar = {}
+    other_name = ""
+
+    @classmethod
+    def options(cls):
+        """Returns {option: default}; `inspect.Parameter.empty` for one that must be given."""
+        parameters = inspect.signature(cls).parameters.values()
+        return {p.name: p.default for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD}
+
+
+def make_kind(argument, value, registry):
+    """Makes a kind from a layer's argument: a name, or a dict of it and options, {"type": "window", "neighborhood": 9}.
+
+    Raises:
+        ValueError: an unknown name or option, an option that is missing or out of its range.
+    """
+    name, given = name_and_options(value, argument)
+    if name not in registry:
+        raise ValueError(f"`{argument}` must be one of {', '.join(registry.names())}: received {argument}={name!r}.")
+    kind = registry.get(name)
+    check_options(argument, name, kind.options(), given)
+    return kind(**given)
+
+
+def name_and_options(kind, argument="self_attention"):
+    """Returns the name of a kind, None if it has none, and a dict of the options that are given.
+
+    A kind is a name, or a dict of it and options: {"type": "window", "neighborhood": 9}.
+
+    Raises:
+        ValueError: it is neither; the error names `argument`.
+    """
+    if not isinstance(kind, str | dict):
+        raise ValueError(f"`{argument}` must be a name, or a dict of 'type' and options: received {kind!r}.")
+    given = {"type": kind} if isinstance(kind, str) else dict(kind)
+    return given.pop("type", None), given
+
+
+def check_options(argument, name, options, given):
+    """Raises `ValueError` for options that are not among {option: default}, or lack one without a default."""
+    if given.keys() - options.keys() or inspect.Parameter.empty in {**options, **given}.values():
+        raise ValueError(f"`{argument}` {name} has the options {[*options]}: received {given}.")
+
+
+def named_kinds(argument, value, own_options):
+    """Returns the value of a constructor's argument as a list of (name, all options), one per layer until they repeat.
+
+    Args:
+        argument: its name, for errors.
+        value: a kind, or a list of kinds: a name, or a dict of it and options, {"type": "local_moe", "k": 1}.
+        own_options: function of a name that returns {option: default}.
+
+    Raises:
+        ValueError: an option that the kind does not have, or one that is missing; or as `own_options`.
+    """
+    found = []
+    for kind in value if isinstance(value, list | tuple) else [value]:
+        name, given = name_and_options(kind, argument)
+        options = own_options(name)
+        check_options(argument, name, options, given)
+        found.append((name, {**options, **given}))
+    return found
+
+
+def kind_of(name, options):
+    """Returns a kind: a name alone where it has no options, else a dict of both."""
+    return {"type": name, **options} if options else name
+
+
+def kinds_config(named):
+    """Returns (name, all options) of kinds as such a value: a kind, or a list of several."""
+    kinds = [kind_of(name, options) for name, options in named]
+    return kinds if len(kinds) > 1 else kinds[0]
+
+
+_WORD = re.compile(r"\s*([\w.-]+)\s*(?:\(([^()]*)\))?\s*")
+
+
+class Word(NamedTuple):
+    """A word of a kind, the name of a class, a score or a pattern.
+
+    Attributes:
+        name: str.
+        options: {option: text} of its brackets, or {option: value}.
+    """
+
+    name: str
+    options: dict
+
+
+def read_kinds(text, setting="self_attention_type"):
+    """Returns the kinds of a text: of each a list of a score and a pattern, or one of them, each a list of `Word`s.
+
+    The text is JSON, a kind or a list of kinds as constructors take them: `[{"type": "local_1d", "block_length": 64}]`.
+    Or kinds have / between them, score and pattern +, and patterns of several heads :, so that such a list has several
+    words. Those options that are not as the hyperparameters say are in brackets after their word, several of them with
+    ; between: `local_1d(block_length=64)/local_1d(block_length=128)`.
+
+    Raises:
+        ValueError: not of that form.
+    """
+    if text.lstrip()[:1] in ("[", "{"):
+        return [in_words(*name_and_options(kind, setting)) for kind in _from_json(text, setting)]
+    kinds, position, separator = [], 0, "/"
+    while separator:
+        before, match = separator, _WORD.match(text, position)
+        end = match.end() if match else position
+        separator = text[end : end + 1]
+        if not match or separator not in ("", "/", "+", ":"):
+            raise ValueError(
+                f"{setting}={text}: cannot read {text[end:]!r}. Expected kinds such as strided or "
+                "local_1d(block_length=64)+dot_product_relative_v2, with / between those of several layers."
+            )
+        word = Word(match[1], _options(f"{setting}={text}", match[1], match[2] or ""))
+        if before == "/":
+            kinds.append([[word]])
+        elif before == "+":
+            kinds[-1].append([word])
+        else:
+            kinds[-1][-1].append(word)
+        position = end + 1
+    return kinds
+
+
+def _from_json(text, setting):
+    """Returns the list of kinds of a JSON text."""
+    try:
+        kinds = json.loads(text)
+    except ValueError as error:
+        raise ValueError(
+            f'{setting}={text}: cannot read it as JSON ({error}). Expected such as [{{"type": "local_1d", '
+            '"block_length": 64}, "dot_product"].'
+        ) from None
+    return kinds if isinstance(kinds, list) and kinds else [kinds]
+
+
+def in_words(name, options):
+    """Returns a kind as `read_kinds` does; those of its options that are not of several heads are with its last word.
+
+    Args:
+        name: str, which may have + in it; None: of "pattern" alone.
+        options: dict; "pattern" is a list of kinds, those of several heads.
+    """
+    options = dict(options)
+    heads = [Word(*name_and_options(kind)) for kind in checked_heads(options.pop("pattern", ()))]
+    words = [[Word(word, {})] for word in str(name).split("+")] if name or not heads else []
+    if words:
+        words[-1] = [words[-1][0]._replace(options=options)]
+    return [heads, *words] if heads else words
+
+
+def checked_heads(patterns):
+    """Returns the patterns of several heads. Raises `ValueError` unless they are a list."""
+    if not isinstance(patterns, list | tuple):
+        raise ValueError(f"`self_attention` has pattern={patterns!r}. Expected a list, the patterns of several heads.")
+    return patterns
+
+
+def _options(text, word, brackets):
+    """Returns {option: text} of a word's brackets."""
+    options = {}
+    for spelled in filter(str.strip, brackets.split(";")):
+        option, equals, value = (part.strip() for part in spelled.partition("="))
+        if not (option and equals and value) or option in options:
+            raise ValueError(
+                f"{text}: cannot read {spelled.strip()!r} in the brackets of {word}. Expected "
+                "option=value, each option once, with ; between several."
+            )
+        options[option] = value
+    return options
+
+
+def spell_kind(kind, of_hparams):
+    """Returns a kind as `read_kinds` reads it, with those options of its words that are not {option: value}."""
+
+    def spelled(word):
+        others = ";".join(f"{option}={value}" for option, value in word.options.items() if of_hparams[option] != value)
+        return f"{word.name}({others})" if others else word.name
+
+    return "+".join(":".join(map(spelled, words)) for words in kind)

@@ -1,0 +1,218 @@
+"""Folders of GPT and GPT-2 from our side alone: in and out, and what is refused. With Transformers: tests/peers."""
+
+import json
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+import t2t_lite
+from t2t_lite import registry
+from t2t_lite.errors import UserError
+from t2t_lite.export import export_hugging_face, import_hugging_face
+from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write_tensors
+from tests.extras.hugging_face.gpt_folders import write_gpt
+from tests.text.published_samples import write_byte_level, write_words
+
+
+def tensors_of(folder):
+    path = os.path.join(folder, "model.safetensors")
+    return read_tensors(pathlib.Path(path).read_bytes(), path)
+
+
+@pytest.mark.slow
+@pytest.mark.few("gpt2--write_byte_level", "openai-gpt-transformer.-write_words")
+@pytest.mark.parametrize(
+    "kind, prefix, write_vocabulary",
+    [
+        ("gpt2", "transformer.", write_byte_level),
+        ("gpt2", "", write_byte_level),
+        *(
+            (kind, "transformer.", write)
+            for kind in registry.list_families("openai")  # of an extra
+            for write in (write_byte_level, write_words)
+        ),
+    ],
+)
+def test_in_and_out_again(tmp_path, kind, prefix, write_vocabulary):
+    """Weights, vocabulary and settings are the same, bit by bit; a second time, too."""
+    activation = {"gpt2": {"activation_function": "gelu_pytorch_tanh"}, "openai-gpt": {"afn": "silu"}}[kind]
+    rates = {"resid_pdrop": 0.25, "embd_pdrop": 0.25, "attn_pdrop": 0.5}
+    folder, tensors = write_gpt(
+        tmp_path / "theirs", kind, prefix, write_vocabulary, layer_norm_epsilon=1e-6, **activation, **rates
+    )
+    for number, source in enumerate((folder, str(tmp_path / "0"))):
+        run = str(tmp_path / f"run{number}")
+        assert import_hugging_face(source, run) == f"{run}/model.ckpt-0"
+        export_hugging_face(t2t_lite.load(run), str(tmp_path / str(number)))
+    again = tensors_of(tmp_path / "1")
+    assert again.keys() == {f"transformer.{name.removeprefix(prefix)}" for name in tensors}
+    for name, array in tensors.items():
+        np.testing.assert_array_equal(again[f"transformer.{name.removeprefix(prefix)}"], array, err_msg=name)
+    for name in ("vocab.json", "merges.txt"):
+        assert (tmp_path / "1" / name).read_bytes() == pathlib.Path(folder, name).read_bytes()
+    said = json.loads((tmp_path / "1" / "config.json").read_text())
+    given = json.loads(pathlib.Path(folder, "config.json").read_text())
+    same = {"gelu_pytorch_tanh": "gelu_new"}  # two names of one function
+    assert {name: same.get(value, value) for name, value in given.items()}.items() <= said.items()
+    assert (tmp_path / "0" / "model.safetensors").read_bytes() == (tmp_path / "1" / "model.safetensors").read_bytes()
+
+
+def test_buffers_and_tied_copies_are_ignored(tmp_path):
+    folder, tensors = write_gpt(tmp_path / "theirs", prefix="")
+    more = {"h.0.attn.bias": np.ones((1, 1, 24, 24), "float32"), "lm_head.weight": tensors["wte.weight"]}
+    write_tensors(f"{folder}/model.safetensors", tensors | more)
+    assert import_hugging_face(folder, str(tmp_path / "run"))
+
+
+CONFIGS = [
+    ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx=True. Expected False"),
+    ({"scale_attn_weights": False}, "scale_attn_weights=False"),
+    ({"add_cross_attention": True}, "add_cross_attention=True"),
+    ({"tie_word_embeddings": False}, "tie_word_embeddings=False"),
+    ({"activation_function": "tanh"}, "activation_function=tanh. Expected gelu_new or"),
+    ({"n_head": 3}, "n_head=3. Expected a divisor of n_embd=16"),
+    ({"n_layer": 3}, "h.2.mlp.c_fc.weight is missing"),
+    ({"n_layer": 10**9}, "n_layer=1000000000"),
+    ({"n_inner": 32}, "h.0.mlp.c_fc.weight is float32 16 x 64. Expected float 16 x 32"),
+    ({"n_positions": 25}, "wpe.weight is float32 24 x 16"),
+    ({"n_embd": "16"}, "n_embd"),
+    ({"layer_norm_epsilon": 0}, "layer_norm_epsilon=0"),
+    ({"eos_token_id": 5}, "eos_token_id=5"),
+    ({"model_type": "t5"}, "model_type is 't5'"),
+]
+
+
+@pytest.mark.parametrize("config, message", CONFIGS, ids=lambda value: str(value)[:40])
+def test_settings_that_do_not_fit_are_named(tmp_path, config, message):
+    folder, _ = write_gpt(tmp_path / "theirs")
+    path = tmp_path / "theirs" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | config))
+    refused(folder, tmp_path, message)
+
+
+def refused(folder, tmp_path, message):
+    with pytest.raises(UserError) as caught:
+        import_hugging_face(folder, str(tmp_path / "run"))
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def _without(name):
+    return lambda tensors: {n: t for n, t in tensors.items() if n != name}
+
+
+TENSORS = [
+    (_without("transformer.ln_f.bias"), "ln_f.bias is missing"),
+    (_without("transformer.wte.weight"), "wte.weight is missing"),
+    (lambda t: t | {"transformer.h.2.ln_1.bias": np.zeros(16, "float32")}, "h.2.ln_1.bias has no place"),
+    (lambda t: t | {"transformer.ln_f.bias": np.zeros(15, "float32")}, "ln_f.bias is float32 15. Expected float 16"),
+    (lambda t: t | {"transformer.ln_f.bias": np.full(16, np.nan, "float32")}, "not finite"),
+]
+
+
+@pytest.mark.parametrize("change, message", TENSORS, ids=[message for _, message in TENSORS])
+def test_tensors_that_do_not_fit_are_named(tmp_path, change, message):
+    folder, tensors = write_gpt(tmp_path / "theirs")
+    write_tensors(f"{folder}/model.safetensors", change(tensors))
+    refused(folder, tmp_path, message)
+
+
+def _rename(folder):
+    os.rename(f"{folder}/model.safetensors", f"{folder}/pytorch_model.bin")
+
+
+def _cut(name, count):
+    def cut(folder):
+        path = pathlib.Path(folder, name)
+        path.write_bytes(path.read_bytes()[:-count])
+
+    return cut
+
+
+def _append(folder):
+    with open(f"{folder}/merges.txt", "a") as file:
+        file.write("x y\n")
+
+
+FILES = [
+    (_rename, "holds pytorch_model.bin"),
+    (lambda folder: os.remove(f"{folder}/model.safetensors"), "model.safetensors"),
+    (_cut("model.safetensors", 5), "model.safetensors: not a whole safetensors file"),
+    (_cut("config.json", 5), "config.json: not readable as JSON"),
+    (_cut("vocab.json", 5), "vocab.json: not readable as JSON"),
+    (_cut("merges.txt", 5), "merges.txt"),
+    (_append, "vocab.json has no token 'xy'"),
+    (lambda folder: os.remove(f"{folder}/merges.txt"), "merges.txt"),
+]
+
+
+@pytest.mark.parametrize("change, message", FILES, ids=[message for _, message in FILES])
+def test_files_that_are_missing_or_cut_off_are_named(tmp_path, change, message):
+    folder, _ = write_gpt(tmp_path / "theirs")
+    change(folder)
+    refused(folder, tmp_path, message)
+
+
+def with_rows(folder, tensors, added, **config):
+    """Gives a folder's table of embeddings more rows, or fewer; returns the table."""
+    table = tensors["transformer.wte.weight"]
+    table = np.concatenate([table, table[:added] + 1]) if added > 0 else table[:added]
+    write_tensors(f"{folder}/model.safetensors", tensors | {"transformer.wte.weight": table})
+    path = pathlib.Path(folder, "config.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"vocab_size": len(table)} | config))
+    return table
+
+
+def test_rows_beyond_the_vocabulary_are_left_out(tmp_path, caplog):
+    """GPT-2's 50,257 are often padded to 50,304. Settings of newer versions say the end as a list."""
+    folder, tensors = write_gpt(tmp_path / "theirs")
+    end = json.loads(pathlib.Path(folder, "vocab.json").read_text())["<|endoftext|>"]
+    with_rows(folder, tensors, -1)
+    refused(folder, tmp_path, "vocab_size=272. Expected the 273 tokens of ")
+    with_rows(folder, tensors, 7, eos_token_id=[end, 0])
+    refused(folder, tmp_path, f"eos_token_id=[{end}, 0]. Expected {end}, the id of '<|endoftext|>', alone")
+    with_rows(folder, tensors, 7, eos_token_id=[end])
+    import_hugging_face(folder, str(tmp_path / "run"))
+    assert "vocab_size=280, but 273 tokens: the ids beyond them are left out" in caplog.text
+    export_hugging_face(t2t_lite.load(str(tmp_path / "run")), str(tmp_path / "out"))
+    np.testing.assert_array_equal(
+        tensors_of(tmp_path / "out")["transformer.wte.weight"], tensors["transformer.wte.weight"]
+    )
+
+
+@pytest.mark.slow
+def test_padding_and_other_tokens_that_were_added(tmp_path):
+    folder, tensors = write_gpt(tmp_path / "theirs")
+    table = with_rows(folder, tensors, 2)
+    added = {str(len(table) - 2): {"content": "[PAD]", "special": True}, str(len(table) - 1): {"content": "covid"}}
+    pathlib.Path(folder, "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": added}))
+    for number, source in enumerate((folder, str(tmp_path / "0"))):
+        import_hugging_face(source, str(tmp_path / f"run{number}"))
+        generator = t2t_lite.load(str(tmp_path / f"run{number}"))
+        encoder = generator.encoders["targets"]
+        assert encoder.published_ids[0] == len(table) - 2 and 0 in generator.model.config["unused_ids"]
+        assert encoder.pieces(encoder.encode("a covids[PAD]")) == ["a", "Ġ", "covid", "s", "[", "P", "A", "D", "]"]
+        assert encoder.decode(encoder.encode("a covids")) == "a covids"
+        export_hugging_face(generator, str(tmp_path / str(number)))
+        np.testing.assert_array_equal(tensors_of(tmp_path / str(number))["transformer.wte.weight"], table)
+    said = json.loads((tmp_path / "1" / "tokenizer_config.json").read_text())
+    assert said["pad_token"] == "[PAD]" and said["added_tokens_decoder"].keys() == added.keys()
+
+
+def test_options_that_it_does_not_have_are_refused_by_name(tmp_path):
+    """All in one message, before anything is written."""
+    folder, _ = write_gpt(tmp_path / "theirs")
+    generator = t2t_lite.load(os.path.dirname(import_hugging_face(folder, str(tmp_path / "run"))))
+    generator.model.config |= {
+        "begin": "zero",
+        "position": "sinusoidal",
+        "scale_embeddings": True,
+        "activation": "swiglu",
+    }
+    with pytest.raises(UserError, match="GPT2 cannot hold this model") as caught:
+        export_hugging_face(generator, str(tmp_path / "x"))
+    for words in ("begin=zero", "position=sinusoidal (hparam pos)", "scale_embeddings=True", "activation=swiglu"):
+        assert words in str(caught.value)
+    assert not (tmp_path / "x").exists()

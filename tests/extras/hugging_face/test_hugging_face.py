@@ -1,0 +1,324 @@
+"""Hugging Face's folders from our side alone: what is refused, and out and in again. With Transformers: tests/peers."""
+
+import json
+import os
+import pathlib
+import pickle
+import tempfile
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.errors import UserError
+from t2t_lite.export import export_hugging_face, import_hugging_face
+from t2t_lite.extras.hugging_face.family import family_of
+from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write_tensors
+from t2t_lite.extras.hugging_face.translation_models import translation_tensors
+from t2t_lite.runs.run_config import read_run_config
+from t2t_lite.text.vocabulary import SentencePieceEncoder
+from tests.decoding.runs import SENTENCES, make_run
+from tests.export.models import translator_of
+from tests.layers.kinds import RELATIVE, RESTRICTED
+
+
+@pytest.fixture(scope="module")
+def encoders(tmp_path_factory):
+    """Two SentencePiece vocabularies."""
+    found = {}
+    for side, size in (("inputs", 320), ("targets", 310)):
+        run = make_run(tmp_path_factory.mktemp(side), steps=(), vocab_size=size)
+        found[side] = SentencePieceEncoder(str(next(run.glob("vocab.*.model"))))
+    return found
+
+
+@pytest.fixture(scope="module")
+def exported(encoders, tmp_path_factory):
+    """(Translator, the folder it was exported to): one vocabulary, the paper's positions."""
+    translator = translator_of({"inputs": encoders["inputs"], "targets": encoders["inputs"]})
+    return translator, export_hugging_face(translator, str(tmp_path_factory.mktemp("hf") / "model"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"norm_epsilon": 1e-6},
+        {"position": "learned"},
+        {"position": "none"},
+        {"position_layout": "tensor2tensor"},
+        {"activation": "swiglu"},
+        {"key_dim": 3},
+        {"value_dim": 5},
+        {"self_attention": RELATIVE},
+        {"self_attention": RESTRICTED},
+        {"target_space_embedding": True},
+        *(
+            option | {"norm": "pre"}
+            for option in (
+                {"activation": "swiglu"},
+                {"tie_embeddings": False},
+                {"target_vocab_size": 310},
+                {"norm_epsilon": 1e-13},
+            )
+            if "blenderbot" in registry.list_families()
+        ),
+    ],
+    ids=str,
+)
+def test_an_option_that_it_does_not_have_is_refused_by_name(encoders, tmp_path, option):
+    (name, value), one = next(iter(option.items())), encoders["inputs"]
+    value = "" if name == "self_attention" else value
+    with pytest.raises(UserError, match=f"{name}={value}"):
+        export_hugging_face(translator_of({"inputs": one, "targets": one}, **option), str(tmp_path / "hf"))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_vocabulary_that_it_does_not_have_is_refused_by_name(tmp_path):
+    with pytest.raises(UserError, match="ByteTextEncoder"):
+        export_hugging_face(translator_of(), str(tmp_path / "hf"))
+    assert os.listdir(tmp_path) == []
+
+
+def test_all_obstacles_are_in_one_message(tmp_path):
+    options = {"norm_epsilon": 1e-6, "activation": "swiglu", "self_attention": RESTRICTED, "key_dim": 3}
+    with pytest.raises(UserError) as caught:
+        export_hugging_face(translator_of(**options), str(tmp_path / "hf"))
+    options["self_attention"] = "restricted(neighborhood=3)"
+    for name, value in options.items():
+        assert f"{name}={value}" in str(caught.value)
+    assert "ByteTextEncoder" in str(caught.value) and "attention_key_channels" in str(caught.value)
+
+
+@pytest.mark.few(
+    "{}",
+    "{'position_layout': 'marian', 'activation': 'swish', 'attention_bias': True, 'softmax_bias': True}",
+)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"position_layout": "marian", "activation": "swish", "attention_bias": True, "softmax_bias": True},
+        {"target_vocab_size": 310},
+        {"target_vocab_size": 310, "tie_embeddings": False, "softmax_bias": True},
+        {"tie_embeddings": False, "num_encoder_layers": 1, "num_decoder_layers": 3},
+    ],
+    ids=str,
+)
+def test_out_and_in_again(eager, encoders, tmp_path, options):
+    """All weights are the same, those of the permuted hidden features included, and so are ids and texts."""
+    side = "targets" if "target_vocab_size" in options else "inputs"
+    translator = translator_of({"inputs": encoders["inputs"], "targets": encoders[side]}, **options)
+    folder = export_hugging_face(translator, str(tmp_path / "hf"))
+    assert import_hugging_face(folder, str(tmp_path / "run"), languages=("en", "de")) == str(
+        tmp_path / "run" / "model.ckpt-0"
+    )
+    again = Translator.load(str(tmp_path / "run"))
+    before, after = (translation_tensors(family_of(t.model), t.model) for t in (translator, again))
+    assert before.keys() == after.keys()
+    for name, array in before.items():
+        np.testing.assert_array_equal(after[name], array, err_msg=name)
+    for side, encoder in translator.encoders.items():
+        assert again.encoders[side].encode("der rote 😀 Haus.") == encoder.encode("der rote 😀 Haus.")
+        assert again.encoders[side].pieces(range(encoder.vocab_size)) == encoder.pieces(range(encoder.vocab_size))
+    if options:  # once is enough for several shapes of the same thing
+        return
+    search = {"alpha": 0.0, "beam_size": 2, "extra_length": 0}
+    found = [t.text for t in again.translate(SENTENCES[:6], **search)]
+    assert found == [t.text for t in translator.translate(SENTENCES[:6], **search)]
+
+
+def changed(folder, target, name, change):
+    """Copies an exported folder, one file of it changed."""
+    os.makedirs(target)
+    for file in os.listdir(folder):
+        data = pathlib.Path(folder, file).read_bytes()
+        pathlib.Path(target, file).write_bytes(change(data) if file == name else data)
+    return str(target)
+
+
+def json_with(**values):
+    return lambda data: json.dumps({**json.loads(data), **values}).encode()
+
+
+@pytest.mark.slow
+def test_each_rate_of_dropout_is_taken_over(exported, tmp_path):
+    theirs = {"dropout": 0.1, "attention_dropout": 0.2, "activation_dropout": 0.3}
+    folder = changed(exported[1], tmp_path / "hf", "config.json", json_with(**theirs))
+    import_hugging_face(folder, str(tmp_path / "run"), languages=("en", "de"))
+    hparams = read_run_config(str(tmp_path / "run"))["hparams"]
+    ours = ("layer_prepostprocess_dropout", "attention_dropout", "relu_dropout")
+    assert [hparams[name] for name in ours] == [*theirs.values()]
+
+
+def piece_named(name):
+    """Returns a function that names a piece otherwise in the bytes of a vocab.json."""
+    return lambda data: json.dumps({name if i == 5 else piece: i for piece, i in json.loads(data).items()}).encode()
+
+
+def without(name):
+    return lambda data: json.dumps({k: v for k, v in json.loads(data).items() if k != name}).encode()
+
+
+def tensors_with(change):
+    def rewrite(data):
+        tensors = read_tensors(data, "test")
+        change(tensors)
+        with tempfile.NamedTemporaryFile() as file:
+            write_tensors(file.name, tensors)
+            return file.read()
+
+    return rewrite
+
+
+def header_with(change):
+    def rewrite(data):
+        length = int.from_bytes(data[:8], "little")
+        header = json.loads(data[8 : 8 + length])
+        change(header)
+        text = json.dumps(header).encode()
+        return len(text).to_bytes(8, "little") + text + data[8 + length :]
+
+    return rewrite
+
+
+def spoil(tensors, name, value):
+    tensors[name] = np.array(tensors[name])
+    tensors[name].flat[3] = value
+
+
+def with_start(tensors):
+    tensors["model.shared.weight"] = np.array(tensors["model.shared.weight"])
+    tensors["model.shared.weight"][0] = 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name, change, words",
+    [
+        ("config.json", json_with(model_type="bart"), "model_type is 'bart'"),
+        ("config.json", json_with(model_type=["marian"]), r"model_type is \['marian'\]"),
+        ("config.json", json_with(scale_embedding=False), "scale_embedding=False"),
+        ("config.json", json_with(scale_embedding=1), "scale_embedding.*true or false"),
+        ("config.json", json_with(activation_function="gelu_new"), "activation_function=gelu_new"),
+        ("config.json", json_with(activation_function=["relu"]), "activation_function.*a text"),
+        ("config.json", json_with(normalize_before=True), "normalize_before=True"),
+        ("config.json", json_with(add_final_layer_norm=True), "add_final_layer_norm=True"),
+        ("config.json", json_with(decoder_start_token_id=5), "decoder_start_token_id=5"),
+        ("config.json", json_with(decoder_start_token_id=False), "decoder_start_token_id=False"),
+        ("config.json", json_with(decoder_ffn_dim=24), "decoder_ffn_dim=24"),
+        ("config.json", json_with(d_model="8"), "d_model.*a whole number, found '8'"),
+        ("config.json", json_with(d_model=8.0), "d_model.*a whole number, found 8.0"),
+        ("config.json", json_with(d_model=10**12), "d_model=1000000000000"),
+        ("config.json", json_with(d_model=16), "model.shared.weight is float32 320 x 8. Expected float 320 x 16"),
+        ("config.json", json_with(encoder_layers=3), "model.encoder.layers.2.fc1.weight is missing"),
+        ("config.json", json_with(encoder_layers=500), "model.encoder.layers.2.fc1.weight is missing"),
+        ("config.json", json_with(encoder_layers=1), "model.encoder.layers.1.* has no place"),
+        ("config.json", json_with(encoder_layers=True), "encoder_layers.*a whole number, found True"),
+        ("config.json", json_with(decoder_layers=0), "decoder_layers=0"),
+        ("config.json", json_with(encoder_ffn_dim=13, decoder_ffn_dim=13), "layers.0.fc1.weight is float32 12 x 8"),
+        ("config.json", json_with(vocab_size=10_000_000, decoder_vocab_size=10_000_000), "float32 320 x 8"),
+        ("config.json", json_with(vocab_size=10**30), "vocab_size=1000000"),
+        ("config.json", json_with(vocab_size=[320]), "vocab_size.*a whole number"),
+        ("config.json", without("vocab_size"), "vocab_size"),
+        ("config.json", json_with(eos_token_id=0), "Expected three"),
+        ("config.json", json_with(eos_token_id=-3), "eos_token_id=-3"),
+        ("config.json", json_with(eos_token_id=[1]), "eos_token_id.*a whole number"),
+        ("config.json", json_with(pad_token_id=320), "pad_token_id=320"),
+        ("config.json", json_with(dropout="much"), "dropout.*a number, found 'much'"),
+        ("config.json", json_with(dropout=-0.1), "dropout=-0.1"),
+        ("config.json", json_with(attention_dropout=1), "attention_dropout=1"),
+        ("config.json", json_with(activation_dropout=10**400), "10{39} is too large a number"),
+        ("config.json", json_with(encoder_attention_heads=3, decoder_attention_heads=3), "encoder_attention_heads=3"),
+        ("config.json", lambda data: data.replace(b"0.1", b"NaN"), "NaN is no number"),
+        ("config.json", lambda data: b"[]", "expected an object"),
+        ("config.json", lambda data: b"[" * 100_000, "nested too deeply"),
+        ("config.json", lambda data: b"\xff\xfe", "not readable as JSON"),
+        ("vocab.json", lambda data: b"[1, 2]", "expected an object"),
+        ("vocab.json", json_with(x=5), "an id of its own"),
+        ("vocab.json", json_with(x=10**9), "an id of its own"),
+        ("vocab.json", json_with(x="5"), "'x': expected a whole number"),
+        ("vocab.json", json_with(x=-3), "an id of its own"),
+        ("vocab.json", without("<unk>"), "has no '<unk>'"),
+        ("vocab.json", piece_named("a\0b"), "expected pieces of text"),
+        ("vocab.json", piece_named("\ud800"), "expected pieces of text"),
+        ("vocab.json", piece_named("x" * 100_000), "expected pieces of text"),
+        ("source.spm", lambda data: data[:1000], "not a SentencePiece model"),
+        ("tokenizer_config.json", lambda data: b"{}", "--languages"),
+        ("tokenizer_config.json", json_with(unk_token=[1]), "unk_token"),
+        ("tokenizer_config.json", json_with(unk_token={"content": ["x"]}), "unk_token"),
+        ("tokenizer_config.json", json_with(separate_vocabs="yes"), "separate_vocabs"),
+        ("tokenizer_config.json", json_with(source_lang=5), "source_lang"),
+        ("model.safetensors", lambda data: data[:-1], "not a whole safetensors file"),
+        ("model.safetensors", lambda data: data[:5], "not a whole safetensors file"),
+        ("model.safetensors", lambda data: (2**60).to_bytes(8, "little") + data[8:], "header too large"),
+        ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(dtype="F8")), "variant `F8`"),
+        ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(dtype="BOOL")), "not a whole"),
+        ("model.safetensors", header_with(lambda h: h.update(x=dict(dtype="BOOL", shape=[0], data_offsets=[0, 0]))),
+         "type BOOL"),
+        ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(dtype="F" * 10**6)), "FFF"),
+        ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(shape=[320.0])), "`320.0`"),
+        ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(shape=[0, 2**70])), "not a whole"),
+        ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(shape="x")), "invalid type"),
+        ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(data_offsets=[4])), "not a whole"),
+        ("model.safetensors", header_with(lambda h: h["final_logits_bias"].update(data_offsets=[-4, 0])), "whole"),
+        ("model.safetensors", header_with(lambda h: h.update(x=[])), "not a whole"),
+        ("model.safetensors", header_with(lambda h: h.update({f"x{i}": h["model.shared.weight"] for i in range(9)})),
+         "invalid offset"),
+        ("model.safetensors", tensors_with(lambda t: t.pop("final_logits_bias")), "final_logits_bias is missing"),
+        ("model.safetensors", tensors_with(lambda t: spoil(t, "model.encoder.layers.1.fc2.bias", np.nan)),
+         "layers.1.fc2.bias holds numbers that are not finite"),
+        ("model.safetensors", tensors_with(lambda t: spoil(t, "model.shared.weight", np.inf)), "not finite"),
+        ("model.safetensors", tensors_with(lambda t: spoil(t, "final_logits_bias", np.nan)), "not finite"),
+        ("model.safetensors", tensors_with(with_start), "embedding of the padding"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_what_is_refused_on_the_way_in(exported, tmp_path, name, change, words):
+    folder = changed(exported[1], tmp_path / "hf", name, change)
+    languages = () if name == "tokenizer_config.json" else ("en", "de")
+    tracemalloc.start()
+    with pytest.raises(UserError, match=words) as caught:
+        import_hugging_face(folder, str(tmp_path / "run"), languages=languages)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert "\n" not in str(caught.value)
+    assert peak < 2**29, "refused before memory is taken"
+    assert os.listdir(tmp_path) == ["hf"]
+
+
+def test_no_code_is_run(exported, tmp_path):
+    """A pickle in the place of weights: PyTorch is not there, or reads tensors alone."""
+
+    class Harm:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "harm"),)
+
+    folder = changed(exported[1], tmp_path / "hf", "", None)
+    os.remove(f"{folder}/model.safetensors")
+    pathlib.Path(folder, "pytorch_model.bin").write_bytes(pickle.dumps(Harm()))
+    with pytest.raises(UserError, match=r"pytorch_model\.bin: "):
+        import_hugging_face(folder, str(tmp_path / "run"), languages=("en", "de"))
+    assert os.listdir(tmp_path) == ["hf"]
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "vocab.json", "source.spm", "config.json", ""])
+def test_a_file_that_is_missing(exported, tmp_path, name):
+    folder = changed(exported[1], tmp_path / "hf", "", None)
+    if name:
+        os.remove(f"{folder}/{name}")
+    with pytest.raises(UserError, match=name or "nowhere"):
+        import_hugging_face(folder if name else "nowhere", str(tmp_path / "run"), languages=("en", "de"))
+
+
+@pytest.mark.parametrize("name", ["Helsinki-NLP/opus-mt-en-de", "bert-base-uncased"])
+def test_a_name_on_the_hub_is_no_folder(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        UserError, match=f"{name}: no such folder.*hf download {name} --local-dir={name.split('/')[-1]}$"
+    ):
+        import_hugging_face(name, "run")
+    assert not (tmp_path / "run").exists()
