@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import os
+from typing import NamedTuple
 
 from sacrebleu.significance import PairedTest
 
@@ -54,7 +55,8 @@ def make_report(
     if baseline is not None:
         scores.warn_of_texts(baseline, references, {}, paths["baseline"])
         compared = compare(baseline, translation, references, **options)
-        report["comparison"] = {"baseline": paths["baseline"], "metrics": _comparison(compared)}
+        by_metric = {scores.METRICS[name]: dataclasses.asdict(comparison) for name, comparison in compared.items()}
+        report["comparison"] = {"baseline": paths["baseline"], "metrics": by_metric}
     if by_length:
         report["by_length"] = {"tokenization": tokenize, "buckets": _buckets(translation, references, options)}
         if baseline is not None:
@@ -65,8 +67,7 @@ def make_report(
             "metric": scores.METRICS[worst_by],
             "sentences": [
                 {
-                    "line": sentence.line,
-                    "score": sentence.score,
+                    **sentence._asdict(),
                     **{name: lines[sentence.line - 1] for name, lines in texts.items() if lines is not None},
                     "references": [lines[sentence.line - 1] for lines in references],
                 }
@@ -76,31 +77,8 @@ def make_report(
     return report
 
 
-def _comparison(compared):
-    return {
-        scores.METRICS[name]: {
-            "baseline": comparison.baseline,
-            "baseline_interval": comparison.baseline_interval,
-            "translation": comparison.score,
-            "translation_interval": comparison.interval,
-            "difference": comparison.difference,
-            "p_value": comparison.p_value,
-            "signature": comparison.signature,
-        }
-        for name, comparison in compared.items()
-    }
-
-
 def _buckets(translation, references, options):
-    return [
-        {
-            "words": bucket.words,
-            "sentences": bucket.sentences,
-            "length_ratio": bucket.length_ratio,
-            "scores": {scores.METRICS[name]: score.score for name, score in bucket.scores.items()},
-        }
-        for bucket in scores_by_length(translation, references, **options)
-    ]
+    return [dataclasses.asdict(bucket) for bucket in scores_by_length(translation, references, **options)]
 
 
 def as_text(report):
@@ -147,26 +125,22 @@ def _worst_text(part):
 
 @dataclasses.dataclass(frozen=True)
 class Bucket:
-    """The sentences whose references have from `shortest` to `longest` words.
+    """The sentences whose references have similarly many words.
 
     Attributes:
-        shortest, longest: words, both inclusive; longest is None for the last bucket.
+        words: str, how many, both ends inclusive, such as "10-19"; of the last bucket "60+".
         sentences: number of sentences, at least 1.
         length_ratio: words of the translations / words of the references.
-        scores: {name: `Score`} of these sentences as a corpus.
+        scores: {title in `METRICS`: float} of these sentences as a corpus.
     """
 
-    shortest: int
-    longest: int | None
+    words: str
     sentences: int
     length_ratio: float
     scores: dict
 
-    words = property(lambda self: f"{self.shortest}-{self.longest}" if self.longest else f"{self.shortest}+")
 
-
-@dataclasses.dataclass(frozen=True)
-class ScoredSentence:
+class ScoredSentence(NamedTuple):
     """One sentence and its score.
 
     Attributes:
@@ -205,8 +179,9 @@ def scores_by_length(
         of_bucket = [hypotheses[at] for at in indices], [[lines[at] for at in indices] for lines in references]
         words = sum(len(count(line).split()) for line in of_bucket[0])
         ratio = words / max(1, sum(lengths[at] for at in indices))
-        of_metrics = scores.corpus_scores(*of_bucket, metrics, tokenize, ter, where=None)
-        buckets.append(Bucket(shortest, end and end - 1, len(indices), ratio, of_metrics))
+        found = scores.corpus_scores(*of_bucket, metrics, tokenize, ter, where=None)
+        by_title = {scores.METRICS[name]: score.score for name, score in found.items()}
+        buckets.append(Bucket(f"{shortest}-{end - 1}" if end else f"{shortest}+", len(indices), ratio, by_title))
     return buckets
 
 
@@ -239,9 +214,10 @@ class Comparison:
     """Two translations of one text by one metric.
 
     Attributes:
-        baseline, score: scores of all sentences.
-        baseline_interval, interval: half the width of the 95 % confidence interval, which is centered on the mean of
-            the resamples, usually within 0.1 of the score.
+        baseline, translation: scores of all sentences.
+        baseline_interval, translation_interval: half the width of the 95 % confidence interval, which is centered on
+            the mean of the resamples, usually within 0.1 of the score.
+        difference: of the scores, above 0 where the translation's is the higher one.
         p_value: probability of a difference at least as large between equally good translations. If it is small
             (< 0.05), the difference is unlikely to come from the choice of sentences.
         signature: sacreBLEU's, with the number of resamples and the seed.
@@ -249,12 +225,11 @@ class Comparison:
 
     baseline: float
     baseline_interval: float
-    score: float
-    interval: float
+    translation: float
+    translation_interval: float
+    difference: float
     p_value: float
     signature: str
-
-    difference = property(lambda self: self.score - self.baseline)
 
 
 def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, tokenize=DEFAULT, ter=None):
@@ -289,8 +264,9 @@ def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, to
         compared[name] = Comparison(
             baseline=first.score,
             baseline_interval=float(first.ci),
-            score=second.score,
-            interval=float(second.ci),
+            translation=second.score,
+            translation_interval=float(second.ci),
+            difference=second.score - first.score,
             # sacreBLEU's is 0.001 for a translation against itself
             p_value=1.0 if second.score == first.score else second.p_value,
             signature=signature.format(),

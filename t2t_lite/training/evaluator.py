@@ -153,7 +153,7 @@ class Evaluator:
             if metric.of == "logits":
                 found[name] = float(metric.result(sums[name]))
             else:
-                found[name], more = with_facts(metric(*map(list, zip(*answers, strict=True))))
+                found[name], more = score_and_facts(metric(*map(list, zip(*answers, strict=True))))
                 facts.update(more)
         return found, facts
 
@@ -263,7 +263,7 @@ class OutputScorer:
         self._warn(*pairs["texts"])
         scores, facts = {}, {}
         for name, metric in self._metrics.items():
-            scores[name], more = with_facts(metric(*pairs[metric.of], **self._known_to(metric)))
+            scores[name], more = score_and_facts(metric(*pairs[metric.of], **self._known_to(metric)))
             facts.update(more)
         return scores, facts, texts
 
@@ -281,7 +281,7 @@ class OutputScorer:
         self._has_warned = True
 
 
-def with_facts(found):
+def score_and_facts(found):
     """Returns (float, dict) of what a metric returned, which may be the float alone."""
     score, facts = found if isinstance(found, tuple) else (found, {})
     return float(score), facts

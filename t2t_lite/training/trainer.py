@@ -264,12 +264,12 @@ class Trainer:
         settings = self.evaluation or EvaluationSettings()
         if settings.early_stopping.steps and settings.eval_throttle_seconds:
             gives_up.append("--eval_throttle_seconds: where early stopping ends the run depends on the clock")
-        is_short = int(self._state.step) < train_steps
-        if is_short:
+        goes_on = int(self._state.step) < train_steps
+        if goes_on:
             for what in unsaved_state(self._state.train_step):
                 gives_up.append(f"{what}: its state is not saved, as that of keras.random.SeedGenerator is")
         announce(self._context, self._state.train_step, gives_up)
-        if self.remembers and is_short and self._context.replicas.is_chief:
+        if self.remembers and goes_on and self._context.replicas.is_chief:
             for line in describe_short_run(self._state.optimizer):
                 _LOGGER.warning(line)
         if frozen := self.hparams.frozen:

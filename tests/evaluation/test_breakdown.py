@@ -12,7 +12,7 @@ REFERENCES = [" ".join(f"w{i}" for i in range(length)) for length in LENGTHS]
 def test_a_bucket_ends_before_its_limit():
     buckets = scores_by_length(REFERENCES, REFERENCES, ["bleu"])
     assert [(bucket.words, bucket.sentences) for bucket in buckets] == [("0-9", 2), ("10-19", 2), ("60+", 1)]
-    assert [bucket.scores["bleu"].score for bucket in buckets] == [100.0] * 3
+    assert [bucket.scores["sacreBLEU"] for bucket in buckets] == [100.0] * 3
     assert [bucket.words for bucket in scores_by_length(REFERENCES, REFERENCES, ["bleu"], limits=[10])] == [
         "0-9",
         "10+",
@@ -22,9 +22,9 @@ def test_a_bucket_ends_before_its_limit():
 def test_a_bucket_is_a_corpus_of_its_own():
     short = [REFERENCES[0], "w0 w1 w2 w3 w4"]
     first, *others = scores_by_length([*short, *REFERENCES[2:]], REFERENCES, ["bleu"])
-    assert first.scores["bleu"] == corpus_bleu(short, REFERENCES[:2])
+    assert first.scores["sacreBLEU"] == corpus_bleu(short, REFERENCES[:2]).score
     assert first.length_ratio == pytest.approx(8 / 12)
-    assert [bucket.scores["bleu"].score for bucket in others] == [100.0] * 2
+    assert [bucket.scores["sacreBLEU"] for bucket in others] == [100.0] * 2
 
 
 def test_words_are_those_of_the_tokenization():

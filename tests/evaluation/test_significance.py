@@ -12,10 +12,10 @@ HALF_WORSE = [line.replace("house", "tree") if i % 2 else line for i, line in en
 
 def test_a_clear_difference_is_significant_and_one_sentence_is_not():
     (clear,) = compare(HALF_WORSE, REFERENCE, REFERENCE, ["bleu"]).values()
-    assert clear.score == pytest.approx(100.0)
+    assert clear.translation == pytest.approx(100.0)
     assert clear.difference == pytest.approx(100.0 - clear.baseline)
     assert clear.p_value < 0.01
-    assert clear.baseline_interval > clear.interval == pytest.approx(0.0, abs=1e-4)
+    assert clear.baseline_interval > clear.translation_interval == pytest.approx(0.0, abs=1e-4)
     (chance,) = compare(ONE_WORSE, REFERENCE, REFERENCE, ["bleu"]).values()
     assert 0 < chance.difference < 5
     assert chance.p_value > 0.05
@@ -23,7 +23,7 @@ def test_a_clear_difference_is_significant_and_one_sentence_is_not():
 
 def test_a_translation_is_not_better_than_itself():
     (same,) = compare(HALF_WORSE, HALF_WORSE, REFERENCE, ["bleu"]).values()
-    assert (same.difference, same.baseline_interval) == (0.0, same.interval)
+    assert (same.difference, same.baseline_interval) == (0.0, same.translation_interval)
     assert same.p_value == 1.0
 
 
@@ -35,7 +35,7 @@ def test_seed_and_resamples_are_in_the_signature(monkeypatch):
     monkeypatch.setenv("SACREBLEU_SEED", "7")
     other = compare(ONE_WORSE, HALF_WORSE, REFERENCE, ["chrf"])["chrf"]
     assert "seed:7|" in other.signature
-    assert other.interval != first["chrf"].interval
+    assert other.translation_interval != first["chrf"].translation_interval
     monkeypatch.setenv("SACREBLEU_SEED", "seven")
     with pytest.raises(UserError, match="SACREBLEU_SEED=seven: expected a whole number"):
         compare(ONE_WORSE, HALF_WORSE, REFERENCE, ["chrf"])
