@@ -17,9 +17,8 @@ from t2t_lite.corpora.sentences import SENTENCES
 from t2t_lite.decoding.texts import check_options, check_texts, in_batches, valid_unicode
 from t2t_lite.errors import Failure, UserError, counted
 from t2t_lite.extras.query_client import sentence_answers
-from t2t_lite.extras.query_client.addresses import Address, Servable, Tls
+from t2t_lite.extras.query_client.addresses import Address, Servable, ServerError, Tls
 from t2t_lite.extras.query_client.sentence_answers import ServedAnswer
-from t2t_lite.extras.query_client.server_errors import ServerError
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.settings.ranges import REQUEST_TIMEOUT, RETRIES, settings_of, typed_value
 from t2t_lite.settings.search_options import SearchOptions
