@@ -1,23 +1,31 @@
-"""The trained models of one server, and the choice of the one that answers a request."""
+"""The trained models of one server, the choice of the one that answers a request, and a text to begin with."""
 
+import itertools
+import os
 import threading
 
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.data.records import Records
+from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.decoding.loading import load
 from t2t_lite.decoding.search.adapters import searches
-from t2t_lite.errors import UserError, shown
-from t2t_lite.extras.insights.examples import example_text
+from t2t_lite.errors import Failure, UserError, shown
+from t2t_lite.extras.insights.answers import Predictions
 from t2t_lite.extras.insights.generations import Generations
 from t2t_lite.extras.insights.media import endings_read, types_written
-from t2t_lite.extras.insights.predictions import Predictions
 from t2t_lite.extras.insights.translations import Translations
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.models.outputs import KINDS, attention_weights
 from t2t_lite.runs.locating import find_checkpoint, find_run
+from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.sentence_attention import attending_features, text_features, without_text
 
+_MOST_EXAMPLES = 100  # that are looked at
+_LENGTHS = range(4, 31)  # ids of a text that is neither dull nor slow
+_MOST_WORDS = 5  # of a prompt
+_MOST_FOLDERS = 3  # above the checkpoint's: of train/avg/model.ckpt-9, export/1/variables/variables
 # The answers of each class of answerer. Its `calls` are names of methods from a request, a JSON object, to an answer.
 _ANSWERS = {"Translator": Translations, "Predictor": Predictions, "Generator": Generations}
 CALLS = sorted({call for answers in _ANSWERS.values() for call in answers.calls})
@@ -148,3 +156,47 @@ def _heads(answerer):
     return {
         kind: [layer.shape[1] for layer in layers] for kind, layers in weights.items() if texts.issuperset(KINDS[kind])
     }
+
+
+def example_text(answerer, data_dir=None):
+    """Returns a text of a model's dev set that it can be asked about, or "".
+
+    Args:
+        answerer: Translator, Generator or Predictor.
+        data_dir: str, the folder of the records; None: a folder `data` beside the run's, or above it.
+    """
+    run = next(iter(answerer.runs), None)
+    if run is None or answerer.task.inputs != ("inputs",) or answerer.task.output == "candidates":
+        return ""  # two texts, or one with masks, are not those of a record
+    try:
+        for folder in [data_dir] if data_dir else _folders(run.path):
+            records = Records(answerer.problem, folder, DatasetSplit.EVAL)
+            if records.exist() and _has_vocabulary(answerer, folder):
+                examples = itertools.islice(records.examples(run.hparams), _MOST_EXAMPLES)
+                return next(filter(None, (_text(answerer, example) for example in examples)), "")
+    except (UserError, Failure, OSError, tf.errors.OpError):
+        pass  # the model answers without its data, too
+    return ""
+
+
+def _folders(checkpoint):
+    folders = [os.path.dirname(os.path.abspath(checkpoint) if "://" not in checkpoint else checkpoint)]
+    for _ in range(_MOST_FOLDERS):
+        folders.append(os.path.dirname(folders[-1]))
+    return [os.path.join(folder, "data") for folder in folders[1:]]
+
+
+def _has_vocabulary(answerer, folder):
+    encoders = answerer.problem.get_feature_encoders(folder)
+    return all(encoder.fingerprint == answerer.encoders[side].fingerprint for side, encoder in encoders.items())
+
+
+def _text(answerer, example):
+    """Returns the text of an example that is encoded as it is; of a text to continue, words of its beginning. Or ""."""
+    if "inputs" not in example:
+        words = answerer.encoders["targets"].decode(example["targets"]).split()
+        return " ".join(words[1 : 1 + _MOST_WORDS])  # a row may begin within a word
+    ids = [i for i in example["inputs"] if i != EOS_ID]
+    text = answerer.encoders["inputs"].decode(ids)
+    is_whole = len(ids) in _LENGTHS and answerer.encoders["inputs"].encode(answerer.problem.encoded_text(text)) == ids
+    return text if is_whole else ""

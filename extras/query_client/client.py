@@ -14,14 +14,13 @@ import random
 import time
 
 from t2t_lite.corpora.sentences import SENTENCES
-from t2t_lite.decoding.texts import check_options, check_texts, valid_unicode
+from t2t_lite.decoding.texts import check_options, check_texts, in_batches, valid_unicode
 from t2t_lite.errors import Failure, UserError, counted
 from t2t_lite.extras.query_client import sentence_answers
-from t2t_lite.extras.query_client.addresses import Address, Servable, Tls
+from t2t_lite.extras.query_client.addresses import Address, Servable, ServerError, Tls
 from t2t_lite.extras.query_client.sentence_answers import ServedAnswer
-from t2t_lite.extras.query_client.server_errors import ServerError
 from t2t_lite.files.safe_json import check_schema
-from t2t_lite.settings.ranges import DECODE_BATCH, REQUEST_TIMEOUT, RETRIES, settings_of, typed_value
+from t2t_lite.settings.ranges import REQUEST_TIMEOUT, RETRIES, settings_of, typed_value
 from t2t_lite.settings.search_options import SearchOptions
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -105,7 +104,7 @@ class Client:
             )
         signature = "with_options" if options else "serving_default"
         answers = [None] * len(texts)
-        for places in _batches(texts, batch_size):
+        for places in in_batches(texts, batch_size):
             inputs = {"inputs": [texts[i] for i in places]}
             # One value per text, because a server that batches requests does not accept scalars.
             inputs |= {name: [value] * len(places) for name, value in options.items()}
@@ -184,7 +183,7 @@ class Client:
             raise UserError(f"inputs: {numbers or 'none'}. Expected lists of equally many texts.")
         joined = ["".join(row) for row in zip(*inputs.values(), strict=True)]
         answers = [None] * len(joined)
-        for places in _batches(joined, batch_size):
+        for places in in_batches(joined, batch_size):
             part = {name: [texts[i] for i in places] for name, texts in inputs.items()}
             outputs = self._called(signature, part)
             if wrong := [
@@ -308,14 +307,6 @@ class Client:
             if score > _LOWEST or rank == 0
         ]
         return dataclasses.replace(first, others=tuple(others))
-
-
-def _batches(texts, batch_size):
-    """Yields lists of indices of texts; texts of similar length are batched together."""
-    batch_size = typed_value("batch_size", batch_size, int, DECODE_BATCH)
-    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-    for start in range(0, len(order), batch_size):
-        yield order[start : start + batch_size]
 
 
 def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retries=3):

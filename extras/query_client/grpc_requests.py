@@ -4,7 +4,7 @@ import os
 import re
 
 from t2t_lite.errors import Failure, needs
-from t2t_lite.extras.query_client.server_errors import LONGEST_ANSWER, server_error
+from t2t_lite.extras.query_client.addresses import LONGEST_ANSWER, server_error
 from t2t_lite.process.quiet_import import import_tensorflow
 
 # Silences gRPC's own log on stderr, since errors have the same content. gRPC reads this when it is imported.

@@ -14,8 +14,8 @@ from t2t_lite.decoding.command import text_files
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 from t2t_lite.decoding.command.text_files import json_text
 from t2t_lite.errors import Failure, UserError, counted
+from t2t_lite.extras.query_client.addresses import ServerError
 from t2t_lite.extras.query_client.client import NoTranslations
-from t2t_lite.extras.query_client.server_errors import ServerError
 from t2t_lite.settings.config import parse_assignments
 from t2t_lite.settings.ranges import BEAM_SIZE
 

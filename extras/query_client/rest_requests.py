@@ -10,7 +10,7 @@ import threading
 import urllib.parse
 
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.extras.query_client.server_errors import LONGEST_ANSWER, server_error
+from t2t_lite.extras.query_client.addresses import LONGEST_ANSWER, server_error
 from t2t_lite.files.safe_json import check_schema, parse_json
 
 # HTTP statuses that TensorFlow Serving uses for gRPC's codes; 502 comes from proxies.

@@ -1,4 +1,4 @@
-"""Computes concurrent requests together: one call of a signature for the rows of several requests."""
+"""Computes concurrent requests together, in one call of a signature, and texts of several sentences one by one."""
 
 import collections
 import math
@@ -7,8 +7,11 @@ import time
 
 import numpy as np
 
+from t2t_lite.corpora.sentences import join_texts, sentence_parts
 from t2t_lite.extras.serving.refusals import Refusal
 
+# The signatures whose texts are split: see `served_export.Signature`.
+_ATTRIBUTES = {"auto": "wants_sentences", "always": "is_of_texts"}
 PATIENCE = 0.5  # seconds, the interval at which a waiting request checks whether it is abandoned
 
 
@@ -190,3 +193,45 @@ def _joined(parts):
     if len(parts) == 1:
         return parts[0]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+class SentenceBatcher:
+    """Runs requests like a `Batcher`; texts of several sentences become several rows.
+
+    Args:
+        batcher: Batcher.
+        split_sentences: one of `SPLIT_SENTENCES`, or None for "auto": if the model was trained on single sentences.
+        most_rows: int, maximum number of sentences of a request.
+    """
+
+    def __init__(self, batcher, split_sentences, most_rows):
+        self._batcher, self._most_rows = batcher, most_rows
+        self._attribute = _ATTRIBUTES.get(split_sentences or "auto", "")
+
+    def run(self, signature, inputs, **options):
+        """Returns the outputs of a signature, {name: array}; arguments and errors are those of `Batcher.run`.
+
+        A score is the sum of the sentences' scores, and a text is truncated if a sentence is. Raises `Refusal` if there
+        are too many sentences.
+        """
+        texts = inputs.get("inputs")
+        if not getattr(signature, self._attribute, False) or texts.ndim != 1:
+            return self._batcher.run(signature, inputs, **options)
+        parts = [sentence_parts(bytes(text).decode("utf-8", "replace")) for text in texts]
+        counts = [len(of_text) for of_text in parts]
+        if (rows := sum(counts)) == len(texts):
+            return self._batcher.run(signature, inputs, **options)
+        if rows > self._most_rows:
+            raise Refusal(f"Task size {rows} sentences is larger than maximum input batch size {self._most_rows}")
+        at = np.repeat(np.arange(len(texts)), counts)
+        many = {name: value[at] if value.shape[:1] == texts.shape else value for name, value in inputs.items()}
+        many["inputs"] = np.array([part.encode() for of_text in parts for part in of_text], object)
+        outputs = self._batcher.run(signature, many, **options)
+        starts = np.cumsum([0, *counts[:-1]])
+        translations = iter(outputs["outputs"])
+        texts_joined = [join_texts([next(translations).decode() for _ in of_text])[0].encode() for of_text in parts]
+        return {
+            "outputs": np.array(texts_joined, object),
+            "scores": np.add.reduceat(outputs["scores"], starts),
+            "truncated": np.logical_or.reduceat(outputs["truncated"], starts),
+        }

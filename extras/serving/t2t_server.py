@@ -104,9 +104,8 @@ def run(flags):
         name, metrics = flags.servable_name, ServerMetrics()
         versions = ModelVersions(name, flags.export_dir, _load_with_generator if flags.max_streams else _load)
         versions.refresh()
-        from t2t_lite.extras.serving.request_batching import Batcher
+        from t2t_lite.extras.serving.request_batching import Batcher, SentenceBatcher
         from t2t_lite.extras.serving.rest_server import RestServer
-        from t2t_lite.extras.serving.sentence_requests import SentenceBatcher
         from t2t_lite.extras.serving.start_page import model_path
 
         batcher = Batcher(

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.decoding.answering import Answerer, Reader
-from t2t_lite.decoding.texts import check_text
+from t2t_lite.decoding.texts import check_text, in_batches
 from t2t_lite.decoding.translator import MAX_INPUT_LENGTH
 from t2t_lite.errors import UserError, counted
 from t2t_lite.models.outputs import named_outputs
@@ -252,13 +252,11 @@ class Predictor(Answerer):
 
         Rows of similar length are together in a batch.
         """
-        batch_size = typed_value("batch_size", batch_size, int, DECODE_BATCH)
         rows = [row for reading in readings for row in reading.rows]
         owners = [at for at, reading in enumerate(readings) for _ in reading.rows]
         left = [len(reading.rows) for reading in readings]  # rows of each text that are not done
-        found, order = {}, sorted(range(len(rows)), key=lambda at: len(rows[at]))
-        for start in range(0, len(order), batch_size):
-            batch = order[start : start + batch_size]
+        found = {}
+        for batch in in_batches(rows, batch_size):
             ids = tf.ragged.constant([rows[at] for at in batch], tf.int32).to_tensor()
             found.update(zip(batch, map(_as_array, function(ids)), strict=True))
             done = 0

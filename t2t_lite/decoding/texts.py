@@ -1,6 +1,7 @@
 """Checks of texts, of lists of them and of ids, that are given in Python; clients use them without NumPy."""
 
 from t2t_lite.errors import UserError, counted, nearest, shown
+from t2t_lite.settings.ranges import DECODE_BATCH, typed_value
 
 
 def check_texts(texts, name="texts", may_be_none=False):
@@ -107,3 +108,20 @@ def prefix_ids(encoder, prefix, longest_output):
             "raise extra_length."
         )
     return ids
+
+
+def in_batches(items, size, length=len):
+    """Yields lists of the places of items, those of similar length together, the shortest first.
+
+    Args:
+        items: list.
+        size: int, the most items of a batch.
+        length: function of an item.
+
+    Raises:
+        UserError: the size is out of range; before anything is yielded.
+    """
+    size = typed_value("batch_size", size, int, DECODE_BATCH)
+    order = sorted(range(len(items)), key=lambda at: length(items[at]))
+    for start in range(0, len(order), size):
+        yield order[start : start + size]

@@ -241,3 +241,16 @@ def test_no_prompt_has_no_continuation():
         for asked in (False, True):
             assert generator.generate([], return_token_scores=asked, on_progress=told.append, **options) == []
     assert generator.score([]) == [] and told == []
+
+
+def test_long_prompts_are_read_from_their_end_or_refused():
+    made = generator_of(position="learned", max_position=8)
+    options = {"beam_size": 1, "max_new_tokens": 2}
+    (found,) = made.generate(["abbacabbacabbac"], long_input="truncate", **options)
+    (end,) = made.generate(["abbacabbacabbac"[-7:]], **options)
+    assert (found.text, found.truncated, end.truncated) == (end.text, True, False)
+    with pytest.raises(UserError, match=r"^prompt 2: 4 pieces, more than 3\. .* by long_input=truncate\.$"):
+        made.generate(["abb", "abba"], long_input="refuse", max_prompt_length=3, **options)
+    with pytest.raises(UserError, match="long_input=split: prompts are not split"):
+        made.generate(["a"], long_input="split")
+    assert made.answer(made.reader().read_all(["abb", ""]), **options) == made.generate(["abb", ""], **options)

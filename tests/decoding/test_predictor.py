@@ -194,3 +194,15 @@ def test_mistakes():
         predictor().predict(["1"], max_length=9)
     with pytest.raises(UserError, match=r"^Predictor: .* whose task is sequence_to_sequence"):
         Predictor(Parity(), {"inputs": TextEncoder(50), "targets": Labels()}, Problem())
+
+
+def test_long_texts_are_refused_where_that_is_asked():
+    made, texts = predictor(), ["7", "1 1 1 1 1 1 1 2", "8"]
+    assert (
+        made.predict(texts, long_input="truncate") == made.predict(texts) == made.answer(made.reader().read_all(texts))
+    )
+    assert made.predict(texts[::2], long_input="refuse") == made.predict(texts[::2])
+    with pytest.raises(UserError, match=r"^text 2: longer than 8 ids\. Split it, or leave out long_input=refuse\.$"):
+        made.predict(texts, long_input="refuse")
+    with pytest.raises(UserError, match=r"^long_input=split: texts that are too long are cut off, not split\."):
+        made.predict(texts, long_input="split")

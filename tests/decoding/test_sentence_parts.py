@@ -5,6 +5,8 @@ import pytest
 
 from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.alignment import word_alignment
+from t2t_lite.decoding.command.decode_hparams import DecodeHParams
+from t2t_lite.decoding.command.lines import LineTranslator
 from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
@@ -131,3 +133,31 @@ def test_no_text_has_no_translation(translator):
         assert translator.translate([], split_sentences=choice, **asked) == []
         assert translator.translate_by_risk([], split_sentences=choice) == []
     assert translator.score([], []) == [] == translator.translate([], prefixes=[])
+
+
+def test_long_texts_are_split_as_by_the_decoder_or_cut_off_or_refused(translator):
+    translator.hparams = HParams(max_length=12)
+    texts = ["a" * 5, "ab cd, ef gh, ij kl", "x" * 30, ""]
+    lines = LineTranslator(translator, DecodeHParams(), "in").answer(texts)
+    found = translator.translate(texts, long_input="split")
+    assert [one.text for one in found] == [one.text for one in lines] and not any(one.truncated for one in found)
+    assert [one.parts for one in found] == [one.parts for one in lines] == [1, 3, 4, 1]
+    assert found == [translator.translate([text], long_input="split")[0] for text in texts]
+    (risk,) = translator.translate_by_risk(texts[1:2], num_samples=2, long_input="split")
+    assert risk.parts == 3
+    assert translator.translate(texts[1:2], long_input="split", max_input_length=8)[0].parts > 2
+    for choice in (None, "truncate"):
+        (cut,) = translator.translate(texts[1:2], long_input=choice, max_input_length=8)
+        assert (cut.truncated, cut.parts, cut.text) == (True, 1, "ab cd, ")
+    with pytest.raises(UserError, match=r"^sentence 2: more pieces than 8\. Split it, or long_input=split\.$"):
+        translator.translate(texts[:2], long_input="refuse", max_input_length=8)
+    with pytest.raises(UserError, match="long_input=cut: expected one of split, truncate, refuse"):
+        translator.translate(texts, long_input="cut")
+
+
+def test_what_a_reader_reads_is_answered_like_its_text(translator):
+    texts = ["Ab. Cd.", "", "ef"]
+    readings = translator.reader(split_sentences="always").read_all(texts)
+    found = translator.translate(texts, split_sentences="always")
+    assert [one.text for one in translator.answer(readings)] == [one.text for one in found]
+    assert translator.translate(readings) == found and found[0].parts == 2

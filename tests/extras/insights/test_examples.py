@@ -11,7 +11,7 @@ import t2t_lite
 from t2t_lite import registry
 from t2t_lite.extras.insights import models
 from t2t_lite.extras.insights.app import create_app
-from t2t_lite.extras.insights.examples import example_text
+from t2t_lite.extras.insights.models import example_text
 from tests.decoding.runs import SENTENCES, make_encoder_run, make_language_model_run, make_problem_run, make_run
 from tests.extras.insights.page import Page
 

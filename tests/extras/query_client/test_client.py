@@ -13,8 +13,8 @@ import pytest
 
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.extras.query_client import client as query
+from t2t_lite.extras.query_client.addresses import ServerError
 from t2t_lite.extras.query_client.client import ServedAnswer
-from t2t_lite.extras.query_client.server_errors import ServerError
 
 GOOD = {"outputs": ["A", "B"], "scores": [-1.5, 0], "truncated": [False, True]}
 

@@ -7,7 +7,7 @@ import pytest
 
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.extras.query_client import client as query
-from t2t_lite.extras.query_client.server_errors import ServerError
+from t2t_lite.extras.query_client.addresses import ServerError
 from t2t_lite.extras.query_client.streamed_queries import StreamedQueries
 from tests.extras.query_client.test_client import answering, http_answer
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.extras.serving.refusals import Refusal
-from t2t_lite.extras.serving.sentence_requests import SentenceBatcher
+from t2t_lite.extras.serving.request_batching import SentenceBatcher
 
 
 class First:
