@@ -11,7 +11,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.data.corruption import corrupted
 from t2t_lite.data.problem import Problem
-from t2t_lite.decoding.command.job import check_task
+from t2t_lite.decoding.command.flag_checks import check_task
 from t2t_lite.decoding.scoring import token_log_probs
 from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.search.searcher import Searcher

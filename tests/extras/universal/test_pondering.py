@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.decoding.command.job import check_task
+from t2t_lite.decoding.command.flag_checks import check_task
 from t2t_lite.decoding.hypothesis import Tellers
 from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.translator import Translator
