@@ -82,8 +82,8 @@ def bucketed(paths):
     import tensorflow as tf
 
     from t2t_lite.data import batching
+    from t2t_lite.data.example_reader import ExampleReader
     from t2t_lite.data.problem import Problem
-    from t2t_lite.data.record_format import ExampleReader
 
     reader = ExampleReader(Problem(), _hparams(), "train", paths)
     boundaries = [8]

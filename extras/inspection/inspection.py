@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.data import manifests
-from t2t_lite.data.record_format import ExampleReader
+from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.records import Records
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import Failure, UserError, counted

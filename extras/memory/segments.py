@@ -6,7 +6,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.data import batching
 from t2t_lite.data.example_batches import ExampleBatches
-from t2t_lite.data.record_format import ExampleReader
+from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.errors import UserError
 from t2t_lite.extras.memory.memory import CarriedState, lanes_of
 from t2t_lite.registry import register_batches

@@ -21,8 +21,8 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.data.corruption import corrupted
+from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.manifests import longest_row
-from t2t_lite.data.record_format import ExampleReader
 from t2t_lite.data.width_ladder import MOST_SHAPES, choose_ladder
 from t2t_lite.errors import UserError
 from t2t_lite.text.bpe_dropout import BpeDropout

@@ -12,7 +12,8 @@ import unicodedata
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.data.random_numbers import check_stateless, threefry, uniform_numbers
+from t2t_lite.data.example_reader import check_stateless
+from t2t_lite.data.random_numbers import threefry, uniform_numbers
 from t2t_lite.errors import UserError, shown
 from t2t_lite.settings.ranges import MASK_RATE, MASK_UNITS
 from t2t_lite.text.encoder_parts import mask_in

@@ -11,8 +11,8 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.data import batching
 from t2t_lite.data.corruption import batch_features
+from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.manifests import longest_row
-from t2t_lite.data.record_format import ExampleReader
 from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import UserError
 

@@ -1,10 +1,6 @@
 """Random numbers that are functions of a seed and a place, the same on every device, with and without XLA."""
 
-import re
-
 import tensorflow as tf
-
-from t2t_lite.errors import UserError
 
 
 @tf.autograph.experimental.do_not_convert
@@ -44,29 +40,3 @@ def threefry(key, counter):
         one += keys[(block + 1) % 3]
         two += keys[(block + 2) % 3] + tf.constant(block + 1, tf.uint32)
     return one, two
-
-
-def check_stateless(dataset, method):
-    """Refuses a dataset that could not be resumed, before anything is read from it.
-
-    Args:
-        dataset: `tf.data.Dataset`.
-        method: method of the user that the dataset calls, for the message.
-
-    Raises:
-        UserError: an operation of it has a state that no checkpoint of its iterator holds, such as the numbers drawn.
-    """
-    policy = tf.data.experimental.ExternalStatePolicy.FAIL.value
-    try:
-        tf.raw_ops.DatasetToGraphV2(
-            input_dataset=tf.data.experimental.to_variant(dataset), external_state_policy=policy
-        )
-    except tf.errors.FailedPreconditionError as error:
-        found = re.search(r"(\w+) is stateful", error.message)
-        owner = method.__self__ if isinstance(method.__self__, type) else type(method.__self__)  # of a class method
-        raise UserError(
-            f"{owner.__name__}.{method.__name__}: uses {found[1] if found else 'an operation'}, whose "
-            "state no checkpoint holds, so that a run could not be resumed. Expected operations without state: draw "
-            "random numbers in corrupt(batch, seeds), by t2t_lite.data.random_numbers.uniform_numbers or "
-            "tf.random.stateless_uniform."
-        ) from error

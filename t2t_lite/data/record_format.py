@@ -1,4 +1,4 @@
-"""The format of records, and the examples that a model sees of them.
+"""The format of records.
 
 A record is a `tf.train.Example` of int64 lists such as `inputs` and `targets`, texts ending in 1. Mirrors
 tensor2tensor's generator_utils.py; the names of files are tensor2tensor's.
@@ -8,7 +8,6 @@ import re
 
 import tensorflow as tf
 
-from t2t_lite.data.random_numbers import check_stateless
 from t2t_lite.errors import Failure, UserError, first_line, shown
 
 SIDES = ("inputs", "targets")  # the features of most problems
@@ -161,93 +160,3 @@ def _wrong_record(path, number, fault, features):
 
 def _first_line(error):
     return re.sub(r"^assertion failed: \[(.*?)(\] \[.*|$)", r"\1", first_line(error))  # the rest are the values
-
-
-class ExampleReader:
-    """Parses, preprocesses, swaps or copies, and checks the examples of a problem.
-
-    Args:
-        problem: Problem, whose `preprocess_example`, `_rev` and `_copy` are applied.
-        hparams: HParams for `preprocess_example`.
-        mode: "train", "eval" or "infer", for `preprocess_example`.
-        paths: list of str, the record files.
-        encoders: {feature: encoder}, as `Problem.get_feature_encoders` returns them: an id outside its vocabulary
-            raises a TensorFlow error that `naming_damage` explains. None: ids are not checked.
-
-    Attributes:
-        preprocesses: bool, whether the problem overrides `preprocess_example`. Otherwise the data set has no stage for
-            it, so that saved positions of iterators remain valid and records are parsed many at a time.
-    """
-
-    def __init__(self, problem, hparams, mode, paths, encoders=None):
-        self.problem = problem
-        self.paths = list(paths)
-        self.preprocesses = problem.overrides("preprocess_example")
-        self._arguments = mode, hparams
-        self._sizes = {name: encoder.vocab_size for name, encoder in (encoders or {}).items()}
-
-    def naming_damage(self):
-        """Returns `naming_damage` of the files."""
-        return naming_damage(*self.paths, features=self.problem.record_features)
-
-    def batched(self, serialized, count):
-        """Returns a dataset of serialized examples, `count` at a time, for `parse`.
-
-        Raises:
-            UserError: `preprocess_example` could not be resumed: see `check_stateless`.
-        """
-        if not self.preprocesses:
-            return serialized.batch(count)
-        examples = serialized.map(self._preprocess, num_parallel_calls=tf.data.AUTOTUNE)
-        if isinstance(examples.element_spec, tf.data.DatasetSpec):  # an example may become several, or none
-            examples = examples.flat_map(lambda dataset: dataset.map(_as_ids))
-        check_stateless(examples, self.problem.preprocess_example)
-        return examples.ragged_batch(count)
-
-    def _preprocess(self, serialized):
-        example = parse_one(serialized, self.problem.record_features)
-        examples = self.problem.preprocess_example(example, *self._arguments)
-        return examples if isinstance(examples, tf.data.Dataset) else _as_ids(examples)
-
-    @tf.autograph.experimental.do_not_convert
-    def stored(self, batch):
-        """In a graph: an element of `batched` -> {feature: int32 ragged [n, (length)]}, before `_rev` and `_copy`."""
-        if not self.preprocesses:
-            return parse_batch(batch, self.problem.record_features)
-        batch = check_ids(batch, "preprocess_example returned a feature without ids, or an id below 0")
-        return {name: tf.cast(ids, tf.int32) for name, ids in batch.items()}
-
-    @tf.autograph.experimental.do_not_convert
-    def parse(self, batch):
-        """In a graph: as `stored`, as a model sees it; the problem's features are first, and ids are checked."""
-        example = self.problem.maybe_reverse_and_copy(self.stored(batch))
-        names = [name for name in self.problem.features if name in example]
-        if self.problem.overrides("corrupt"):
-            names += [name for name in example if name not in names]
-        return {name: self._checked(name, example[name]) for name in names}
-
-    def _checked(self, name, ids):
-        if name not in self._sizes:
-            return ids
-        files = f"{self.paths[0]} and its like"
-        message = f"{files}: {OUTSIDE} of {self._sizes[name]} ({name})"
-        largest = tf.reduce_max(tf.concat([[0], ids.flat_values], 0))
-        with tf.control_dependencies([tf.debugging.assert_less(largest, self._sizes[name], message)]):
-            return ids.with_flat_values(tf.identity(ids.flat_values))
-
-    def examples(self):
-        """Yields {feature: list of ids} of all examples, file after file.
-
-        Raises:
-            UserError: a file is missing, damaged or not of this format; the message names it.
-        """
-        with self.naming_damage():
-            for pool in self.batched(tf.data.TFRecordDataset(self.paths), 1024).map(self.parse):
-                for row in zip(*(ids.to_list() for ids in pool.values()), strict=True):
-                    yield dict(zip(pool, row, strict=True))
-
-
-def _as_ids(example):
-    """Returns the features of an example as int64 of unknown length, so that any number of them can be batched."""
-    ids = {name: tf.reshape(tf.cast(value, tf.int64), [-1]) for name, value in example.items()}
-    return {name: tf.compat.v1.placeholder_with_default(value, [None]) for name, value in ids.items()}

@@ -216,7 +216,7 @@ class Records:
 
     def _reader(self, hparams, mode):
         # Here, as above, since looking for records needs no TensorFlow.
-        from t2t_lite.data.record_format import ExampleReader
+        from t2t_lite.data.example_reader import ExampleReader
 
         return ExampleReader(self.problem, hparams, mode, self.paths)
 

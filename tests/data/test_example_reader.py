@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.data import batching, manifests, sharding
+from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.problem import DatasetSplit, Problem
-from t2t_lite.data.record_format import ExampleReader
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.data import manifests, record_format
+from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.problem import Problem
-from t2t_lite.data.record_format import ExampleReader
 from t2t_lite.data.sharding import write_shards
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.settings.config import HParams
