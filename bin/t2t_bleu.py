@@ -2,7 +2,6 @@
 
     t2t-bleu --translation=test.out.de --reference=test.de
     t2t-bleu --translation=test.out.de --reference=test.de --baseline=old.out.de --by_length --worst=5 --source=test.en
-    t2t-bleu --translations_dir=translations --reference=test.de --event_dir=events --wait_minutes=60
 
 Prints tensor2tensor's BLEU_uncased and BLEU_cased (mteval-v14's international tokenization), then sacreBLEU's scores
 (cased) with their signatures, the figures to publish. All files are UTF-8 text, one sentence per line, or WMT's test
@@ -15,12 +14,17 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.bin._score_flags import check_score_flags, define_score_flags, ter_options
-from t2t_lite.cli.modes import Mode, check_mode
+from t2t_lite.cli import commands
+from t2t_lite.cli.modes import Mode, check_mode, chosen_mode
 from t2t_lite.errors import UserError
-from t2t_lite.settings.ranges import COUNT, MINUTES, Range
+from t2t_lite.settings.ranges import COUNT
 
 _LOGGER = logging.getLogger("t2t_lite")
-_OF_A_FOLDER = ("event_dir", "tag_suffix", "min_steps", "wait_minutes", "report_zero")
+
+
+def modes():
+    """Returns {what is scored: Mode}, with those of extras."""
+    return commands.modes("t2t-bleu", _MODES)
 
 
 def define_flags(flags):
@@ -34,26 +38,11 @@ def define_flags(flags):
     flags.DEFINE_string("worst_by", "chrf", "Which score of a sentence --worst goes by: one that --metrics knows.")
     flags.DEFINE_path("source", None, "File of sources, which --worst shows.")
     flags.DEFINE_bool("json", False, "Print JSON: one object; of a folder, one in each line.")
-    flags.DEFINE_path("translations_dir", None, "Folder of translations …-<step>, as t2t-translate-all writes them.")
-    flags.DEFINE_path("event_dir", None, "Folder for TensorBoard's points, and for what a later call goes on from.")
-    flags.DEFINE_string("tag_suffix", "", "Appended to the tags BLEU_uncased and BLEU_cased.")
-    flags.DEFINE_integer(
-        "min_steps",
-        -1,
-        "Leave out translations of fewer steps; -1: those up to the one in --event_dir/last_evaluated_step.txt.",
-        limits=Range(0, COUNT.most, also=(-1,)),
-    )
-    flags.DEFINE_integer("wait_minutes", 0, "Keep waiting this long for another translation.", limits=MINUTES)
-    flags.DEFINE_bool(
-        "report_zero",
-        None,
-        "Begin the curve with a 0 at step 0, dated by the oldest file in the folder; default: where none was scored.",
-    )
 
 
 def check(flags):
     """Raises `UserError` for flags that are missing or contradict each other."""
-    check_mode(flags, _mode(flags), _MODES)
+    check_mode(flags, chosen_mode(flags, modes()), modes())
     inputs = [flags.translation, *flags.reference, flags.baseline, flags.source]
     if inputs.count("-") > 1:
         raise UserError("standard input (-): can be read once. Expected at most one file of that name.")
@@ -72,17 +61,7 @@ def run(flags):
     tokenize = flags.tokenization or tokenization_of_file(flags.reference[0], references[0])
     how = {"metrics": flags.metrics, "tokenize": tokenize, "ter": ter_options(flags), "variant": flags.bleu_variant}
     score_files.note_tensor2tensors_words(references[0])
-    _mode(flags).run(flags, references, how)
-
-
-def _score_folder(flags, references, how):
-    from t2t_lite.evaluation.score_files import score_folder
-
-    settings = {name: flags[name].value for name in _OF_A_FOLDER}
-    for lines in score_folder(
-        flags.translations_dir, flags.reference[0], references, as_json=flags.json, **how, **settings
-    ):
-        print("\n".join(lines), flush=True)
+    chosen_mode(flags, modes()).run(flags, references, how)
 
 
 def _score_file(flags, references, how):
@@ -113,15 +92,8 @@ _MODES = {
         ("translation", "baseline", "by_length", "worst"),
         ("translation", "reference"),
         _score_file,
-    ),
-    "folder": Mode(
-        "--translations_dir", ("translations_dir", *_OF_A_FOLDER), ("translations_dir", "reference"), _score_folder
-    ),
+    )
 }
-
-
-def _mode(flags):
-    return _MODES["folder" if flags.translations_dir else "file"]
 
 
 main = _app.command("t2t-bleu", define_flags, run, check)

@@ -1,4 +1,4 @@
-"""t2t-translate-all: translates a file by every checkpoint of a run, scores them, and draws the scores.
+"""t2t-translate-all, t2t-bleu --translations_dir: translations by every checkpoint of a run, and their scores.
 
 For who looks for the best checkpoint, also of another toolkit, by a command for each (tensor2tensor's
 bin/t2t_translate_all.py).

@@ -20,7 +20,7 @@ from t2t_lite.errors import UserError
 
 TABLES = {
     t2t_attention: t2t_attention.modes(),
-    t2t_bleu: t2t_bleu._MODES,
+    t2t_bleu: t2t_bleu.modes(),
     t2t_datagen: t2t_datagen.modes(),
     t2t_decoder: _decoder_modes.MODES,
     t2t_exporter: t2t_exporter._MODES,

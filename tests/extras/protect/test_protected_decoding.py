@@ -197,7 +197,6 @@ def test_an_export_gives_what_a_translator_gives(wrong):
 
 def test_an_export_for_another_toolkit_says_that_symbols_are_its_user_s(copying, monkeypatch, caplog):
     monkeypatch.setattr(formats, "check_model", lambda *arguments: None)
-    monkeypatch.setattr(formats, "label", lambda name, model: name)
     with caplog.at_level(logging.WARNING):
         formats.check("ctranslate2", copying)
     assert "are replaced by symbols, such as ⟦url1⟧, and put back by t2t_lite and its SavedModels alone" in caplog.text
