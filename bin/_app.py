@@ -1,9 +1,9 @@
-"""The frame of every command: one-line errors, exit statuses, the streams.
+"""The frame of every command: one-line errors, exit statuses, the streams, advice for unknown flags.
 
 A command is a module like this one (its docstring heads `--help`):
 
     from t2t_lite.bin import _app
-    from t2t_lite.cli.modes import require
+    from t2t_lite.cli.commands import require
 
     def define_flags(flags):
         _app.define_common_flags(flags)
@@ -28,11 +28,10 @@ import os
 import sys
 import textwrap
 
-from t2t_lite.bin import _unknown_flags
-from t2t_lite.cli import streams
+from t2t_lite.cli import commands, console
 from t2t_lite.cli.commands import define_all, description
 from t2t_lite.cli.flags import Flags
-from t2t_lite.errors import Failure, UserError, printable
+from t2t_lite.errors import Failure, UserError, nearest, printable
 from t2t_lite.files import PACKERS, file_errors, is_remote
 from t2t_lite.process.backend import choose_tensorflow
 from t2t_lite.process.quiet_import import import_when_used
@@ -92,7 +91,7 @@ def main(command, define_flags, run, argv=None, *, check=None, tensorflow=True):
             something first uses it.
     """
     argv = sys.argv[1:] if argv is None else list(argv)
-    with streams.standard_streams() as lacking, streams.log_to_stderr(command):
+    with console.standard_streams() as lacking, console.log_to_stderr(command):
         try:
             if "stdout" in lacking:
                 _LOGGER.warning("standard output is closed: what is printed there is lost.")
@@ -141,12 +140,12 @@ def report(command, error):
     status, message = _explain(error)
     if message is None:
         return None
-    print(f"{streams.clear_line()}{command}: error: {printable(message)}", file=sys.stderr)
+    print(f"{console.clear_line()}{command}: error: {printable(message)}", file=sys.stderr)
     return status
 
 
 def _run(command, define_flags, run, argv, check, tensorflow):
-    flags = Flags(_unknown_flags.answer)
+    flags = Flags(answer)
     define_all(command, define_flags, flags)
     if {"--help", "-h", "-help", "--helpfull", "--helpshort"} & set(argv):
         print(_help(command, description(command, sys.modules[run.__module__].__doc__), flags.shown()))
@@ -189,3 +188,40 @@ def _help(command, text, flags):
         lines.append(f"  {flag.usage}")
         lines += textwrap.wrap(flag.description, 112, initial_indent=" " * 6, subsequent_indent=" " * 6)
     return "\n".join(lines)
+
+
+def answer(name, flags):
+    """Returns a sentence or two for the user.
+
+    Args:
+        name: name of the flag, or another word.
+        flags: the command's `Flags`.
+    """
+    name = name.lstrip("-").replace("-", "_")
+    if name in flags:
+        return f"Nearest: --{name}."
+    setting = name.removeprefix("decode_")
+    is_decoding = setting in tensor2tensor_names.DECODING and "decode_hparams" in flags
+    takes_hparams = name in _hparams() and flags.has_effect("hparams")
+    if instead := tensor2tensor_names.flag_answer(name):
+        return instead
+    if is_decoding and takes_hparams:
+        return (
+            f"The search has it in --decode_hparams={name}=VALUE, the model and its training in --hparams={name}=VALUE."
+        )
+    if is_decoding:
+        return f"It is a setting of decoding: --decode_hparams={setting}=VALUE."
+    if others := [c for c, module in commands.modules().items() if commands.flags_of(module).has_effect(name)]:
+        return f"It is a flag of {', '.join(others)}; leave it out here."
+    if takes_hparams:
+        return f"It is a hyperparameter: --hparams={name}=VALUE."
+    if instead := tensor2tensor_names.hparam_answer(name):
+        return instead
+    close = nearest(f"--{name}", [f"--{flag.name}" for flag in flags.shown()])
+    return f"{close} All are listed by --help.".lstrip()
+
+
+def _hparams():
+    from t2t_lite.settings.config import HParams
+
+    return HParams()

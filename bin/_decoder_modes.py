@@ -2,8 +2,8 @@
 
 from t2t_lite import registry
 from t2t_lite.bin import _app, _trained
-from t2t_lite.cli import streams
-from t2t_lite.cli.modes import Mode, check_mode
+from t2t_lite.cli import console
+from t2t_lite.cli.commands import Mode, check_mode
 from t2t_lite.decoding.command.decode_hparams import DEFAULT_GRID
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import parse_assignments
@@ -38,7 +38,7 @@ def check(flags):
     _trained.check(flags)
     flags.tune = {"true": DEFAULT_GRID, "false": ""}.get(flags.tune, flags.tune)
     mode, source, output = chosen_mode(flags), flags.decode_from_file, flags.decode_to_file
-    if mode == "stream" and not source and streams.is_terminal():
+    if mode == "stream" and not source and console.is_terminal():
         raise UserError(
             "missing --decode_from_file (a text file, or - for standard input), --decode_interactive, or --problem and "
             "--data_dir, whose records are decoded."

@@ -5,7 +5,7 @@ import re
 
 from t2t_lite import files
 from t2t_lite.bin import _app
-from t2t_lite.cli.modes import require
+from t2t_lite.cli.commands import require
 from t2t_lite.errors import UserError
 from t2t_lite.settings.ranges import JOINS, POOLINGS
 

@@ -13,7 +13,7 @@ import sys
 from t2t_lite import files
 from t2t_lite.bin import _app, _trained
 from t2t_lite.cli import commands
-from t2t_lite.cli.modes import Mode, check_mode, chosen_mode
+from t2t_lite.cli.commands import Mode, check_mode, chosen_mode
 from t2t_lite.errors import UserError
 from t2t_lite.settings.ranges import Range
 from t2t_lite.visualization import drawing

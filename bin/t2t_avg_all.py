@@ -13,7 +13,7 @@ import os
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.cli.modes import require
+from t2t_lite.cli.commands import require
 from t2t_lite.errors import UserError, counted
 from t2t_lite.settings.ranges import COUNT, MINUTES
 

@@ -13,9 +13,9 @@ import logging
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.bin._score_flags import check_score_flags, define_score_flags, ter_options
+from t2t_lite.bin._setting_flags import check_score_flags, define_score_flags, ter_options
 from t2t_lite.cli import commands
-from t2t_lite.cli.modes import Mode, check_mode, chosen_mode
+from t2t_lite.cli.commands import Mode, check_mode, chosen_mode
 from t2t_lite.errors import UserError
 from t2t_lite.settings.ranges import COUNT
 
@@ -86,14 +86,8 @@ def _score_file(flags, references, how):
     )
 
 
-_MODES = {
-    "file": Mode(
-        "--translation",
-        ("translation", "baseline", "by_length", "worst"),
-        ("translation", "reference"),
-        _score_file,
-    )
-}
+_OF_A_FILE = ("translation", "baseline", "by_length", "worst")
+_MODES = {"file": Mode("--translation", _OF_A_FILE, ("translation", "reference"), _score_file)}
 
 
 main = _app.command("t2t-bleu", define_flags, run, check)

@@ -13,7 +13,7 @@ import sys
 from t2t_lite.bin import _app
 from t2t_lite.bin._setting_flags import define_settings, read_settings
 from t2t_lite.cli import commands
-from t2t_lite.cli.modes import Mode, check_mode, chosen_mode, require
+from t2t_lite.cli.commands import Mode, check_mode, chosen_mode, require
 from t2t_lite.data.named_problems import GenerationSettings
 from t2t_lite.problems.own_settings import own_flags
 

@@ -19,7 +19,7 @@ import logging
 import sys
 
 from t2t_lite.bin import _app, _decoder_modes, _trained
-from t2t_lite.bin._score_flags import check_tokenization, define_tokenization
+from t2t_lite.bin._setting_flags import check_tokenization, define_tokenization
 from t2t_lite.decoding.command.decode_hparams import HELP, DecodeHParams
 from t2t_lite.settings.ranges import COMPUTE_DTYPES, GPUS, LOGICAL_CPUS, SHARDS, SPLIT_SENTENCES
 

@@ -13,9 +13,8 @@ import math
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.bin._score_flags import hparams_changes
-from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings
-from t2t_lite.cli.modes import require
+from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings, hparams_changes
+from t2t_lite.cli.commands import require
 from t2t_lite.settings.ranges import GPUS
 from t2t_lite.training.settings import EvaluationSettings
 

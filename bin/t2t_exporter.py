@@ -14,7 +14,7 @@ import sys
 
 from t2t_lite.bin import _app, _trained
 from t2t_lite.cli import commands
-from t2t_lite.cli.modes import Mode, check_mode
+from t2t_lite.cli.commands import Mode, check_mode
 from t2t_lite.errors import UserError
 from t2t_lite.settings.ranges import COMPUTE_DTYPES
 

@@ -9,7 +9,7 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.cli import commands
-from t2t_lite.cli.modes import check_mode, require
+from t2t_lite.cli.commands import check_mode, require
 from t2t_lite.errors import UserError
 
 

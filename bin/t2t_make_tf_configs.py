@@ -10,7 +10,7 @@ The first worker writes checkpoints and logs. Start the same command on all: TF_
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.cli.modes import require
+from t2t_lite.cli.commands import require
 from t2t_lite.errors import UserError
 
 

@@ -14,7 +14,7 @@ import json
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.cli.modes import require
+from t2t_lite.cli.commands import require
 from t2t_lite.errors import UserError
 
 

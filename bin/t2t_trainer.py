@@ -17,7 +17,7 @@ import sys
 from t2t_lite.bin import _app
 from t2t_lite.bin.trainer.training_flags import define_flags
 from t2t_lite.bin.trainer.training_modes import check, modes
-from t2t_lite.cli.modes import chosen_mode
+from t2t_lite.cli.commands import chosen_mode
 
 
 def run(flags):

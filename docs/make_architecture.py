@@ -5,7 +5,7 @@ import pathlib
 import re
 import textwrap
 
-from t2t_lite.process.extras import extras
+from t2t_lite.process.lazy import extras
 from t2t_lite.visualization.drawing import COLORS, INK, Drawing
 
 PICTURE = pathlib.Path(__file__).parent / "images" / "architecture.svg"

@@ -8,7 +8,7 @@ import pathlib
 import re
 
 from t2t_lite import layers, registry
-from t2t_lite.bin import _unknown_flags
+from t2t_lite.bin import _app
 from t2t_lite.cli import commands
 from t2t_lite.decoding.command.decode_hparams import decode_settings
 from t2t_lite.hparams import transformer, transformer_encoder, transformer_lm
@@ -166,7 +166,7 @@ def flag_status(flags, name):
         return "yes", ""
     if name in flags:  # planned
         return "error", flags.values[name].help
-    return "error", _unknown_flags.answer(name, flags)
+    return "error", _app.answer(name, flags)
 
 
 def flag_table(*commands):

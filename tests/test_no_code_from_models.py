@@ -75,7 +75,7 @@ def test_modules_are_imported_by_name_in_one_place():
     users = {relative(path) for path in SOURCES if "importlib.import_module" in path.read_text(encoding="utf-8")}
     # Names that they hold, or of files beside them.
     ours = {f"process/{name}.py" for name in ("lazy", "keras_files", "moved_modules", "registering_modules")}
-    ours |= {"cli/commands.py", "cli/usr_dirs.py", "evaluation/answer_metrics.py"}
+    ours |= {"cli/commands.py", "cli/usr_dirs.py", "evaluation/answer_scores.py"}
     assert users <= {"extras/tensor2tensor/__init__.py"} | {f"t2t_lite/{name}" for name in ours}, users
 
 

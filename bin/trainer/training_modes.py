@@ -14,7 +14,7 @@ from t2t_lite.bin.trainer.training_flags import (
 )
 from t2t_lite.bin.trainer.training_run import check_run, earlier_run, train_run
 from t2t_lite.cli import commands
-from t2t_lite.cli.modes import Mode, check_mode, chosen_mode, require
+from t2t_lite.cli.commands import Mode, check_mode, chosen_mode, require
 from t2t_lite.errors import UserError
 
 TRAINING = ("export_saved_model", "allow_hparams_change")

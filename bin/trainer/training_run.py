@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from t2t_lite.bin._score_flags import hparams_changes
+from t2t_lite.bin._setting_flags import hparams_changes
 from t2t_lite.bin.trainer.training_flags import also_asked, inexact_flags, recall, trainer_settings
 from t2t_lite.errors import UserError
 

@@ -5,7 +5,7 @@ with values in these ranges, and the best of them again with other seeds. It nee
 import os
 
 from t2t_lite.bin.trainer.training_modes import check_training
-from t2t_lite.cli.modes import Mode
+from t2t_lite.cli.commands import Mode
 from t2t_lite.errors import UserError
 from t2t_lite.files import is_remote
 from t2t_lite.settings.ranges import Range

@@ -7,8 +7,8 @@ import signal
 import subprocess
 import time
 
+from t2t_lite.cli.console import stop_on_signal
 from t2t_lite.errors import Failure, UserError, counted
-from t2t_lite.process.stop_signal import stop_on_signal
 
 _LOGGER = logging.getLogger("t2t_lite")
 

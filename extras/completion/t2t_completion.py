@@ -7,7 +7,7 @@ t2t-completion --shell=fish | source         # in ~/.config/fish/config.fish
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.cli.modes import require
+from t2t_lite.cli.commands import require
 from t2t_lite.extras.completion import completion
 
 

@@ -7,7 +7,7 @@ from t2t_lite import registry
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError, needs
 from t2t_lite.export import formats
-from t2t_lite.export.added_files import added_files
+from t2t_lite.export.by_task import added_files
 from t2t_lite.export.formats import Format
 from t2t_lite.extras.ctranslate2.quantizations import QUANTIZATIONS
 from t2t_lite.extras.hugging_face.marian_vocabulary import sentencepiece_models, unique_pieces

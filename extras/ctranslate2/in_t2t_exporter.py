@@ -3,7 +3,7 @@
 t2t-exporter --output_dir=train --format=ctranslate2 --quantization=int8 --export_dir=ct2
 """
 
-from t2t_lite.cli.modes import Mode
+from t2t_lite.cli.commands import Mode
 from t2t_lite.extras.ctranslate2.quantizations import QUANTIZATIONS
 
 

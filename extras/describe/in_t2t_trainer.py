@@ -2,11 +2,11 @@
 --hparams_set is needed for that. --plot=PICTURE draws its learning rate and positional encoding.
 """
 
-from t2t_lite.bin._score_flags import hparams_changes
+from t2t_lite.bin._setting_flags import hparams_changes
 from t2t_lite.bin.trainer.training_flags import recall
 from t2t_lite.bin.trainer.training_modes import check_schedule
 from t2t_lite.bin.trainer.training_run import earlier_run, hparams_of_flags
-from t2t_lite.cli.modes import Mode, require
+from t2t_lite.cli.commands import Mode, require
 from t2t_lite.settings.ranges import GIGABYTES, VOCAB_SIZE
 from t2t_lite.visualization.drawing import check_picture
 

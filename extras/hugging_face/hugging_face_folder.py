@@ -14,7 +14,7 @@ import safetensors.numpy
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, needs, shown
-from t2t_lite.export.added_files import added_files
+from t2t_lite.export.by_task import added_files
 from t2t_lite.extras.hugging_face import named_weights
 from t2t_lite.extras.hugging_face.named_weights import NEVER
 from t2t_lite.files import folders

@@ -3,7 +3,7 @@
 t2t-exporter --output_dir=train --format=hugging_face --export_dir=hf
 """
 
-from t2t_lite.cli.modes import Mode
+from t2t_lite.cli.commands import Mode
 
 KEPT_SETTINGS = {("hugging_face", "Translator"): ("beam_size", "alpha")}
 

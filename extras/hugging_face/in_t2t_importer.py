@@ -4,7 +4,7 @@ t2t-importer --from=hugging_face --path=gpt2 --output_dir=train
 t2t-importer --from=hugging_face --path=bert-base-uncased --output_dir=train
 """
 
-from t2t_lite.cli.modes import Mode
+from t2t_lite.cli.commands import Mode
 
 
 def define_flags(flags):

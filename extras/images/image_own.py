@@ -15,7 +15,7 @@ import types
 import numpy as np
 
 from t2t_lite import files, registry
-from t2t_lite.corpora.bad_lines import report
+from t2t_lite.corpora.plain_text import report
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.splits import full_path
@@ -25,7 +25,7 @@ from t2t_lite.extras.images.png_files import check_size, class_of, find_sample_b
 from t2t_lite.problems.own_problem import OwnProblem, kept
 from t2t_lite.problems.own_settings import OwnSetting, own_settings
 from t2t_lite.settings.ranges import Range
-from t2t_lite.tasks.language_model import LanguageModelTask
+from t2t_lite.tasks.task import LanguageModelTask
 from t2t_lite.text.vocabulary import UNK_ID, TextEncoder
 
 _VALUES = 256

@@ -13,7 +13,7 @@ import logging
 import sys
 
 from t2t_lite.bin import _app, _trained
-from t2t_lite.cli.modes import require
+from t2t_lite.cli.commands import require
 
 _LOGGER = logging.getLogger("t2t_lite")
 

@@ -3,7 +3,7 @@
 t2t-datagen --inspect --problem=translate_own --data_dir=data --hparams_set=transformer_big
 """
 
-from t2t_lite.cli.modes import Mode
+from t2t_lite.cli.commands import Mode
 
 
 def define_flags(flags):

@@ -14,7 +14,7 @@ import types
 import numpy as np
 
 from t2t_lite import files, registry
-from t2t_lite.corpora.bad_lines import FewWarnings, report
+from t2t_lite.corpora.plain_text import FewWarnings, report
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import NotWritten, UserError, located
@@ -22,7 +22,7 @@ from t2t_lite.extras.music.midi_events import midi_bytes, read_midi, wav_bytes
 from t2t_lite.extras.music.performance_encoder import HIGHEST, LOWEST, PerformanceEncoder
 from t2t_lite.problems.own_problem import OwnProblem, kept
 from t2t_lite.problems.own_settings import own_settings
-from t2t_lite.tasks.language_model import LanguageModelTask
+from t2t_lite.tasks.task import LanguageModelTask
 from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.drawing import COLORS
 

@@ -11,7 +11,7 @@ words, counts as an error. The numbers of both are reported, and both are left o
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.cli.modes import require
+from t2t_lite.cli.commands import require
 from t2t_lite.errors import UserError, counted
 
 _SHOWN = 10  # as many problems as evalb shows before it gives up

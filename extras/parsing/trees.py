@@ -15,7 +15,7 @@ import dataclasses
 import re
 
 from t2t_lite.corpora import plain_text
-from t2t_lite.corpora.bad_lines import report
+from t2t_lite.corpora.plain_text import report
 from t2t_lite.errors import UserError, first_line, needs
 
 TOP = "TOP"

@@ -7,7 +7,7 @@ t2t-attention --output_dir=train --patterns --length=64 --output=patterns.png
 import os
 
 from t2t_lite.bin.t2t_attention import check_picture
-from t2t_lite.cli.modes import Mode
+from t2t_lite.cli.commands import Mode
 from t2t_lite.settings.ranges import PATTERN_LENGTH
 
 

@@ -1,6 +1,6 @@
 """--summary=OUTPUT_DIR,… draws the curves of runs (curves.png) and, of several, their best evaluations (bars.png)."""
 
-from t2t_lite.cli.modes import Mode
+from t2t_lite.cli.commands import Mode
 
 
 def define_flags(flags):

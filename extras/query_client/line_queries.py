@@ -7,7 +7,7 @@ reads several texts, such as pairs, or questions and contexts, a line of input h
 import logging
 import sys
 
-from t2t_lite.cli import streams
+from t2t_lite.cli import console
 from t2t_lite.cli.console import Progress
 from t2t_lite.corpora.plain_text import LONGEST_LINE, as_field
 from t2t_lite.decoding.command import text_files
@@ -29,7 +29,7 @@ _SETTINGS = (*_OF_THE_SEARCH, *_N_BEST, "write_beam_scores")
 
 def interact(show):
     """Calls a function of a str with each typed line, until q or the end of input; failures are shown."""
-    for line in streams.typed_lines(">> ", LONGEST_LINE):
+    for line in console.typed_lines(">> ", LONGEST_LINE):
         try:
             show(line)
         except Failure as error:

@@ -1,6 +1,6 @@
 """Continues texts by t2t-server's language model, whose parts are printed as they come."""
 
-from t2t_lite.cli import streams
+from t2t_lite.cli import console
 from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.decoding.command import text_files
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams
@@ -55,7 +55,7 @@ class StreamedQueries:
         """Continues a text, or what is typed, or the lines of standard input."""
         if text is not None:
             return self.show(text)
-        return interact(self.show) if streams.is_terminal() else self.answer_stdin()
+        return interact(self.show) if console.is_terminal() else self.answer_stdin()
 
     def show(self, text):
         """Prints the continuation of a text, as it is."""

@@ -18,8 +18,8 @@ import contextlib
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.cli import streams
-from t2t_lite.cli.modes import Mode, check_mode, require
+from t2t_lite.cli import console
+from t2t_lite.cli.commands import Mode, check_mode, require
 from t2t_lite.settings.ranges import DECODE_BATCH, MODEL_VERSION, REQUEST_TIMEOUT, RETRIES, SPLIT_SENTENCES
 
 _TEXT = "text goes to the server as it is, and the vocabulary is in the export"
@@ -138,7 +138,7 @@ def run(flags):
             return queries.show(flags.inputs_once)
         if flags.inputs_file:
             return queries.translate_file(flags.inputs_file, flags.outputs_file or "-")
-        if streams.is_terminal() and not flags.outputs_file:
+        if console.is_terminal() and not flags.outputs_file:
             return interact(queries.show)
         return queries.translate_stdin(flags.outputs_file or "-")
 

@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from t2t_lite.corpora import plain_text
-from t2t_lite.corpora.bad_lines import report
+from t2t_lite.corpora.plain_text import report
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import strict_json
 

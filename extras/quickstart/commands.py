@@ -12,10 +12,10 @@ import sysconfig
 import typing
 
 from t2t_lite import files
+from t2t_lite.cli.console import stop_on_signal
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.files.request import Request
 from t2t_lite.process.quiet_import import import_tensorflow
-from t2t_lite.process.stop_signal import stop_on_signal
 
 SCRIPTS = os.path.dirname(sys.executable)
 _FOLDERS = (SCRIPTS, sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath))

@@ -12,9 +12,9 @@ import os
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.cli.modes import Mode, check_mode
+from t2t_lite.cli.commands import Mode, check_mode
 from t2t_lite.errors import UserError
-from t2t_lite.process.extras import extras
+from t2t_lite.process.lazy import extras
 from t2t_lite.process.quiet_import import import_tensorflow
 from t2t_lite.settings.ranges import COUNT, Range
 

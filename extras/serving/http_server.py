@@ -6,8 +6,8 @@ import os
 import socket
 import time
 
+from t2t_lite.cli.console import stop_on_signal
 from t2t_lite.errors import UserError, needs
-from t2t_lite.process.stop_signal import stop_on_signal
 
 with needs("waitress", "web", "a server"):
     import waitress

@@ -18,7 +18,7 @@ import re
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.cli.modes import require
+from t2t_lite.cli.commands import require
 from t2t_lite.errors import UserError
 from t2t_lite.settings.ranges import DECODE_BATCH, SPLIT_SENTENCES
 

@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from t2t_lite.corpora import plain_text, tables
-from t2t_lite.corpora.bad_lines import report
+from t2t_lite.corpora.plain_text import report
 from t2t_lite.errors import UserError, counted
 
 CONLL_U = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")

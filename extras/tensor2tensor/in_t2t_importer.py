@@ -4,7 +4,7 @@ t2t-importer --from=tensor2tensor --path=old/model.ckpt-250000 --vocab=old/vocab
   --languages=en,de --output_dir=train
 """
 
-from t2t_lite.cli.modes import Mode
+from t2t_lite.cli.commands import Mode
 from t2t_lite.errors import UserError, counted
 
 

@@ -3,7 +3,7 @@
 t2t-bleu --translations_dir=translations --reference=test.de --event_dir=events --wait_minutes=60
 """
 
-from t2t_lite.cli.modes import Mode
+from t2t_lite.cli.commands import Mode
 from t2t_lite.settings.ranges import COUNT, MINUTES, Range
 
 _FLAGS = ("event_dir", "tag_suffix", "min_steps", "wait_minutes", "report_zero")

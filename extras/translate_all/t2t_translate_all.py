@@ -13,8 +13,8 @@ import os
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.bin._score_flags import check_score_flags, define_score_flags, ter_options
-from t2t_lite.cli.modes import require
+from t2t_lite.bin._setting_flags import check_score_flags, define_score_flags, ter_options
+from t2t_lite.cli.commands import require
 from t2t_lite.errors import UserError, counted
 from t2t_lite.extras.translate_all import decoder_command
 from t2t_lite.settings.ranges import ALPHA, BEAM_SIZE, COUNT, MINUTES

@@ -12,7 +12,7 @@ from typing import TypeVar, overload
 
 from t2t_lite.cli.usr_dirs import import_of_extra
 from t2t_lite.errors import UnknownName, UserError, nearest, shown
-from t2t_lite.process.extras import extra_of
+from t2t_lite.process.lazy import extra_of
 from t2t_lite.process.registering_modules import modules_by_name, modules_of
 
 _Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which decorators return as it is

@@ -11,7 +11,7 @@ import traceback
 import types
 
 from t2t_lite.errors import UserError, shown
-from t2t_lite.process.extras import extra_of, extras
+from t2t_lite.process.lazy import extra_of, extras
 from t2t_lite.settings.tensor2tensor_names import module_answer
 
 # Ports a folder from tensor2tensor; docs/coming_from_tensor2tensor.md explains it.

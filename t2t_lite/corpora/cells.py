@@ -8,7 +8,7 @@ import itertools
 import re
 
 from t2t_lite.corpora import plain_text
-from t2t_lite.corpora.bad_lines import report
+from t2t_lite.corpora.plain_text import report
 from t2t_lite.errors import UserError, nearest, shown
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.settings.ranges import SEPARATORS

@@ -1,4 +1,4 @@
-"""Plain text with one sentence per line, in two parallel files or in one file of two columns.
+"""Plain text, a sentence per line, in two parallel files or in two columns of one; lines that cannot be read.
 
 A line ends at LF (or CR LF) and nowhere else, so U+2028 and the like do not split lines. Control characters become
 spaces. Files compressed by gzip, bzip2, xz or zstd are decompressed while reading, whatever their name. Every path goes
@@ -8,6 +8,7 @@ through `tf.io.gfile`. A source is the path of a file, or a member of an archive
 import codecs
 import contextlib
 import itertools
+import logging
 import lzma
 import os
 import re
@@ -15,7 +16,6 @@ import zlib
 
 from t2t_lite import files
 from t2t_lite.corpora import archives, encodings
-from t2t_lite.corpora.bad_lines import report
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 
@@ -24,6 +24,9 @@ _BYTE_ORDER_MARK = "\ufeff"
 _AT_END = object()
 _PART = 2**16  # bytes of a long line that are read at once
 LONGEST_LINE = 2**24  # bytes; a line is held in memory, and a small archive can contain a huge one
+_LOGGER = logging.getLogger("t2t_lite")
+_SHOWN = 5
+REASON = "bad lines"
 
 
 def read_lines(path, on_bad_line=None, errors="strict", has_lines=True):
@@ -188,3 +191,45 @@ def as_field(text):
     A byte piece of the vocabulary may be a tab or a line end, and some programs treat U+2028 and similar as line ends.
     """
     return CONTROL.sub(" ", text)
+
+
+def report(message, on_bad_line):
+    """Calls a reader's `on_bad_line`; raises `UserError` if it is None."""
+    if on_bad_line is None:
+        raise UserError(message) from None
+    on_bad_line(message)
+
+
+class FewWarnings:
+    """Logs the first few of many warnings, each once, since files are read more than once.
+
+    Args:
+        last: str, the warning that others are not shown.
+    """
+
+    def __init__(self, last):
+        self._last, self._shown = last, set()
+
+    def __call__(self, message):
+        """Logs a message."""
+        if message not in self._shown and len(self._shown) < _SHOWN:
+            self._shown.add(message)
+            _LOGGER.warning(message)
+            if len(self._shown) == _SHOWN:
+                _LOGGER.warning(self._last)
+
+
+class BadLines:
+    """The `on_bad_line` of the readers: counts every bad line and logs a warning for the first few.
+
+    Args:
+        removed: Counter to which the lines are added.
+    """
+
+    def __init__(self, removed):
+        self._removed, self._warn = removed, FewWarnings("further lines that are left out are only counted")
+
+    def __call__(self, message):
+        """Counts a line; `message` says which one it is and what is wrong with it."""
+        self._removed[REASON] += 1
+        self._warn(f"{message} Left out.")

@@ -12,8 +12,8 @@ import re
 from typing import NamedTuple
 
 from t2t_lite.corpora import plain_text
-from t2t_lite.corpora.bad_lines import report
 from t2t_lite.corpora.cells import CSV, JSON_LINES, read_cells, read_fields
+from t2t_lite.corpora.plain_text import report
 from t2t_lite.errors import UserError, counted, nearest, shown
 
 _NAME = re.compile(r"[^\W\d][\w.\-/]*( [^\W\d][\w.\-/]*){0,2}")

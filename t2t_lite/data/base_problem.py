@@ -8,12 +8,12 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from t2t_lite import registry
-from t2t_lite.corpora.bad_lines import BadLines
+from t2t_lite.corpora.plain_text import BadLines
 from t2t_lite.data.named_problems import GenerationSettings
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit, generated
 from t2t_lite.errors import NotWritten, UserError
 from t2t_lite.files.file_errors import explain
-from t2t_lite.tasks.language_model import SequenceToSequenceTask
+from t2t_lite.tasks.task import SequenceToSequenceTask
 from t2t_lite.text import vocabulary_files
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from t2t_lite.decoding.texts import check_ids, valid_unicode
 from t2t_lite.errors import UserError
 from t2t_lite.settings.ranges import NEW_TOKENS, Range, typed_value
 from t2t_lite.settings.search_options import SearchOptions
-from t2t_lite.tasks.language_model import LanguageModelTask
+from t2t_lite.tasks.task import LanguageModelTask
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,6 +23,14 @@ from t2t_lite.tasks.task import check_answered_by
 _IDS = tf.TensorSpec([None, None], tf.int32)
 _CUT, _SPLIT = "texts that are too long are cut off, not split.", "what is too long is read in parts, and not cut off."
 _SHORTEST = 4  # ids of a row to which texts are cut: of a pair, one of each text and their ends
+# Which of the states, the embeddings' and then each layer's, a word means.
+LAYERS = {
+    "first": lambda count: [0],
+    "last": lambda count: [count - 1],
+    "second_to_last": lambda count: [count - 2],
+    "last_four": lambda count: [*range(max(1, count - 4), count)],
+    "all": lambda count: [*range(1, count)],
+}
 
 
 class RowReader(Reader):
@@ -292,16 +300,6 @@ class Predictor(Answerer):
 
 def _as_array(row):
     return row.numpy() if isinstance(row, tf.Tensor) else row
-
-
-# Which of the states, the embeddings' and then each layer's, a word means.
-LAYERS = {
-    "first": lambda count: [0],
-    "last": lambda count: [count - 1],
-    "second_to_last": lambda count: [count - 2],
-    "last_four": lambda count: [*range(max(1, count - 4), count)],
-    "all": lambda count: [*range(1, count)],
-}
 
 
 def has_hidden_states(model):

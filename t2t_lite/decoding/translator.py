@@ -25,7 +25,7 @@ from t2t_lite.decoding.texts import (
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
 from t2t_lite.settings.ranges import Range, typed_value
-from t2t_lite.tasks.language_model import SequenceToSequenceTask
+from t2t_lite.tasks.task import SequenceToSequenceTask
 from t2t_lite.text.offsets import decode_with_offsets, moved_spans
 from t2t_lite.text.rows import encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID

@@ -1,4 +1,4 @@
-"""The signatures of exports: one class per class of answerer.
+"""The signatures of exports, one class per class of answerer, and the files that extras add to an export.
 
 Each is called with (Translator, Generator or Predictor; max_input_length; **settings) and has
 
@@ -14,6 +14,7 @@ Each is called with (Translator, Generator or Predictor; max_input_length; **set
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.errors import UserError
+from t2t_lite.registry import Registries
 from t2t_lite.runs.locating import find_run
 
 _ANSWERERS = "Translator", "Generator", "Predictor"
@@ -49,9 +50,22 @@ def load(paths, data_dir=None, compute_dtype=None):
 def signatures_of(task, problem=None):
     """Returns the class of signatures of a task, or of a problem that has its own."""
     # Here, since `check` needs no TensorFlow.
-    from t2t_lite.export.encoder_signatures import EncoderSignatures
-    from t2t_lite.export.generation_signatures import GenerationSignatures
+    from t2t_lite.export.encoder_signatures import EncoderSignatures, GenerationSignatures
     from t2t_lite.export.signatures import TextSignatures
 
     classes = dict(zip(_ANSWERERS, (TextSignatures, GenerationSignatures, EncoderSignatures), strict=True))
     return problem.substitution.signatures if problem and problem.substitution else classes[task.answered_by]
+
+
+def added_files(answerer, **facts):
+    """Returns {name: bytes} of what is registered.
+
+    Args:
+        answerer: Translator, Generator or Predictor.
+        **facts: `license` and `command`, str, "" where not stated. Of a SavedModel also `signatures` (see
+            `t2t_lite.export.by_task`), `path` of its numbered folder and `weights_dtype`; of a folder for another
+            toolkit `title`, `library` (the toolkit's name on Hugging Face's Hub), `body` (Markdown: how to call it) and
+            `rows` ({title: text}, further facts).
+    """
+    registered = Registries.export_files
+    return {name: registered.get(name)(answerer, **facts).encode() for name in registered.names()}

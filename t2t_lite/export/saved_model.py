@@ -9,8 +9,7 @@ import tensorflow as tf
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.export.added_files import added_files
-from t2t_lite.export.by_task import load, signatures_of
+from t2t_lite.export.by_task import added_files, load, signatures_of
 from t2t_lite.export.signatures import write_warmup
 from t2t_lite.files import copy_files, is_pattern, list_files, write_bytes
 from t2t_lite.files.folders import new_folder

@@ -12,6 +12,17 @@ from t2t_lite.layers.quantization import can_quantize, policy_config
 _BY_KERAS = frozenset(inspect.signature(keras.layers.Layer.__init__).parameters)  # in Keras' own configuration
 _TAKEN_AS_CONFIGS = ("initializer", "activation")  # ends of arguments' names
 _ON_REQUEST = ("return_attention_scores", "return_hidden_states")
+GATED = "swiglu"  # needs a third matrix, so it is not a function of one tensor
+_OWN = {
+    "relu": ops.relu,
+    "gelu": functools.partial(ops.gelu, approximate=False),
+    "gelu_tanh": functools.partial(ops.gelu, approximate=True),
+    "swish": ops.silu,
+    GATED: ops.silu,  # of the gate
+}
+# What initializers may be in constructors: an object of Keras, its name or its configuration.
+Initializer = keras.initializers.Initializer | str | dict | None
+GLOROT = "glorot_uniform"
 
 
 class Layer(keras.layers.Layer):
@@ -185,19 +196,6 @@ def _in_lists(layer, start=""):
     for number, part in enumerate(layer._layers):
         if not isinstance(part, Layer):  # which does so itself
             yield from _in_lists(part, f"{start}{number}-")
-
-
-GATED = "swiglu"  # needs a third matrix, so it is not a function of one tensor
-_OWN = {
-    "relu": ops.relu,
-    "gelu": functools.partial(ops.gelu, approximate=False),
-    "gelu_tanh": functools.partial(ops.gelu, approximate=True),
-    "swish": ops.silu,
-    GATED: ops.silu,  # of the gate
-}
-# What initializers may be in constructors: an object of Keras, its name or its configuration.
-Initializer = keras.initializers.Initializer | str | dict | None
-GLOROT = "glorot_uniform"
 
 
 def activation_function(identifier, argument="activation"):

@@ -10,6 +10,9 @@ from keras import ops
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_rates
 
+_LAYERS_A_RUN = 4096  # layer indices of different run seeds do not meet below this
+_scope = threading.local()  # a distribution strategy runs each replica's function in a thread of its own
+
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class Dropout(Layer):
@@ -83,10 +86,6 @@ def _mixed(x):
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
         x = tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(shift, tf.uint32))) * factor
     return tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(16, tf.uint32)))
-
-
-_LAYERS_A_RUN = 4096  # layer indices of different run seeds do not meet below this
-_scope = threading.local()  # a distribution strategy runs each replica's function in a thread of its own
 
 
 class dropout_seed:

@@ -21,6 +21,8 @@ from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.layer_kinds import in_words, kinds_config, named_kinds, read_kinds
 from t2t_lite.registry import Registries, register_feed_forward
 
+PLAIN = "dense_relu_dense"
+
 
 @register_feed_forward("dense_relu_dense")
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -92,9 +94,6 @@ class FeedForward(Layer):
         if self.activation == GATED:
             inner = inner * self.gate(x)
         return ops.reshape(self.outer(self.dropout(inner, training=training)), shape)
-
-
-PLAIN = "dense_relu_dense"
 
 
 def kinds_of(feed_forward):

@@ -9,6 +9,9 @@ from t2t_lite.layers.layer_kinds import Kind, make_kind
 from t2t_lite.layers.positions import Strides
 from t2t_lite.registry import Registries, register_pattern
 
+_SMALLEST_BLOCK = 32  # shorter ones make many small matrix products
+_FEW_BLOCKS = 4  # up to here all scores cost no more than those of three blocks for each
+
 
 @register_pattern("full")
 class Pattern(Kind):
@@ -120,10 +123,6 @@ def end_of(seen, length):
     positions = ops.arange(1, length + 1, dtype="int32")
     ends = ops.max(ops.where(seen, positions, 0), axis=1, initial=0)  # also of nothing
     return ops.reshape(ends, (-1, 1, 1, 1))
-
-
-_SMALLEST_BLOCK = 32  # shorter ones make many small matrix products
-_FEW_BLOCKS = 4  # up to here all scores cost no more than those of three blocks for each
 
 
 @register_pattern("window")

@@ -5,6 +5,8 @@ import json
 import re
 from typing import ClassVar, NamedTuple
 
+_WORD = re.compile(r"\s*([\w.-]+)\s*(?:\(([^()]*)\))?\s*")
+
 
 class Kind:
     """A kind of score or pattern. Its options are the arguments of its constructor, which has them as attributes.
@@ -88,9 +90,6 @@ def kinds_config(named):
     """Returns (name, all options) of kinds as such a value: a kind, or a list of several."""
     kinds = [kind_of(name, options) for name, options in named]
     return kinds if len(kinds) > 1 else kinds[0]
-
-
-_WORD = re.compile(r"\s*([\w.-]+)\s*(?:\(([^()]*)\))?\s*")
 
 
 class Word(NamedTuple):

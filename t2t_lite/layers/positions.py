@@ -11,6 +11,9 @@ from keras import ops
 from t2t_lite.layers.base import Initializer, Layer, check_initializers, own_initializer
 from t2t_lite.layers.checks import check_required_sizes, is_known, shape_of
 
+_BASE = 10_000.0
+LAYOUTS = ("interleaved", "marian", "tensor2tensor")
+
 
 class Position(NamedTuple):
     """A kind of position.
@@ -33,9 +36,6 @@ def _sinusoids(options, initializer, **of_layer):
 
 def _table(options, initializer, **of_layer):
     return LearnedPositionEmbedding(options["max_position"], initializer, **of_layer)
-
-
-_BASE = 10_000.0
 
 
 def rotation(size):
@@ -80,9 +80,6 @@ POSITIONS = {
     "rotary": Position(turn=rotation),
     "none": Position(),
 }
-
-
-LAYOUTS = ("interleaved", "marian", "tensor2tensor")
 
 
 @keras.saving.register_keras_serializable("t2t_lite")

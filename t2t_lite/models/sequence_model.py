@@ -17,9 +17,8 @@ from t2t_lite.models.arguments import (
     in_hparams_words,
     settings_without_effect,
 )
-from t2t_lite.models.exported_model import ExportedModel
+from t2t_lite.models.exported_model import ExportedModel, SettingsInFiles
 from t2t_lite.models.fine_tuning import enable_lora, fine_tune, merge_lora
-from t2t_lite.models.settings_in_files import SettingsInFiles
 from t2t_lite.process.backend import check_tensorflow
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.reserved_names import COSTS, RESERVED

@@ -11,8 +11,7 @@ import pathlib
 import re
 import sys
 
-from t2t_lite.process.extras import PACKAGE, extras
-from t2t_lite.process.lazy import ImportHook
+from t2t_lite.process.lazy import PACKAGE, ImportHook, extras
 
 _REGISTERED = re.compile(r'^@keras\.saving\.register_keras_serializable\("(\w+)"\)\n(?:@.*\n)*class (\w+)', re.M)
 

@@ -1,4 +1,4 @@
-"""Packages whose modules are found, and whose public names are imported, when they are first used; import hooks."""
+"""Packages whose modules are found, and whose names are imported, when they are first used; extras; import hooks."""
 
 import ast
 import functools
@@ -11,6 +11,8 @@ import pkgutil
 import sys
 import threading
 import types
+
+PACKAGE = "t2t_lite.extras"
 
 
 @functools.cache
@@ -111,3 +113,19 @@ class _PostponedModule(types.ModuleType):
                     raise
                 self.__class__ = types.ModuleType
         return getattr(self, name)
+
+
+@functools.cache
+def extras():
+    """Returns {name of an extra: pathlib.Path of its folder}, in order of their names."""
+    return {name: path.parent for name, path in module_paths(PACKAGE).items() if path.stem == "__init__"}
+
+
+def packages():
+    """Returns the names of the extras' packages."""
+    return [f"{PACKAGE}.{name}" for name in extras()]
+
+
+def extra_of(module):
+    """Returns the name of the extra that has a module, by the module's name; "" for one of the core or of a user."""
+    return module.removeprefix(f"{PACKAGE}.").split(".")[0] if module.startswith(f"{PACKAGE}.") else ""

@@ -12,8 +12,7 @@ import pathlib
 import sys
 import types
 
-from t2t_lite.process.extras import PACKAGE, extras, packages
-from t2t_lite.process.lazy import module_paths
+from t2t_lite.process.lazy import PACKAGE, extras, module_paths, packages
 
 _FOLDERS = ("t2t_lite.settings", "t2t_lite.cli", "t2t_lite.process")  # of what was at the top
 
@@ -36,12 +35,9 @@ def _modules_of_today(parents, last):
     """Returns the names of modules in extras, or in the core's folders, that were one of these parents' before."""
     words = [f"{parents[-1]}_{last}", last] if parents else [last]
     places = packages() if parents else _FOLDERS
-    names = [(place, word) for word in words for place in places]
-    return [
-        _merged().get(f"{place}.{word}", f"{place}.{word}")
-        for place, word in names
-        if word in module_paths(place) or f"{place}.{word}" in _merged()
-    ]
+    known = {f"{place}.{name}" for place in places for name in module_paths(place)} | _merged().keys()
+    names = [f"{place}.{word}" for word in words for place in places]
+    return [_merged().get(name, name) for name in names if name in known]
 
 
 @functools.cache

@@ -4,8 +4,7 @@ import functools
 import importlib
 import re
 
-from t2t_lite.process.extras import packages
-from t2t_lite.process.lazy import module_paths
+from t2t_lite.process.lazy import module_paths, packages
 
 _PACKAGES = {  # of what is built in, "" if extras alone have such, and the word by which modules register it
     "models": ("t2t_lite.models", "register_model"),

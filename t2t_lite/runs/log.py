@@ -14,6 +14,22 @@ from t2t_lite.files import exists, list_files, read_bytes, replacing
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.safe_json import check_schema, parse_json
 
+# The fields that are read: docs/training.md lists all fields.
+_OF_TEXTS = ("bleu", "chrf", "chrf++", "ter")
+_MEASURES = (
+    "loss", "perplexity", "token_accuracy", *_OF_TEXTS, "exact_sequence_accuracy", "learning_rate",
+    "target_tokens_per_second", "value",
+)  # fmt: skip
+_COUNTS = ("step", "best_step", "sentences", "data_batch")
+_LINE = (
+    {"event": str, "step": int}
+    | {f"{name}?": int for name in _COUNTS[1:]}
+    | {f"{name}?": float | None for name in _MEASURES}
+    | {f"{name}_signature?": str | None for name in _OF_TEXTS}
+    | {"split?": str, "metric?": str}
+)
+_LINES = {"best": {"best_step": int, "metric": str, "value": float}, "checkpoint": {"data_batch": int}}
+
 
 class RunLog:
     """JSON lines and TensorBoard events of one output_dir.
@@ -152,23 +168,6 @@ def _checked(text, where):
         if (isinstance(value, int) and not -(2**63) <= value < 2**63) or (name in _COUNTS and value < 0):
             raise UserError(f"{where}: {shown(name)}: {shown(value)} is out of range.")
     return line
-
-
-# The fields that are read: docs/training.md lists all fields.
-_OF_TEXTS = ("bleu", "chrf", "chrf++", "ter")
-_MEASURES = (
-    "loss", "perplexity", "token_accuracy", *_OF_TEXTS, "exact_sequence_accuracy", "learning_rate",
-    "target_tokens_per_second", "value",
-)  # fmt: skip
-_COUNTS = ("step", "best_step", "sentences", "data_batch")
-_LINE = (
-    {"event": str, "step": int}
-    | {f"{name}?": int for name in _COUNTS[1:]}
-    | {f"{name}?": float | None for name in _MEASURES}
-    | {f"{name}_signature?": str | None for name in _OF_TEXTS}
-    | {"split?": str, "metric?": str}
-)
-_LINES = {"best": {"best_step": int, "metric": str, "value": float}, "checkpoint": {"data_batch": int}}
 
 
 def _write_summary(plugin, name, tensor, step):

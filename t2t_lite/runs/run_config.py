@@ -9,7 +9,7 @@ from t2t_lite.errors import UnknownName, UserError, located, nearest, shown
 from t2t_lite.files import exists, read_bytes, write_bytes
 from t2t_lite.files.safe_json import MOST_BYTES, parse_json
 from t2t_lite.process.backend import check_tensorflow
-from t2t_lite.process.extras import extras
+from t2t_lite.process.lazy import extras
 from t2t_lite.registry import Registries
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import own_settings

@@ -1,4 +1,4 @@
-"""Task: what is learned from a problem, and which public class answers with the trained model."""
+"""Task: what is learned from a problem, and which public class answers; the tasks that make texts."""
 
 import types
 
@@ -97,3 +97,23 @@ def check_answered_by(problem, name, where):
             f"{', '.join(expected)}; this one answers in Python: t2t_lite.load(path) gives a "
             f"{answering_class(problem).__name__}."
         )
+
+
+@registry.register_task("language_model")
+class LanguageModelTask(Task):
+    """Texts, which a model continues."""
+
+    answered_by = "Generator"
+    model = "transformer_lm"
+    head = "lm"
+    is_text = True
+    unit = "text"
+    hub_task, export_name = "text-generation", "generate"
+
+
+@registry.register_task("sequence_to_sequence")
+class SequenceToSequenceTask(Task):
+    """Texts of texts."""
+
+    answered_by = "Translator"
+    hub_task, export_name = "translation", "translate"

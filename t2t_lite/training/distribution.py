@@ -25,6 +25,11 @@ from t2t_lite.training.cluster import (
 )
 
 _LOGGER = logging.getLogger("t2t_lite")
+# How XLA compiles a step for a GPU, unless the user's XLA_FLAGS say otherwise; measured with the paper's base model on
+# an H200. Its command buffers record kernels with their addresses, which TensorFlow changes with each step, so that all
+# have to be updated (12 % of a step). Its own products (Triton's) are chosen by trying them, half of the seconds of
+# compiling; with deterministic operations it does not try, and then a step took 21 times as long as with cuBLAS.
+_XLA_FLAGS = {"xla_gpu_enable_command_buffer": "", "xla_gpu_enable_triton_gemm": "false"}
 
 
 @dataclasses.dataclass
@@ -239,13 +244,6 @@ def gpus_as_needed():
         with contextlib.suppress(RuntimeError, ValueError):  # initialized, or cut into several: it keeps its setting
             tf.config.experimental.set_memory_growth(gpu, True)
     return gpus
-
-
-# How XLA compiles a step for a GPU, unless the user's XLA_FLAGS say otherwise; measured with the paper's base model on
-# an H200. Its command buffers record kernels with their addresses, which TensorFlow changes with each step, so that all
-# have to be updated (12 % of a step). Its own products (Triton's) are chosen by trying them, half of the seconds of
-# compiling; with deterministic operations it does not try, and then a step took 21 times as long as with cuBLAS.
-_XLA_FLAGS = {"xla_gpu_enable_command_buffer": "", "xla_gpu_enable_triton_gemm": "false"}
 
 
 def set_xla_flags():

@@ -9,13 +9,13 @@ import time
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.cli import streams
+from t2t_lite.cli import console
 from t2t_lite.cli.console import SECONDS, clock, columns, fit, move
 from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import counted
 from t2t_lite.models.fine_tuning import parameters
 from t2t_lite.settings.reserved_names import BEFORE
-from t2t_lite.tasks.language_model import SequenceToSequenceTask
+from t2t_lite.tasks.task import SequenceToSequenceTask
 from t2t_lite.training.run_context import layers_that_draw
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -284,7 +284,7 @@ class ProgressLine:
     def __init__(self, train_steps, unit):
         self._train_steps = train_steps
         self._unit = unit
-        self.moves = streams.has_moving_line()
+        self.moves = console.has_moving_line()
         self._due = None  # when it is time for the next one; before the first step there is none
         self._fields, self._left_at = [], None
 

@@ -14,6 +14,10 @@ from t2t_lite.settings.ranges import setting, settings_of
 
 _LOGGER = logging.getLogger("t2t_lite")
 EARLY = "eval_early_stopping_"  # begins the names of the flags of `EarlyStopping`
+# hparams.json has the former two in any case; the last is of one process.
+_NOT_REMEMBERED = ("xla_compile", "xla_shapes", "profile")
+_SCHEDULES = {False: "continuous_train_and_eval", True: "train_eval_and_decode"}  # by whether it translates all
+_WITHOUT_EVALUATIONS = "train"
 
 
 class _Checked:
@@ -124,10 +128,6 @@ NOT_GIVEN = {
     "devices": DeviceSettings(),
     "log": LogSettings(),
 }
-# hparams.json has the former two in any case; the last is of one process.
-_NOT_REMEMBERED = ("xla_compile", "xla_shapes", "profile")
-_SCHEDULES = {False: "continuous_train_and_eval", True: "train_eval_and_decode"}  # by whether it translates all
-_WITHOUT_EVALUATIONS = "train"
 
 
 @dataclasses.dataclass(frozen=True)

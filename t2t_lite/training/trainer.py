@@ -11,6 +11,7 @@ import keras
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.cli.console import stop_on_signal
 from t2t_lite.data.example_batches import check_stride
 from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.data.width_ladder import MOST_SHAPES
@@ -19,7 +20,6 @@ from t2t_lite.files import copy_files, is_remote, write_bytes
 from t2t_lite.models.fine_tuning import describe_frozen, parameters
 from t2t_lite.models.outputs import batches_of
 from t2t_lite.process.backend import check_tensorflow
-from t2t_lite.process.stop_signal import stop_on_signal
 from t2t_lite.runs import directory as run_directory
 from t2t_lite.runs.checkpoints import holds
 from t2t_lite.runs.run_config import read_run_config, run_config, write_run_config

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from t2t_lite.bin import _app
-from t2t_lite.cli.modes import require
+from t2t_lite.cli.commands import require
 from t2t_lite.errors import Failure, UserError
 
 

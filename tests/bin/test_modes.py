@@ -14,8 +14,8 @@ from t2t_lite.bin import (
 )
 from t2t_lite.bin.trainer import training_modes
 from t2t_lite.cli import commands
+from t2t_lite.cli.commands import Mode, check_mode
 from t2t_lite.cli.flags import Flags
-from t2t_lite.cli.modes import Mode, check_mode
 from t2t_lite.errors import UserError
 
 TABLES = {

@@ -7,13 +7,13 @@ import pytest
 import t2t_lite.extras
 from t2t_lite.bin import _app
 from t2t_lite.cli import commands, usr_dirs
-from t2t_lite.cli.modes import Mode, check_mode, chosen_mode
-from t2t_lite.process import extras, lazy
+from t2t_lite.cli.commands import Mode, check_mode, chosen_mode
+from t2t_lite.process import lazy
 
 PART = """
 '--sing sings.'
 
-from t2t_lite.cli.modes import Mode
+from t2t_lite.cli.commands import Mode
 
 def define_flags(flags):
     flags.DEFINE_bool("sing", False, "Sing.")
@@ -27,14 +27,14 @@ MODES = {
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder of extras, of which `singing` has a part of the command t2t-x, and `broken` one with an error."""
+    """A folder of lazy, of which `singing` has a part of the command t2t-x, and `broken` one with an error."""
     found = {name: tmp_path / name for name in ("broken", "singing")}
     for path in found.values():
         path.mkdir()
         (path / "__init__.py").touch()
     (found["broken"] / "in_t2t_x.py").write_text("undefined_name")
     (found["singing"] / "in_t2t_x.py").write_text(PART)
-    for module in extras, usr_dirs:
+    for module in lazy, usr_dirs:
         monkeypatch.setattr(module, "extras", lambda: found)
     monkeypatch.setattr(t2t_lite.extras, "__path__", [str(tmp_path)])
     monkeypatch.setattr(t2t_lite.extras.__spec__, "submodule_search_locations", [str(tmp_path)])

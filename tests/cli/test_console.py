@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from t2t_lite.cli import console, streams
+from t2t_lite.cli import console
 from t2t_lite.cli.console import Progress, columns, fit, waiting
 from tests.terminals import Terminal
 
@@ -71,12 +71,12 @@ def test_a_file_has_80_columns_or_those_it_is_told(monkeypatch):
 
 
 def test_lines_move_on_terminals_that_can_write_them_again(terminal, monkeypatch):
-    assert not streams.has_moving_line() and streams.clear_line() == ""
+    assert not console.has_moving_line() and console.clear_line() == ""
     terminal(80)
     monkeypatch.setenv("NO_COLOR", "1")  # there is none
-    assert streams.has_moving_line() and streams.clear_line() == "\r\033[K"
+    assert console.has_moving_line() and console.clear_line() == "\r\033[K"
     monkeypatch.setenv("TERM", "dumb")
-    assert not streams.has_moving_line() and streams.clear_line() == ""
+    assert not console.has_moving_line() and console.clear_line() == ""
 
 
 def test_what_is_waited_for_is_told_at_once_on_a_terminal(terminal, caplog):

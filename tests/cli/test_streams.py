@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from t2t_lite.cli import streams
+from t2t_lite.cli import console
 from t2t_lite.errors import UserError
 from tests.processes import owned
 
@@ -19,7 +19,7 @@ def typed(monkeypatch, data, longest=1000):
     os.close(write)
     with os.fdopen(read) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
-        return list(streams.typed_lines("> ", longest))
+        return list(console.typed_lines("> ", longest))
 
 
 def test_lines_until_q_or_the_end(monkeypatch):
@@ -43,17 +43,17 @@ def test_a_line_without_end_is_told(monkeypatch, capsys):
 @pytest.mark.parametrize("stdin", [None, io.StringIO("x")])
 def test_no_descriptor(monkeypatch, stdin):
     monkeypatch.setattr(sys, "stdin", stdin)
-    assert not streams.is_terminal()
+    assert not console.is_terminal()
     with pytest.raises(UserError, match="standard input is closed"):
-        streams.descriptor()
+        console.descriptor()
 
 
 def test_on_a_terminal():
     """With readline, which may keep such a byte for the line after it; q ends it."""
     control, terminal = pty.openpty()
     program = (
-        "import sys\nfrom t2t_lite import streams\n"
-        "for line in streams.typed_lines('> ', 1000): print(ascii(line), file=sys.stderr)\n"
+        "import sys\nfrom t2t_lite.cli import console\n"
+        "for line in console.typed_lines('> ', 1000): print(ascii(line), file=sys.stderr)\n"
     )
     with owned(
         [sys.executable, "-c", program], 60, stdin=terminal, stdout=terminal, stderr=subprocess.PIPE,

@@ -4,7 +4,7 @@ import pathlib
 import re
 import runpy
 
-from t2t_lite.process.extras import extras
+from t2t_lite.process.lazy import extras
 
 ROOT = pathlib.Path(__file__).parents[2]
 DOCS = ROOT / "docs"

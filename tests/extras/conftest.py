@@ -4,7 +4,7 @@ import functools
 import pathlib
 import re
 
-from t2t_lite.process.extras import extras
+from t2t_lite.process.lazy import extras
 from tests.bin.conftest import call, recorded
 from tests.decoding.conftest import lm_run_dir, run_dir
 from tests.export.conftest import c_program

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from t2t_lite.process.extras import PACKAGE, extras
+from t2t_lite.process.lazy import PACKAGE, extras
 
 ROOT = pathlib.Path(__file__).parents[2]
 _USED = re.compile(rf"{re.escape(PACKAGE)}\.(\w+)")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import t2t_lite
-from t2t_lite.process.extras import extras
+from t2t_lite.process.lazy import extras
 from t2t_lite.runs.weights import open_checkpoint
 from tests.export.served import served
 from tests.integration.conftest import replaced

@@ -2,7 +2,7 @@
 
 import pytest
 
-from t2t_lite.process.extras import extras
+from t2t_lite.process.lazy import extras
 from tests.data import corpus
 
 TINY = (

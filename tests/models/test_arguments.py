@@ -152,7 +152,7 @@ def test_kinds_of_self_attention_take_turns_over_the_layers(layers):
 @pytest.mark.parametrize(
     "kind, words",
     [
-        ("local", "must be one of dot_product"),
+        ("local", r"must be one of .*dot_product, .*relative_v2.*: received"),
         ({"type": "restricted"}, r"has the options \['neighborhood'\]"),
         ({"type": "restricted", "radius": 3}, r"has the options \['neighborhood'\]: received {'radius': 3}"),
         (["dot_product", "local"], "must be one of"),

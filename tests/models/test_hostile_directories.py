@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.process.extras import extras
+from t2t_lite.process.lazy import extras
 from t2t_lite.runs.locating import find_checkpoint, read_config_of
 from t2t_lite.runs.opening import open_run
 from tests.decoding.runs import make_run

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from t2t_lite import layers
-from t2t_lite.models import TransformerLM, settings_in_files
+from t2t_lite.models import TransformerLM, exported_model
 from tests.layers.equations import array
 
 SMALL = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "filter_size": 16, "dropout": 0.0}
@@ -72,7 +72,7 @@ def test_other_heads_are_refused_and_other_settings_named(tmp_path, caplog):
 
 def test_files_without_settings_are_loaded(tmp_path, monkeypatch):
     path, model = tmp_path / "old.weights.h5", made()
-    monkeypatch.setattr(settings_in_files, "_settings", lambda model: {})
+    monkeypatch.setattr(exported_model, "_settings", lambda model: {})
     model.save_weights(path)
     monkeypatch.undo()
     other = made(num_heads=4)  # as ever: nothing tells

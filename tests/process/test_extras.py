@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 
-from t2t_lite.process.extras import extra_of, extras, packages
+from t2t_lite.process.lazy import extra_of, extras, packages
 
 PROBLEM = """
     from t2t_lite.data.problem import Text2TextProblem

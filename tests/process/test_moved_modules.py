@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from t2t_lite.process.extras import extras
+from t2t_lite.process.lazy import extras
 from t2t_lite.process.moved_modules import new_name
 
 _OLD = {  # names that docs and READMEs have had, and the extra that has them now

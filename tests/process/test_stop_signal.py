@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from t2t_lite.process.stop_signal import stop_on_signal
+from t2t_lite.cli.console import stop_on_signal
 
 KINDS = [signal.SIGINT, signal.SIGTERM]
 ASKING = [signal.SIGHUP, signal.SIGUSR1]

@@ -10,7 +10,7 @@ import sys
 
 import t2t_lite
 from t2t_lite import files
-from t2t_lite.cli import streams
+from t2t_lite.cli import console
 from t2t_lite.cli.console import Progress
 from t2t_lite.corpora import wmt_files
 from t2t_lite.corpora.plain_text import LONGEST_LINE
@@ -316,7 +316,7 @@ def interact(job):
     """Reads lines until q or the end of input. Results go to stdout, everything else to stderr (or the prompt)."""
     job.translator  # noqa: B018  (load it before prompting the user)
     print(_PREDICTING_HELP if job.predicts else _INTERACTIVE_HELP, file=sys.stderr)
-    for line in streams.typed_lines("> ", LONGEST_LINE):
+    for line in console.typed_lines("> ", LONGEST_LINE):
         try:
             changed = None if job.predicts else _changed(job.settings, line, bool(job.mbr))
             if changed is None:

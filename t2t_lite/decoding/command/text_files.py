@@ -9,7 +9,7 @@ import re
 import sys
 
 from t2t_lite import files, registry
-from t2t_lite.cli import streams
+from t2t_lite.cli import console
 from t2t_lite.corpora import encodings, plain_text, wmt_files
 from t2t_lite.decoding.command import text_files
 from t2t_lite.errors import UserError
@@ -168,7 +168,7 @@ def stdin_lines(delimiter="\n", on_bad_line=None):
     This is enough for full batches, and few enough for a short wait. Arguments and errors are those of `stream_lines`.
     """
     first = 1
-    for lines in stream_lines(streams.descriptor(), "standard input", delimiter, on_bad_line):
+    for lines in stream_lines(console.descriptor(), "standard input", delimiter, on_bad_line):
         for start in range(0, len(lines), _LINES_AHEAD):
             yield first + start, lines[start : start + _LINES_AHEAD]
         first += len(lines)
