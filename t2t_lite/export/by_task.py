@@ -50,7 +50,8 @@ def load(paths, data_dir=None, compute_dtype=None):
 def signatures_of(task, problem=None):
     """Returns the class of signatures of a task, or of a problem that has its own."""
     # Here, since `check` needs no TensorFlow.
-    from t2t_lite.export.encoder_signatures import EncoderSignatures, GenerationSignatures
+    from t2t_lite.export.encoder_signatures import EncoderSignatures
+    from t2t_lite.export.generation_signatures import GenerationSignatures
     from t2t_lite.export.signatures import TextSignatures
 
     classes = dict(zip(_ANSWERERS, (TextSignatures, GenerationSignatures, EncoderSignatures), strict=True))

@@ -1,10 +1,12 @@
 """What was imported by an old name still is, and is the same module."""
 
 import importlib
+import pathlib
 
 import pytest
 
-from t2t_lite.process.lazy import extras
+from t2t_lite.process import moved_modules
+from t2t_lite.process.lazy import extras, module_paths
 from t2t_lite.process.moved_modules import new_name
 
 _OLD = {  # names that docs and READMEs have had, and the extra that has them now
@@ -24,6 +26,10 @@ _OLD = {  # names that docs and READMEs have had, and the extra that has them no
     "t2t_lite.baselines.hparams_baselines": "baselines",
     "t2t_lite.bin.t2t_evalb": "parsing",
     "t2t_lite.autotune.journal": "autotune",
+    "t2t_lite.interchange.hugging_face": "hugging_face",
+    "t2t_lite.interchange.families.bert": "hugging_face",
+    "t2t_lite.layers.scores.relative": "",
+    "t2t_lite.training.optimization.lamb": "",
 }
 
 
@@ -43,3 +49,13 @@ def test_what_never_was_is_not_found(name):
     assert new_name(name) is None
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module(name)
+
+
+def test_every_module_that_became_a_part_of_another_is_found_there():
+    lines = pathlib.Path(moved_modules.__file__).with_name("merged_modules.tsv").read_text("utf-8").splitlines()
+    for old, new in (line.split("\t") for line in lines):
+        parts = new.split(".")
+        if parts[1] == "extras" and parts[2] not in extras():
+            continue
+        package, _, name = new_name(old).rpartition(".")
+        assert name in module_paths(package), old
