@@ -19,7 +19,6 @@ _ENDING = (signal.SIGTERM, signal.SIGINT)
 # SIGHUP comes when a terminal is closed, often from shell and system at once; SIGUSR1 comes from batch systems before a
 # job's time is over. They ask for an end, and never force it. Where the parent ignores them, as nohup does, so do we.
 _ASKING = (signal.SIGHUP, signal.SIGUSR1)
-_LOGGER = logging.getLogger("t2t_lite")
 
 
 def columns():
