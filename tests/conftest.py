@@ -98,6 +98,8 @@ def pytest_collection_modifyitems(items):
     These are files of whole runs, and those with slow tests.
     """
     for item in items:
+        if item.get_closest_marker("whole") and (without := os.environ.get("T2T_WITHOUT")):
+            item.add_marker(pytest.mark.skip(reason=f"without extras: {without}"))
         few = item.get_closest_marker("few")
         if few and not set(few.args) & {item.callspec.id, *item.callspec.id.split("-")}:
             item.add_marker(pytest.mark.long)

@@ -5,6 +5,7 @@ import pytest
 from tests import mutants
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("path, line, mistake, tests", mutants.mutants())
 def test_each_is_of_a_line_and_of_tests_that_exist(path, line, mistake, tests):
     assert (mutants.ROOT / path).read_text().count(line) == 1

@@ -315,6 +315,7 @@ def test_a_name_that_was_removed_is_free_be_it_built_in_or_not_imported_yet(monk
     assert names.register("built_in")(Registry) is Registry is names.get("built_in")
 
 
+@pytest.mark.whole
 def test_names_are_read_from_the_sources_of_modules():
     """So `openai-gpt` may be in any module, and is known before one of them is imported."""
     found = registering_modules.modules_by_name("families")

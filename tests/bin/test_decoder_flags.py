@@ -68,6 +68,7 @@ def test_where_the_input_goes(given, flags, way):
     assert given(*flags)[0] == way
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

@@ -84,6 +84,7 @@ def test_every_command_answers_odd_words(folder, capsys, command):
         assert_one_line(err)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("command", "argv"),
     [
@@ -131,6 +132,7 @@ def test_pairs_are_added_to_the_hyperparameters():
     assert parsed("--hp_num_heads=4").hparams == "num_heads=4"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "argv", [["--hparams=num_heads=2", "--hp_num_heads=4"], ["--hp_num_heads=2", "--hp_num_heads=4"]]
 )

@@ -39,6 +39,7 @@ def answers(command, lines):
     return [(text, int(status)) for text, status in re.findall(r"(?ms)(.*?)^status (\d+)\n", done.stderr)]
 
 
+@pytest.mark.whole
 @pytest.mark.slow  # a process per command
 @pytest.mark.parametrize("command", BY_COMMAND)
 def test_a_mistake_is_one_line_and_needs_no_tensorflow(command, tmp_path):

@@ -115,6 +115,7 @@ def test_the_page_names_every_file_and_asks_for_labels_that_are_there():
     )
 
 
+@pytest.mark.whole
 def test_the_clients_defaults_fit_the_servers():
     from t2t_lite.bin import _app
     from t2t_lite.extras.query_client import t2t_query_server

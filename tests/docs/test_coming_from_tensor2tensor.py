@@ -18,6 +18,7 @@ def rows_of(title):
     return [(re.findall(r"`(\w+)`", names), others.strip()) for names, others in rows]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("title", "registered", "count"),
     [("Problems", registry.list_problems, 80), ("Models and sets", registry.list_models, 20)],

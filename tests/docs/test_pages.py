@@ -102,6 +102,7 @@ def marked(page):
     return pytest.param(page, marks=pytest.mark.long if NEEDS.get(page, {}).get("long") else pytest.mark.slow)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("page", [marked(page) for page in pages()])
 def test_the_page_runs(page, folder, shell, registrations, capsys, request):
     needs, namespace, printed = NEEDS.get(page, {}), {"__name__": "__main__"}, []
@@ -180,6 +181,7 @@ def test_the_list_is_short_and_true():
     assert set(NEEDS) <= set(pages())
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("page", pages())
 def test_every_command_has_flags_that_there_are(page):
     """Also the commands in the text, and those that are not run."""

@@ -71,13 +71,6 @@ DAMAGED = {
         ("twice", "<pad>\n<EOS>\na\na\n", ": an entry occurs twice"),
         ("plain", "the\ndog\nruns\n", r": begins with 'the dog'\. Expected the lines <pad> and <EOS>"),
     ],
-    "subwords": [
-        ("v", "", ".*found '' as line 1, expected '<pad>_'"),
-        ("v", "<pad>\nthe\n", ".*found 'the' as line 2, expected '<EOS>_'"),
-        ("v", "<pad>\n<EOS>\nthe\n", ".* has no piece"),
-        ("v", b"'<pad>_'\n'\xff'\n", ".*not UTF-8"),
-        ("v", b"\x0a\x10\x05model", ".*found"),
-    ],
     "pieces": [
         ("vocab.txt", "", ": line 1: empty. Expected one piece per line, each once"),
         ("vocab.txt", "[UNK]\n\n[SEP]\n", ": line 2: empty"),

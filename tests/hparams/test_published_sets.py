@@ -66,6 +66,7 @@ SETS = {
 }  # fmt: skip
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", SETS)
 def test_a_set_trains_as_published(name):
     hparams = registry.hparams(name)

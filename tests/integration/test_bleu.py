@@ -133,6 +133,7 @@ def test_bad_text(bleu, assert_user_error, translation, reference, words):
     assert_user_error(bleu(translation, reference=reference), *words)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("flags", "words"),
     [

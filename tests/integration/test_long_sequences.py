@@ -30,6 +30,7 @@ def run(request, tmp_path_factory):
     return make_problem_run(problem, request.param, folder, initializer_gain=3.0, **RUNS[request.param])
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 @pytest.mark.few("transformer_lm")
 def test_a_generator_continues_as_the_whole_model(eager, run):
@@ -76,6 +77,7 @@ def test_the_exporters_saved_model(run, call_command):
     ]
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_an_evaluation_may_have_a_longer_memory_where_there_is_one(run, call_command):
     flags = [f"--output_dir={run}", f"--data_dir={run.parent / 'data'}", "--eval_timeout_mins=0"]

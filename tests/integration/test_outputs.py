@@ -153,6 +153,7 @@ FOLDERS = {
 }  # fmt: skip
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("place", FOLDERS)
 def test_a_folder_in_the_place_of_an_output(folder, call_command, assert_user_error, place):
     os.makedirs("texts")

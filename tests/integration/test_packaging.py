@@ -17,7 +17,8 @@ import t2t_lite
 
 ROOT = pathlib.Path(__file__).parents[2]
 
-pytestmark = pytest.mark.slow  # cloning, building and installing take half a minute
+# Cloning, building and installing take half a minute, and need a clone.
+pytestmark = [pytest.mark.slow, pytest.mark.whole]
 
 
 def run(*words, **options):

@@ -38,6 +38,7 @@ print(t2t_trainer.main(["--describe", "--hparams_set=transformer_tiny"]))
 """
 
 
+@pytest.mark.whole
 @pytest.mark.slow  # a process of its own, which imports TensorFlow
 def test_a_command_uses_tensorflow_and_what_needs_it_refuses_another_backend_in_a_line():
     """The former is said once, whatever follows."""

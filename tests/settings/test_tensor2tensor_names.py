@@ -52,6 +52,7 @@ def test_the_tables_name_nothing_that_is_here():
     assert {*tensor2tensor_names.DECODING} <= {*decode_settings()}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("command", "name"), THEIR_FLAGS)
 def test_flags(command, name, capsys):
     if f"t2t-{command.replace('_', '-')}" not in commands.paths():
@@ -65,6 +66,7 @@ def test_flags(command, name, capsys):
     assert f"--{name}: unknown flag. " in error and "Nearest" not in error and error.endswith(".\n")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("command", "word", "answer"),
     [
@@ -113,6 +115,7 @@ def test_hyperparameters_that_are_set_elsewhere(text, answer):
         HParams().parse(text)
 
 
+@pytest.mark.whole
 def test_imports_beside_the_old_ones_work():
     page = (pathlib.Path(__file__).parents[2] / "docs/coming_from_tensor2tensor.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(from tensor2tensor\.[^`]*)` \| `([^`]*)` \|$", page, re.MULTILINE)

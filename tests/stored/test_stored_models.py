@@ -157,6 +157,7 @@ def assert_same(found, expected):
     np.testing.assert_allclose(found["logits"], expected["logits"], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.whole
 def test_what_lacks_is_said():
     names = {*small_models.MODELS, *small_models.FOLDERS}
     assert small_models.lacking(names) == []

@@ -13,4 +13,12 @@ READERS = {
         | dict.fromkeys(("empty", "CR", "PDF", "zip"), "not a vocabulary of .* as line 1, expected"),
     ),
 }
-DAMAGED = {}
+DAMAGED = {
+    "subwords": [
+        ("v", "", ".*found '' as line 1, expected '<pad>_'"),
+        ("v", "<pad>\nthe\n", ".*found 'the' as line 2, expected '<EOS>_'"),
+        ("v", "<pad>\n<EOS>\nthe\n", ".* has no piece"),
+        ("v", b"'<pad>_'\n'\xff'\n", ".*not UTF-8"),
+        ("v", b"\x0a\x10\x05model", ".*found"),
+    ],
+}
