@@ -4,12 +4,13 @@ python tests/without.py music             # lint, the fast tests and the quickst
 python tests/without.py all               # lint, all of make test's tests and the quickstart
 python tests/without.py music --briefly   # lint, all names, and whether the tests can be collected: half a minute
 
-The files that git knows, but for the extra's folder, tests, page and benchmarks, are copied into a folder of
-their own and installed there, beside the packages of this environment.
+The files that git knows, but for the folders, tests, pages and benchmarks of the extra and of those that need it, are
+copied into a folder of their own and installed there, beside the packages of this environment.
 """
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -27,8 +28,12 @@ def names():
 
 
 def copy(extra, folder):
-    """Copies what is left without an extra into a folder. Raises `ValueError` if there is no such extra."""
-    left_out = names() if extra == ALL else [extra]
+    """Copies what is left without an extra, and those that cannot be without it, into a folder.
+
+    Raises:
+        ValueError: there is no such extra.
+    """
+    left_out = names() if extra == ALL else [extra, *_users(extra)]
     if unknown := {*left_out} - {*names()}:
         raise ValueError(f"EXTRA={', '.join(unknown)}: no such extra. Expected all, or one of {', '.join(names())}.")
     prefixes = tuple(place.format(name) for name in left_out for place in _PLACES)
@@ -37,6 +42,13 @@ def copy(extra, folder):
         if not name.startswith(prefixes) and (ROOT / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
+
+
+def _users(extra):
+    """Returns the names of the extras with a module that imports an extra at its top: they cannot be without it."""
+    line = f"\nfrom t2t_lite.extras.{extra}"
+    users = {path.parent.name for path in ROOT.glob("extras/*/*.py") if re.search(rf"{line}\b", path.read_text())}
+    return sorted(users - {extra})
 
 
 def install(folder):

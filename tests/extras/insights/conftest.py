@@ -1,5 +1,6 @@
 """A small model behind t2t-insights-server's application, and a browser for its page."""
 
+import importlib
 import threading
 
 import pytest
@@ -8,12 +9,12 @@ from werkzeug.serving import make_server
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.extras.insights.app import create_app
 from t2t_lite.extras.insights.models import Models
+from t2t_lite.process.lazy import extras
 from t2t_lite.text.vocabulary import TextEncoder
 from tests.browser import chromium, downloads
 from tests.decoding.test_generator import generator_of
 from tests.decoding.test_predictor import Labels
 from tests.export.models import translator_of
-from tests.extras.insights.media_models import image_generator
 from tests.extras.insights.test_generations import Letters
 from tests.extras.insights.test_models import Classes, Classifier, Shown, spans
 
@@ -31,7 +32,9 @@ def app(translator):
     generator.problem = Letters()
     classifier = Predictor(Classifier(), {"inputs": TextEncoder(50), "targets": Labels()}, Classes())
     questions = Predictor(spans, {"inputs": TextEncoder(50), "targets": Labels()}, Shown("spans"))
-    models = {"lm": generator, "classifier": classifier, "questions": questions, "images": image_generator()}
+    models = {"lm": generator, "classifier": classifier, "questions": questions}
+    if {"images", "music"} <= {*extras()}:
+        models["images"] = importlib.import_module("tests.extras.insights.media_models").image_generator()
     return create_app(Models({"small": translator, "other": translator_of(seed=5), **models}))
 
 

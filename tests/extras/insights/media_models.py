@@ -5,9 +5,11 @@ import types
 import keras
 import numpy as np
 
-from t2t_lite.data.problem import ImageProblem, MusicProblem, Text2SelfProblem
+from t2t_lite.data.problem import Text2SelfProblem
 from t2t_lite.decoding.generator import Generator
+from t2t_lite.extras.images.image_own import ImageProblem
 from t2t_lite.extras.images.png_files import png_bytes
+from t2t_lite.extras.music.music_own import MusicProblem
 from t2t_lite.models import TransformerLM
 from tests.decoding.test_generator import generator_of
 

@@ -5,8 +5,9 @@ import pytest
 from keras import ops
 
 from t2t_lite.errors import UserError
+from t2t_lite.extras.memory.transformer_memory import TransformerMemory
 from t2t_lite.extras.pictures.attention_patterns import attention_patterns
-from t2t_lite.models import Transformer, TransformerLM, TransformerMemory
+from t2t_lite.models import Transformer, TransformerLM
 from tests.layers.test_patterns import visible
 
 SIZES = {"hidden_size": 8, "filter_size": 8, "num_heads": 2}

@@ -5,9 +5,10 @@ import types
 import numpy as np
 import pytest
 
+from t2t_lite.extras.memory.transformer_memory import TransformerMemory
 from t2t_lite.extras.pictures.attention_patterns import attention_patterns
 from t2t_lite.extras.pictures.pattern_pictures import draw_patterns, has_patterns, usual_length
-from t2t_lite.models import Transformer, TransformerLM, TransformerMemory
+from t2t_lite.models import Transformer, TransformerLM
 from t2t_lite.settings.config import HParams
 
 SIZES = {"hidden_size": 8, "filter_size": 8, "num_heads": 2}
