@@ -93,12 +93,7 @@ def run(flags):
     signatures = by_task.signatures_of(task)
     fixed = [*(SEARCH_NAMES[name] for name in signatures.SETTINGS), "max_input_size"]
     is_saved_model = flags.format == "saved_model"
-    kept = {
-        what: names
-        for part in commands.parts("t2t-exporter")
-        for what, names in getattr(part, "KEPT_SETTINGS", {}).items()
-    }
-    names = signatures.SETTINGS if is_saved_model else kept.get((flags.format, task.answered_by), ())
+    names = signatures.SETTINGS if is_saved_model else modes()[flags.format].keeps.get(task.answered_by, ())
     _check_settings(flags, settings, fixed, fixed if is_saved_model else names)
     features = _trained.features_options(flags)
     if features and not signatures.HAS_FEATURES:

@@ -5,8 +5,6 @@ t2t-exporter --output_dir=train --format=hugging_face --export_dir=hf
 
 from t2t_lite.cli.commands import Mode
 
-KEPT_SETTINGS = {("hugging_face", "Translator"): ("beam_size", "alpha")}
-
 
 def define_flags(flags):
     """Declares no flags."""
@@ -19,4 +17,4 @@ def run(flags, answerer, folder, settings, longest, card):
     return export_hugging_face(answerer, folder, **settings, **card)
 
 
-MODES = {"hugging_face": Mode("--format=hugging_face", run=run)}
+MODES = {"hugging_face": Mode("--format=hugging_face", run=run, keeps={"Translator": ("beam_size", "alpha")})}

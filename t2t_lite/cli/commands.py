@@ -63,8 +63,7 @@ def parts(command):
     """Returns the modules `in_<command>.py` of extras, imported: what they add to a command of the core.
 
     Each has `define_flags(flags)` and a docstring for the command's --help. Where its flags ask for another thing to be
-    done it has `MODES`, {name: Mode}. For t2t-exporter, `KEPT_SETTINGS` are the settings of searches that a format
-    keeps: {(format, class that answers, such as "Translator"): names}. One that is broken is left out, with a warning.
+    done it has `MODES`, {name: Mode}. One that is broken is left out, with a warning.
     """
     name, modules = f"in_{command.replace('-', '_')}", []
     for package in packages():
@@ -112,6 +111,7 @@ class Mode(typing.NamedTuple):
         asked: function of the flags that returns whether they ask for it.
         check: function of the flags that raises `UserError` for mistakes that can be seen without imports.
         others: None, or a function of the flags that checks them where they ask for another mode.
+        keeps: of a format of t2t-exporter, {name of a class that answers: names of the search settings that it keeps}.
     """
 
     name: str
@@ -122,6 +122,7 @@ class Mode(typing.NamedTuple):
     asked: Callable | None = None
     check: Callable | None = None
     others: Callable | None = None
+    keeps: Mapping = MappingProxyType({})
 
 
 def chosen_mode(flags, modes):

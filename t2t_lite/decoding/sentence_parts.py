@@ -64,8 +64,8 @@ def unbroken(parts, text, problem):
     """
     if len(parts) < 2 or not (problem and problem.substitution):
         return parts
-    spans, joined_parts, first = problem.source_text(text).whole, [], starts_of(parts, text)[0]
     starts = starts_of(parts, text)
+    spans, joined_parts, first = problem.source_text(text).whole, [], starts[0]
     for at, part in enumerate(parts):
         end = starts[at] + len(part)
         if at + 1 == len(parts) or not any(start < starts[at + 1] < stop for start, stop in spans):
