@@ -13,6 +13,8 @@ import typing
 
 import pytest
 
+from tests import faults
+
 # Read when TensorFlow is imported; subprocesses inherit them.
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -194,6 +196,13 @@ def made_once(tmp_path_factory):
         return path
 
     return path_of
+
+
+@pytest.fixture
+def clock():
+    """A clock that the test moves, which the module `time` reads until the test ends."""
+    with faults.Clock().running() as clock:
+        yield clock
 
 
 @pytest.fixture
