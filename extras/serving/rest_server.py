@@ -14,11 +14,11 @@ import urllib.parse
 import zlib
 
 from t2t_lite.extras.serving import completions, start_page
-from t2t_lite.extras.serving.completion_requests import CompletionRequest
+from t2t_lite.extras.serving.completions import CompletionRequest
 from t2t_lite.extras.serving.json_tensors import body_of, parse_body, rows_of, tensors_of, to_json
-from t2t_lite.extras.serving.model_errors import model_errors
 from t2t_lite.extras.serving.refusals import FAILED, RETRY_AFTER, Refusal, http_status
 from t2t_lite.extras.serving.request_batching import PATIENCE
+from t2t_lite.extras.serving.served_export import model_errors
 
 _LOGGER = logging.getLogger("t2t_lite")
 _VERSION = r"(?:/versions/(?P<version>\d+))?"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from t2t_lite.extras.serving.completion_requests import CompletionRequest
+from t2t_lite.extras.serving.completions import CompletionRequest
 from t2t_lite.extras.serving.json_tensors import parse_body
 from t2t_lite.extras.serving.refusals import Refusal
 from t2t_lite.settings.search_options import SearchOptions

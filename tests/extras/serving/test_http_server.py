@@ -15,10 +15,10 @@ from tests.processes import owned, wait_for
 MOST = 8
 CODE = """
 import sys, time
-from t2t_lite.extras.serving import http_connections
+from t2t_lite.extras.serving import http_server
 from t2t_lite.extras.serving.http_server import address_of, open_listener, serve
 
-http_connections.IDLE_SECONDS, http_connections._REQUEST_SECONDS = float(sys.argv[1]), float(sys.argv[2])
+http_server.IDLE_SECONDS, http_server._REQUEST_SECONDS = float(sys.argv[1]), float(sys.argv[2])
 seen = []
 
 

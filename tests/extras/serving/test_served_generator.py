@@ -9,7 +9,7 @@ from t2t_lite.export import export_saved_model
 from t2t_lite.export.generation_signatures import GenerationSignatures
 from t2t_lite.export.signatures import TextSignatures
 from t2t_lite.extras.serving import served_generator
-from t2t_lite.extras.serving.completion_requests import CompletionRequest
+from t2t_lite.extras.serving.completions import CompletionRequest
 from t2t_lite.extras.serving.model_versions import ModelVersions
 from t2t_lite.extras.serving.served_generator import ServedGenerator, load_with_generator
 from t2t_lite.settings.search_options import SearchOptions
