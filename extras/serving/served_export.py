@@ -1,4 +1,4 @@
-"""An export that is loaded for serving: its signatures from arrays to arrays, without the Keras model; its errors."""
+"""An export that is loaded for serving: signatures from arrays to arrays, without the Keras model, and their errors."""
 
 import contextlib
 import os
@@ -45,7 +45,7 @@ class ServedExport:
             signature.wants_sentences = signature.is_of_texts and SENTENCES in self.signatures
 
     def warm_up(self):
-        """Calls every signature once, with one row, since the first call also optimizes the graph."""
+        """Calls every signature once, with one row: the first call also optimizes the graph."""
         for signature in self.signatures.values():
             signature(
                 {
@@ -64,9 +64,9 @@ class Signature:
     Attributes:
         inputs: {name: tf.TensorSpec}.
         rows_are_independent: bool, whether requests can be computed together: the first axis of all outputs is the
-            batch, and the others are fixed. Otherwise a row would be padded to the longest of other requests.
-        is_of_texts: bool, whether it answers texts by texts, and by nothing that cannot be joined.
-        wants_sentences: bool, whether, in addition, its model was trained on single sentences.
+            batch, and the others are fixed. Otherwise rows would be padded to the longest row of other requests.
+        is_of_texts: bool, whether it answers texts by texts, and all its outputs can be joined.
+        wants_sentences: bool, whether it does, and its model was trained on single sentences.
     """
 
     is_of_texts = wants_sentences = False
@@ -87,7 +87,7 @@ class Signature:
 
 @contextlib.contextmanager
 def model_errors():
-    """Context manager in which a model is called: errors that its inputs may cause become `Refusal`."""
+    """Context manager for calls of a model: errors that its inputs may cause become `Refusal`."""
     try:
         yield
     except tf.errors.InvalidArgumentError as error:

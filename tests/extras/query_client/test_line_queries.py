@@ -177,7 +177,7 @@ def test_an_export_that_lacks_what_is_asked_for_says_what_it_has(n_best):
     expected = r"model 'model': no signature %s. The export has n_best, serving_default, with_options\.$"
     with pytest.raises(Failure, match=expected % "features"):
         n_best("a\n", signature="features")
-    with pytest.raises(UserError, match="signature_name=with_options: .*numbers: alpha, extra_length"):
+    with pytest.raises(UserError, match=r"signature_name=with_options: .*numbers: alpha, extra_length"):
         n_best("a\n", signature="with_options")
     older = NBest()
     older.signatures = lambda: {"serving_default": {"inputs": "string"}}
