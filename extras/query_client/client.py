@@ -1,4 +1,4 @@
-"""A client of TensorFlow Serving for exported models: addresses, certificates, retries, batches.
+"""A client of TensorFlow Serving for exported models, with batches and retries.
 
     client = open_client("localhost:8500", Servable("translate"))
     [answer.text for answer in client.translate(["Hello world.", "How are you?"])]
@@ -33,7 +33,7 @@ __all__ = ["PROTOCOLS", "Address", "Client", "NoTranslations", "Servable", "Serv
 PROTOCOLS = ("grpc", "rest")
 # Errors that may be temporary; translating has no side effects, so repeating a request is safe.
 _PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
-_REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # of a missing signature
+_REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # sent for a missing signature
 _LONGEST_WAIT = 10.0  # seconds
 _OPTIONS = settings_of(SearchOptions)
 
@@ -42,9 +42,9 @@ class Client:
     """Translates through a server; thread-safe. `open_client` creates it.
 
     Attributes:
-        transport: has `predict(signature, inputs) -> {output: list}`, of inputs {name: list of str, float or int},
-            `status() -> [(version, state, message)]` and `signatures() -> {name: {input: type}}`; they raise
-            ServerError.
+        transport: has `predict(signature, inputs) -> {output: list}`, where inputs are {name: list of str, float or
+            int}, `status() -> [(version, state, message)]` and `signatures() -> {name: {input: type}}`; all of them
+            raise ServerError.
         retries: int, number of times that a failed request is repeated.
         first_wait: float, seconds before the first retry. The wait doubles each time and varies randomly, so that
             clients that failed together do not retry together.
@@ -73,17 +73,17 @@ class Client:
             split_sentences: "always": send the sentences of a text one by one, and join their answers; a score is their
                 sum. "never": send each text as it is. None, or "auto": split texts of several sentences if the export
                 has the signature `sentences`, since its model was trained on single sentences.
-            alpha, extra_length: float and int, both or neither: see `SearchOptions`. None: the export's.
+            alpha, extra_length: float and int, both or neither: see `SearchOptions`. None: the export's own values.
             seed: int, instead of alpha if the export samples.
             batch_size: int, texts per request; texts of similar length are batched together.
             on_progress: None, or a function called with the number of texts just translated.
 
         Raises:
-            ServerError: there was no answer after all retries.
+            ServerError: the server has not answered after all retries.
             Failure: the answer is not that of an exported model that generates text; `NoTranslations` if the model is
                 of another kind.
-            UserError: an option is out of range, or lacks the other one.
-            TypeError: texts is not a list of str, or there are other arguments, which are fixed in the export.
+            UserError: an option is out of range, or only one of two options that belong together is given.
+            TypeError: texts is not a list of str, or an argument is unknown: all other options are fixed in the export.
         """
         names = ("alpha", "extra_length", "seed", "split_sentences", "batch_size", "on_progress")
         check_options(others, names, "translate")
@@ -96,7 +96,7 @@ class Client:
         if options and (len(options) != 2 or extra_length is None):
             raise UserError(
                 f"{', '.join(options)}: expected alpha and extra_length, or, of an export that samples, seed and "
-                "extra_length; the export's own are not known here."
+                "extra_length: the export's own values are not known here."
             )
         signature = "with_options" if options else "serving_default"
         answers = [None] * len(texts)
@@ -117,7 +117,7 @@ class Client:
         Args:
             texts, split_sentences, batch_size, on_progress: as for `translate`. The k-th hypothesis of a text that is
                 split joins the k-th ones of its sentences.
-            count: int, at most the beam size of the export; None: as many.
+            count: int, at most the beam size of the export; None: all hypotheses.
 
         Raises:
             ServerError, Failure, UserError, TypeError: as `translate`; Failure also if the export has no signature
@@ -132,23 +132,21 @@ class Client:
         return [n_best_of(row, count, self._where).checked(text) for row, text in zip(rows, texts, strict=True)]
 
     def stream(self, prompt, **options):
-        """Continues a text by the language model of a t2t-server, over REST; it is not repeated if it fails.
+        """Continues a text by the language model of a t2t-server, over REST. A request that fails is not repeated.
 
         Args:
             prompt: str.
-            **options: of the request, see docs/serving.md: max_tokens, temperature, stop and so on.
+            **options: fields of the request, see docs/serving.md: max_tokens, temperature, stop and so on.
 
         Yields:
-            str, the parts of the continuation, as they come.
+            str, the parts of the continuation, as they arrive.
 
         Raises:
-            ServerError: it was refused, or is not complete.
-            UserError: over gRPC, or of a version.
+            ServerError: the request was refused, or the continuation is not complete.
+            UserError: the client uses gRPC, or a version was chosen.
         """
         if not hasattr(self.transport, "stream"):
-            raise UserError(
-                f"{self.transport.address}: streams come over REST. Expected http://host:port of a t2t-server."
-            )
+            raise UserError(f"{self.transport.address}: streams need REST. Expected http://host:port of a t2t-server.")
         (prompt,) = check_texts([prompt])
         for event in self.transport.stream({"prompt": prompt, **options}):
             yield event["choices"][0]["text"]
@@ -169,7 +167,7 @@ class Client:
             A list of {name of the output: value}, one per text. A value that is a list may be padded.
 
         Raises:
-            ServerError: there was no answer after all retries.
+            ServerError: the server has not answered after all retries.
             Failure: the number of answers is wrong.
             UserError, TypeError: the inputs are not lists of str of the same length.
         """
@@ -196,7 +194,7 @@ class Client:
         return answers
 
     def status(self):
-        """Returns [(version, state, message)] of the model: int, a state such as "AVAILABLE", and an error or ""."""
+        """Returns the model's versions, [(int, a state such as "AVAILABLE", an error or "")]."""
         return self._retrying(self.transport.status)
 
     def close(self):
@@ -228,7 +226,7 @@ class Client:
 
         Args:
             signature: str.
-            error: ServerError of a call, which is raised if the server does not say what the export has.
+            error: ServerError of a call, raised if the server does not tell the signatures of the export.
         """
         try:
             known = self.signatures()
@@ -236,7 +234,7 @@ class Client:
             if error is None:
                 raise
             raise error from None
-        if signature not in known or signature.startswith("__"):  # that one initializes the model
+        if signature not in known or signature.startswith("__"):  # that signature initializes the model
             raise Failure(
                 f"{self._where}: no signature {signature}. The export has "
                 f"{', '.join(sorted(name for name in known if not name.startswith('__')))}."
@@ -269,12 +267,12 @@ def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retr
         protocol: "grpc" or "rest"; None: see `Address.parse`.
         tls: Tls; None: not encrypted, unless the address is https.
         timeout: float, seconds for one request, from looking up the host to the answer's last byte; each retry has
-            the same time.
+            the same limit.
         retries: int, number of times that a request is repeated if the server was not available (gRPC's UNAVAILABLE,
             REST's 503) or did not answer in time.
 
     Raises:
-        UserError: an invalid address or file, or gRPC without the packages of `t2t_lite[serving]`.
+        UserError: an address or a file is invalid, or the packages of `t2t_lite[serving]` for gRPC are missing.
     """
     timeout, retries = (
         typed_value("timeout", timeout, float, REQUEST_TIMEOUT),
