@@ -6,20 +6,23 @@
 grpc_requests.py and rest_requests.py implement the protocols.
 """
 
-import dataclasses
 import functools
 import logging
-import math
 import random
 import time
 
 from t2t_lite.corpora.sentences import SENTENCES
-from t2t_lite.decoding.texts import check_options, check_texts, in_batches, valid_unicode
+from t2t_lite.decoding.texts import check_options, check_texts, in_batches
 from t2t_lite.errors import Failure, UserError, counted
-from t2t_lite.extras.query_client import sentence_answers
 from t2t_lite.extras.query_client.addresses import Address, Servable, ServerError, Tls
-from t2t_lite.extras.query_client.sentence_answers import ServedAnswer
-from t2t_lite.files.safe_json import check_schema
+from t2t_lite.extras.query_client.served_answers import (
+    NoTranslations,
+    ServedAnswer,
+    answer_parts,
+    answers_of,
+    n_best_of,
+    parts_of,
+)
 from t2t_lite.settings.ranges import REQUEST_TIMEOUT, RETRIES, settings_of, typed_value
 from t2t_lite.settings.search_options import SearchOptions
 
@@ -33,13 +36,6 @@ _PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
 _REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # of a missing signature
 _LONGEST_WAIT = 10.0  # seconds
 _OPTIONS = settings_of(SearchOptions)
-_COLUMNS = {"outputs": [str], "scores": [float], "truncated": [bool]}
-_ROW = {"outputs": [str], "scores": [float], "truncated": bool}  # of the signature n_best
-_LOWEST = -3e38  # scores below mean that there is no hypothesis
-
-
-class NoTranslations(Failure):
-    """The model answers with something other than translations, such as an encoder's classes."""
 
 
 class Client:
@@ -93,9 +89,9 @@ class Client:
         check_options(others, names, "translate")
         texts = check_texts(texts)
         options = {"alpha": alpha, "seed": seed, "extra_length": extra_length}
-        if parts := sentence_answers.parts_of(texts, split_sentences, self._has_sentences):
+        if parts := parts_of(texts, split_sentences, self._has_sentences):
             translate = functools.partial(self.translate, split_sentences="never", batch_size=batch_size, **options)
-            return sentence_answers.joined(translate, parts, on_progress)
+            return answer_parts(translate, parts, on_progress)
         options = {name: _OPTIONS[name].typed(value) for name, value in options.items() if value is not None}
         if options and (len(options) != 2 or extra_length is None):
             raise UserError(
@@ -109,7 +105,7 @@ class Client:
             # One value per text, because a server that batches requests does not accept scalars.
             inputs |= {name: [value] * len(places) for name, value in options.items()}
             outputs = self._called(signature, inputs)
-            for i, answer in zip(places, self._checked(outputs, len(places)), strict=True):
+            for i, answer in zip(places, answers_of(outputs, len(places), self._where), strict=True):
                 answers[i] = answer.checked(texts[i])
             if on_progress:
                 on_progress(len(places))
@@ -128,12 +124,12 @@ class Client:
                 `n_best`, and UserError if it has fewer hypotheses.
         """
         texts = check_texts(texts)
-        if parts := sentence_answers.parts_of(texts, split_sentences, self._has_sentences):
-            each = functools.partial(self.n_best, count=count, split_sentences="never", batch_size=batch_size)
-            return sentence_answers.joined(each, parts, on_progress)
+        if parts := parts_of(texts, split_sentences, self._has_sentences):
+            translate = functools.partial(self.n_best, count=count, split_sentences="never", batch_size=batch_size)
+            return answer_parts(translate, parts, on_progress)
         options = {"signature": "n_best", "batch_size": batch_size, "on_progress": on_progress}
         rows = self.predict({"inputs": texts}, **options)
-        return [self._hypotheses(row, count).checked(text) for row, text in zip(rows, texts, strict=True)]
+        return [n_best_of(row, count, self._where).checked(text) for row, text in zip(rows, texts, strict=True)]
 
     def stream(self, prompt, **options):
         """Continues a text by the language model of a t2t-server, over REST; it is not repeated if it fails.
@@ -190,8 +186,8 @@ class Client:
                 name for name, rows in outputs.items() if not isinstance(rows, list) or len(rows) != len(places)
             ]:
                 raise Failure(
-                    f"{self.transport.address}: {self.transport.servable}: {wrong[0]} is not a list of "
-                    f"{counted(len(places), 'answer')}. Expected one for each text."
+                    f"{self._where}: {wrong[0]} is not a list of {counted(len(places), 'answer')}. Expected one for "
+                    "each text."
                 )
             for at, i in enumerate(places):
                 answers[i] = {name: rows[at] for name, rows in outputs.items()}
@@ -242,7 +238,7 @@ class Client:
             raise error from None
         if signature not in known or signature.startswith("__"):  # that one initializes the model
             raise Failure(
-                f"{self.transport.address}: {self.transport.servable}: no signature {signature}. The export has "
+                f"{self._where}: no signature {signature}. The export has "
                 f"{', '.join(sorted(name for name in known if not name.startswith('__')))}."
             ) from None
         return known[signature]
@@ -259,54 +255,9 @@ class Client:
                 _LOGGER.warning(f"{error.code}: asking again in {wait:.1f} s ({attempt + 1} of {self.retries}).")
                 time.sleep(wait)
 
-    def _checked(self, outputs, count):
-        """Checks the outputs of a signature and returns a list of ServedAnswer."""
-        where = f"{self.transport.address}: {self.transport.servable}"
-        try:
-            check_schema(outputs, _COLUMNS, where)
-        except UserError as error:
-            expected = f"Expected outputs, scores and truncated of {counted(count, 'text')}"
-            if "outputs" not in outputs and "truncated" in outputs:
-                raise NoTranslations(
-                    f"{where}: answers with {', '.join(outputs)}. {expected}, as a model that makes texts has; "
-                    "Client.predict returns the answers of others."
-                ) from None
-            raise Failure(f"{error} {expected}, as exports of t2t-exporter have.") from None
-        if sizes := [f"{len(outputs[name])} {name}" for name in _COLUMNS if len(outputs[name]) != count]:
-            raise Failure(f"{where}: answers {', '.join(sizes)} for {counted(count, 'text')}. Expected one for each.")
-        self._check_finite(outputs["scores"])
-        texts = map(valid_unicode, outputs["outputs"])
-        return [ServedAnswer(*row) for row in zip(texts, outputs["scores"], outputs["truncated"], strict=True)]
-
-    def _check_finite(self, scores):
-        if not all(map(math.isfinite, scores)):
-            raise Failure(
-                f"{self.transport.address}: {self.transport.servable}: a score is not finite: the model is damaged. "
-                "Export it from another checkpoint."
-            )
-
-    def _hypotheses(self, row, count):
-        """Checks the outputs of `n_best` for one text, and returns a ServedAnswer."""
-        where = f"{self.transport.address}: {self.transport.servable}"
-        try:
-            check_schema(row, _ROW, where)
-        except UserError as error:
-            raise Failure(f"{error} Expected outputs, scores and truncated, as exports of t2t-exporter have.") from None
-        texts, scores = row["outputs"], row["scores"]
-        if not 0 < len(texts) == len(scores):
-            raise Failure(f"{where}: {len(texts)} outputs and {len(scores)} scores for a text. Expected one for each.")
-        if count is not None and count > len(texts):
-            raise UserError(
-                f"n_best={count}: the export has the {len(texts)} best, its beam_size. Expected at most so many."
-            )
-        self._check_finite(scores)
-        pairs = zip(map(valid_unicode, texts[:count]), scores, strict=False)
-        first, *others = [
-            ServedAnswer(text, score, row["truncated"])
-            for rank, (text, score) in enumerate(pairs)
-            if score > _LOWEST or rank == 0
-        ]
-        return dataclasses.replace(first, others=tuple(others))
+    @property
+    def _where(self):
+        return f"{self.transport.address}: {self.transport.servable}"
 
 
 def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retries=3):

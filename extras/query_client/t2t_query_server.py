@@ -112,8 +112,7 @@ def run(flags):
     """Translates, or prints the model's state."""
     from t2t_lite import files
     from t2t_lite.extras.query_client import client as query
-    from t2t_lite.extras.query_client.line_queries import LineQueries, interact
-    from t2t_lite.extras.query_client.streamed_queries import StreamedQueries
+    from t2t_lite.extras.query_client.line_queries import LineQueries, StreamedQueries, interact
 
     pem_files = [flags.tls_ca_file, flags.tls_cert_file, flags.tls_key_file]
     files.check_outputs(

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from t2t_lite.corpora.sentences import join_texts, sentences, split_text, starts_of
+from t2t_lite.corpora.sentences import answers_to_parts, join_texts, ranks, sentences, split_text, starts_of
 from t2t_lite.decoding.texts import check_options, check_texts
 
 
@@ -42,6 +42,21 @@ def test_an_argument_of_another_name():
 def split(text, limit):
     """Every character is an id."""
     return split_text(text, len, limit)
+
+
+def test_answers_to_parts_are_those_of_each_text():
+    asked, done = [], []
+
+    def capitals(parts, on_progress):
+        asked.append(parts)
+        for _ in parts:
+            on_progress(1)
+        return map(str.upper, parts)
+
+    parts = [["a", "b", "c"], [], ["d"], ["e", "f"]]
+    assert answers_to_parts(capitals, parts, done.append) == [["A", "B", "C"], [], ["D"], ["E", "F"]]
+    assert asked == [["a", "b", "c", "d", "e", "f"]] and done == [0, 1, 1, 0, 1, 1], "in texts, not in parts"
+    assert ranks(["ab", "c", "def"]) == [["a", "c", "d"], ["b", "c", "e"], ["b", "c", "f"]]
 
 
 def test_sentences_are_the_parts():

@@ -82,7 +82,7 @@ def test_the_lines_of_an_encoder_of_two_texts_have_two_columns(names, tmp_path):
         asked, transport.asked = transport.asked, 0
         assert asked == (1 if count else 3 + (names[0] == "question"))
     (tmp_path / "in").write_text("a\tbb\nc\n")
-    with pytest.raises(UserError, match=r"line 2: 1 column. Expected .* and .* with a tab between them"):
+    with pytest.raises(UserError, match=r"line 2: 1 column\b.* and .*tab"):
         queries.translate_file(str(tmp_path / "in"), str(tmp_path / "out"))
     (tmp_path / "in").write_text("a\n")
     with pytest.raises(query.ServerError, match="Missing named input"):
@@ -167,7 +167,9 @@ def test_what_does_not_go_together(n_best):
         with pytest.raises(UserError, match="not with n_best or return_beams"):
             LineQueries(None, settings)
     for options in ({"as_json": True}, {"decode_hparams": "n_best=2"}, {"split_sentences": "always"}):
-        with pytest.raises(UserError, match="--signature_name=x: its outputs are written as they are, in JSON"):
+        with pytest.raises(
+            UserError, match=r"--signature_name=x: .*JSON.*--decode_hparams, --n_best_format and --split_sentences"
+        ):
             LineQueries(None, **options, signature="x")
 
 
@@ -175,7 +177,7 @@ def test_an_export_that_lacks_what_is_asked_for_says_what_it_has(n_best):
     expected = r"model 'model': no signature %s. The export has n_best, serving_default, with_options\.$"
     with pytest.raises(Failure, match=expected % "features"):
         n_best("a\n", signature="features")
-    with pytest.raises(UserError, match="signature_name=with_options: takes numbers, too: alpha, extra_length"):
+    with pytest.raises(UserError, match=r"signature_name=with_options: .*numbers: alpha, extra_length"):
         n_best("a\n", signature="with_options")
     older = NBest()
     older.signatures = lambda: {"serving_default": {"inputs": "string"}}
