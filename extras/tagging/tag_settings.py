@@ -1,4 +1,4 @@
-"""What the settings of problems on the user's own files are for `tag_own`."""
+"""What the settings of problems on the user's own files mean for `tag_own`."""
 
 from t2t_lite.problems.own_settings import explain_settings
 
