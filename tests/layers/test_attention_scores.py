@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
-from keras import ops
 
 from t2t_lite import layers
-from t2t_lite.layers.cache import Past
 from tests.layers.equations import array, softmax
 from tests.layers.harness import check_layer
+from tests.layers.patterns import check_steps_of_beams
 
 RNG = np.random.default_rng(0)
+
+
 X = RNG.normal(size=(2, 6, 8)).astype("float32")
 
 
@@ -26,28 +27,27 @@ def vectors(layer, table, length):
 def in_numpy(layer, x, visible):
     """Equations 3 to 5 of Shaw et al., with a vector made for every pair."""
     heads, length = layer.num_heads, x.shape[1]
+
+    def pairs(table):
+        a = vectors(layer, table, length)
+        return np.broadcast_to(a, (heads, *a.shape[1:]))
+
     q, k, v = (
         (x @ array(getattr(layer, f"{role}_projection").kernel)).reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
         for role in ("query", "key", "value")
     )
-    scores = q @ k.swapaxes(2, 3) + np.einsum(
-        "bztd,ztsd->bzts", q, _each_head(vectors(layer, layer.key_table, length), q)
-    )
+    scores = q @ k.swapaxes(2, 3) + np.einsum("bztd,ztsd->bzts", q, pairs(layer.key_table))
     weights = softmax(np.where(visible, scores / np.sqrt(layer.query_size), -np.inf))
     output = weights @ v
     if layer.value_table is not None:
-        output = output + np.einsum(
-            "bzts,ztsd->bztd", weights, _each_head(vectors(layer, layer.value_table, length), q)
-        )
+        output = output + np.einsum("bzts,ztsd->bztd", weights, pairs(layer.value_table))
     output = output.transpose(0, 2, 1, 3).reshape(*x.shape[:2], -1)
     return output @ array(layer.output_projection.kernel), weights
 
 
-def _each_head(a, q):
-    return np.broadcast_to(a, (q.shape[1], *a.shape[1:]))
-
-
 SHAW, MUSIC = layers.RelativeAttention, layers.LeftRelativeAttention
+
+
 KINDS = {
     "keys": (SHAW, {"max_relative_position": 2}),
     "values": (SHAW, {"max_relative_position": 2, "add_relative_to_values": True}),
@@ -59,12 +59,14 @@ KINDS = {
     ),
     "music far": (MUSIC, {"max_relative_position": 9, "add_relative_to_values": True, "key_dim": 3, "value_dim": 5}),
 }
+
+
 kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
 def made(kind):
     """A layer whose tables have values of the size of the queries, so that a wrong row shows."""
-    layer = kind[0](2, **kind[1])
+    layer = kind[0](4, **{"key_dim": 3, "value_dim": 5, **kind[1]})
     layer.build(X.shape)
     for table in (layer.key_table, layer.value_table):
         if table is not None:
@@ -105,7 +107,7 @@ def test_short_sequences(kind, length):
 def test_queries_and_keys_of_different_numbers(layer_class):
     """A product with zero tables is plain attention, whatever the shapes."""
     memory = RNG.normal(size=(2, 9, 8)).astype("float32")
-    layer, plain = layer_class(2, 4, add_relative_to_values=True), layers.MultiHeadAttention(2)
+    layer, plain = layer_class(4, 7, add_relative_to_values=True), layers.MultiHeadAttention(4)
     layer.build(X.shape, memory.shape)
     plain.build(X.shape, memory.shape)
     for table in (layer.key_table, layer.value_table):
@@ -120,16 +122,7 @@ def test_queries_and_keys_of_different_numbers(layer_class):
 @pytest.mark.parametrize("in_place", [True, False])
 @kinds
 def test_cached_steps_of_two_beams_equal_one_causal_call(kind, in_place):
-    layer = made(kind)
-    full = array(layer(X, use_causal_mask=True))
-    slots = 12 if in_place else 0
-    past = Past(*(np.zeros((1, 2, slots, size), "float32") for size in (layer.query_size, layer.value_size)))
-    for i in range(6):  # the two sentences of X are the beams of one
-        seen = np.arange(max(slots, 2 * i + 2))
-        mask = (seen // 2 <= i) & (seen % 2 == np.arange(2)[:, None])
-        position = ops.convert_to_tensor(i, "int32") if in_place else None
-        output, past = layer.step(X[:, i].reshape(1, 2, 8), past, position, mask[None])
-        np.testing.assert_allclose(array(output)[0], full[:, i], atol=1e-5)
+    check_steps_of_beams(made(kind), X, in_place)
 
 
 @pytest.mark.parametrize(
@@ -144,6 +137,29 @@ def test_only_the_distance_matters(layer):
     np.testing.assert_allclose(array(layer(moved, attention_mask=mask))[:, 4:], array(layer(X)), atol=1e-5)
 
 
+def test_tables_begin_as_tensor2tensors():
+    """Shaw et al.'s: Glorot uniform; the Music Transformer's: N(0, size^-0.5)."""
+    shaw, music = SHAW(4, 200, key_dim=3, value_dim=5), MUSIC(4, 200, True, key_dim=3, value_dim=5)
+    for layer in (shaw, music):
+        layer.build(X.shape)
+    table = array(shaw.key_table)
+    assert table.shape == (401, 3) and 0.9 < np.abs(table).max() / np.sqrt(6 / 404) <= 1
+    for table, size in ((array(music.key_table), 3), (array(music.value_table), 5)):
+        assert table.shape == (4, 200, size) and table.std() == pytest.approx(size**-0.5, rel=0.1)
+
+
+@pytest.mark.parametrize("add_relative_to_values", [False, True])
+@pytest.mark.parametrize("kind, rows", [(SHAW, 2 * 6 + 1), (MUSIC, 6)], ids=["shaw", "music"])
+def test_operations_and_bytes_beyond_those_of_a_dot_product(kind, rows, add_relative_to_values):
+    layer = kind(4, 6, add_relative_to_values, key_dim=3, value_dim=5)
+    layer.build(X.shape)
+    plain = layers.MultiHeadAttention(4, 3, 5)
+    plain.build(X.shape)
+    channels = 3 + 5 * add_relative_to_values
+    assert layer.flops(7) - plain.flops(7) == 2 * rows * 4 * channels
+    assert layer.activations(7, 2) - plain.activations(7, 2) == add_relative_to_values * 4 * 2 * 7 * 2
+
+
 def test_an_attend_of_ones_own_needs_cached_steps_of_its_own():
     class Own(layers.RelativeAttention):
         def attend(self, query, key, value, mask, training):
@@ -153,8 +169,3 @@ def test_an_attend_of_ones_own_needs_cached_steps_of_its_own():
     layer(X)
     with pytest.raises(NotImplementedError, match="Own overrides `attend`, and decodes only if it also overrides"):
         layer.step(X[:, :1], layer.empty_past(2, 6), 0)
-
-
-def test_bad_distance():
-    with pytest.raises(ValueError, match="max_relative_position=0"):
-        layers.RelativeAttention(2, max_relative_position=0)

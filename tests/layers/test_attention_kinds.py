@@ -1,5 +1,7 @@
 """Kinds of self-attention as hyperparameters spell them: scores, patterns and their options."""
 
+# Nearest tests of: t2t_lite/layers/layer_kinds.py, t2t_lite/models/arguments.py
+
 import json
 
 import pytest

@@ -178,7 +178,7 @@ def test_training_changes_what_is_left_in_floats():
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
 def test_float8_leaves_the_embedding_and_survives(tmp_path):
     model, batch = made("transformer")
-    with pytest.warns(UserWarning, match="embedding: a TokenEmbedding can't be quantized to float8"):
+    with pytest.warns(UserWarning, match=r"embedding: a TokenEmbedding .*float8"):
         model.quantize("float8")
     output = array(model(batch, training=False))
     model.save(tmp_path / "model.keras")
@@ -199,7 +199,7 @@ def test_own_quantizers_are_not_lost_silently():
     model, batch = made("transformer")
     model.quantize(config=keras.quantizers.Int8QuantizationConfig(activation_quantizer=None))
     assert np.isfinite(array(model(batch))).all()
-    with pytest.raises(ValueError, match=r"quantizers of your own.*model\.quantize\('int8'\)"):
+    with pytest.raises(ValueError, match=r"custom quantizers.*model\.quantize\('int8'\)"):
         model.get_config()
 
 

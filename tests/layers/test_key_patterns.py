@@ -1,6 +1,7 @@
 """Every score with every pattern against dense attention under the pattern's predicate, written as loops."""
 
-import sys
+# Nearest tests of: t2t_lite/layers/key_parts.py, t2t_lite/layers/attention_scores.py, extras/sparse/sparse.py
+# Nearest tests of: extras/images/local.py
 
 import keras
 import numpy as np
@@ -12,78 +13,22 @@ from t2t_lite.layers.cache import Past
 from tests.layers.equations import array, attention_in_numpy
 from tests.layers.harness import check_layer
 from tests.layers.kinds import needs, registered
+from tests.layers.patterns import (
+    PATTERNS,
+    RNG,
+    SCORES,
+    X,
+    check_steps_of_beams,
+    made,
+    named,
+    pattern,
+    steps,
+    visible,
+)
 
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(2, 31, 8)).astype("float32")
-
-
-def sees(i, j, kind, *sizes):
-    """Whether position i sees position j, an earlier one or itself."""
-    if kind == "full":
-        return True
-    if kind == "window":
-        return i - j < sizes[0]
-    if kind == "local_1d":
-        return i // sizes[0] - j // sizes[0] <= 1
-    if kind == "strided":
-        return i - j < sizes[0] or (i - j) % sizes[0] == 0
-    if kind == "fixed":
-        return i // sizes[0] == j // sizes[0] or j % sizes[0] >= sizes[0] - sizes[1]
-    height, width, image_width, above, beside = sizes
-    blocks = image_width // width
-    (row, column), (other_row, other_column) = (divmod(p // (height * width), blocks) for p in (i, j))
-    return row - other_row <= above and abs(column - other_column) <= beside
-
-
-def visible(length, case):
-    kind, sizes = case
-    rows = [[j <= i and sees(i, j, kind, *sizes) for j in range(length)] for i in range(length)]
-    return np.array(rows, bool).reshape(length, length)
-
-
-OPTIONS = {
-    "full": [],
-    "window": ["neighborhood"],
-    "local_1d": ["block_length"],
-    "strided": ["stride"],
-    "fixed": ["stride", "summary"],
-    "local_2d": ["block_height", "block_width", "image_width", "blocks_above", "blocks_beside"],
-}
-PATTERNS = [("window", (3,)), ("local_1d", (3,)), ("strided", (3,)), ("fixed", (3, 1)), ("fixed", (4, 2))]
-PATTERNS = registered([*PATTERNS, ("local_2d", (2, 2, 4, 1, 1))])
 SIZES = [(kind, sizes) for size in (1, 4) for kind, sizes in (("local_1d", (size,)), ("strided", (size,)))]
 SIZES += [("fixed", (1, 1)), ("fixed", (4, 4)), ("local_2d", (1, 2, 6, 2, 1)), ("local_2d", (2, 3, 3, 1, 1))]
 SIZES = registered(SIZES)
-SCORES = {
-    "relative": {"type": "relative", "max_relative_position": 4, "add_relative_to_values": True},
-    "relative_v2": {"type": "relative_v2", "max_relative_position": 5, "add_relative_to_values": True},
-    "one table": {"type": "relative_v2", "max_relative_position": 9, "heads_share_relative_embedding": True},
-    "memory": {"type": "memory", "clamp_length": 7},
-}
-SCORES = registered(SCORES)
-
-
-def named(case):
-    return f"{case[0]}{case[1]}"
-
-
-def made(case, score="dot_product", weights=None):
-    """A layer with weights of the size of the inputs, so that a wrong row shows."""
-    kind, sizes = case
-    pattern = {"type": kind, **dict(zip(OPTIONS[kind], sizes, strict=True))}
-    layer = layers.MultiHeadAttention(2, score=score, pattern=pattern)
-    layer.build((None, None, 8))
-    layer.set_weights([RNG.normal(size=w.shape) / 2 for w in layer.weights] if weights is None else weights)
-    return layer
-
-
-@pytest.fixture
-def in_parts(monkeypatch):
-    """Has short sequences computed in parts, as long ones are."""
-    patterns = registry.Registries.patterns
-    for module in {patterns.get(name).__module__ for name in patterns.names()}:
-        if hasattr(sys.modules[module], "is_short"):
-            monkeypatch.setattr(sys.modules[module], "is_short", lambda *sizes: False)
 
 
 @pytest.mark.few("window(3,)", "local_1d(3,)", "strided(3,)", "fixed(4, 2)", "local_2d(2, 2, 4, 1, 1)")
@@ -137,6 +82,41 @@ def test_padding_changes_nothing(case, in_parts):
     np.testing.assert_allclose(left[14:], attention_in_numpy(layer, X[1:], X[1:], seen)[0, 14:], atol=1e-5)
 
 
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow's own gradient")
+@pytest.mark.parametrize("case", PATTERNS, ids=named)
+def test_training_in_parts_has_the_gradient_of_dense_attention(case, in_parts):
+    """In training, blocks are moved by other operations than in decoding."""
+    import tensorflow as tf
+
+    layer, x, found = made(case), X[:, :14], []
+    full = made(("full", ()), weights=layer.get_weights())
+    for each, mask in ((layer, None), (full, visible(14, case))):
+        with tf.GradientTape() as tape:
+            output = each(x, use_causal_mask=True, attention_mask=mask, training=True)
+            loss = tf.reduce_sum(output**3)
+        found.append([output, *tape.gradient(loss, each.trainable_variables)])
+    for ours, dense in zip(*found, strict=True):
+        np.testing.assert_allclose(array(ours), array(dense), atol=1e-2, rtol=1e-4)
+
+
+def test_an_encoders_blocks_in_training_see_their_neighbours(in_parts):
+    layer = made(("window", (5,)))
+    there = np.arange(31) < np.array([[31], [14]])
+    kept, trained = (array(layer(X, query_mask=there, training=training)) for training in (False, True))
+    np.testing.assert_allclose(trained[0], kept[0], atol=1e-5)
+    np.testing.assert_allclose(trained[1, :14], kept[1, :14], atol=1e-5)
+
+
+@pytest.mark.parametrize("case", PATTERNS, ids=named)
+def test_dropout_drops_weights_in_parts(case, in_parts):
+    layer = made(case, dropout=0.4)
+    kept, trained = (array(layer(X, use_causal_mask=True, training=training)) for training in (False, True))
+    assert np.abs(kept - trained).max() > 0.1
+    layer = made(case, dropout=0.999999)
+    layer.set_weights([np.ones(w.shape) for w in layer.weights])
+    assert (array(layer(X, use_causal_mask=True, training=True)) == 0).mean() > 0.9
+
+
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow's graphs alone")
 @pytest.mark.few("fixed(3, 2)")
 @pytest.mark.slow
@@ -166,21 +146,6 @@ def test_a_graph_of_unknown_lengths_and_its_gradient(case):
             np.testing.assert_allclose(found, wanted, atol=1e-3, rtol=1e-4)
 
 
-def steps(layer, x, prompt=None, lengths=None, slots=8, count=4):
-    """Cached steps of one beam after prompts of several lengths: outputs [B, count, hidden]."""
-    past = layer.empty_past(len(x), slots)
-    seen = np.zeros((len(x), 0), bool)
-    if prompt is not None:
-        past = past._replace(prompt=layer.prefill(prompt)[1], lengths=ops.convert_to_tensor(lengths))
-        seen = np.arange(prompt.shape[1]) < lengths[:, None]
-    outputs = []
-    for i in range(count):
-        mask = np.concatenate([seen, np.tile(np.arange(slots) <= i, (len(x), 1))], axis=1)[:, None]
-        output, past = layer.step(x[:, i : i + 1], past, ops.convert_to_tensor(i, "int32"), mask)
-        outputs.append(array(output))
-    return np.concatenate(outputs, axis=1)
-
-
 @pytest.mark.few("local_1d(3,)-dot_product", "strided(3,)-memory", "fixed(4, 2)-relative")
 @pytest.mark.slow
 @pytest.mark.parametrize("score", ["dot_product", *SCORES])
@@ -197,23 +162,23 @@ def test_cached_steps_equal_one_pass(case, score):
     np.testing.assert_allclose(steps(layer, X[:, :8], count=8), full[:, :8], atol=1e-5)
 
 
-@pytest.mark.few("local_1d(3,)", "strided(3,)", "fixed(4, 2)")
+@pytest.mark.few("local_1d(3,)-True", "strided(3,)-False", "fixed(4, 2)-True", "window(3,)-False")
+@pytest.mark.parametrize("in_place", [True, False])
 @pytest.mark.parametrize("case", PATTERNS, ids=named)
-def test_two_beams_read_their_own_slots(case):
-    layer = made(case)
-    full, past = array(layer(X[:, :9], use_causal_mask=True)), layer.empty_past(1, 18)
-    for i in range(9):  # the two rows are the beams of one
-        seen = (np.arange(18) // 2 <= i) & (np.arange(18) % 2 == np.arange(2)[:, None])
-        output, past = layer.step(X[:, i].reshape(1, 2, 8), past, ops.convert_to_tensor(i, "int32"), seen[None])
-        np.testing.assert_allclose(array(output)[0], full[:, i], atol=1e-5)
+def test_two_beams_read_their_own_slots(case, in_place):
+    check_steps_of_beams(made(case), X[:, :9], in_place)
 
 
-@pytest.mark.parametrize("case", registered([("local_1d", (3,)), ("strided", (3,)), ("fixed", (3, 1))]), ids=named)
+@pytest.mark.parametrize(
+    "case", registered([("window", (4,)), ("local_1d", (3,)), ("strided", (3,)), ("fixed", (3, 1))]), ids=named
+)
 def test_a_cached_step_reads_what_the_pattern_sees_alone(case):
     """NaN elsewhere is not even multiplied by 0. (Position 0 is read in the place of those that are not there.)"""
-    layer, past = made(case), RNG.normal(size=(2, 1, 2, 30, 4)).astype("float32")
+    layer, sizes = made(case), (3, 5)
     unseen = ~visible(30, case)[25] & (np.arange(30) > 0) & (np.arange(30) < 20)
-    past[..., unseen, :] = np.nan
+    past = [RNG.normal(size=(1, 4, 30, size)).astype("float32") for size in sizes]
+    for each in past:
+        each[..., unseen, :] = np.nan
     output, _ = layer.step(X[:1, :1], Past(*past), ops.convert_to_tensor(25, "int32"))
     assert unseen.sum() > 10 and np.isfinite(array(output)).all()
 
@@ -231,8 +196,9 @@ def test_distances_to_a_memory_are_counted_from_the_right(case, score):
 @needs("memory")
 @pytest.mark.parametrize("case", registered([("local_1d", (3,)), ("fixed", (3, 1))]), ids=named)
 def test_contract(case, in_parts, tmp_path):
-    pattern = {"type": case[0], **dict(zip(OPTIONS[case[0]], case[1], strict=True))}
-    check_layer(layers.MultiHeadAttention, {"num_heads": 2, "pattern": pattern, "score": "memory"}, X, 7, tmp_path)
+    check_layer(
+        layers.MultiHeadAttention, {"num_heads": 2, "pattern": pattern(case), "score": "memory"}, X, 7, tmp_path
+    )
 
 
 def test_kinds_of_ones_own():
@@ -274,12 +240,16 @@ def test_kinds_of_ones_own():
     "options, words",
     registered(
         [
-            ({"pattern": "loca_1d"}, "`pattern` must be one of .*full, .*: received pattern='loca_1d'"),
-            ({"pattern": "local_1d"}, r"`pattern` local_1d has the options \['block_length'\]: received {}"),
+            ({"pattern": "loca_1d"}, "`pattern` .*full, .*'loca_1d'"),
+            ({"pattern": "local_1d"}, r"`pattern` local_1d .*block_length.*{}"),
+            (
+                {"pattern": {"type": "window", "neighborhood": 3, "stride": 5}},
+                "`pattern` window .*neighborhood.*stride",
+            ),
             ({"pattern": {"type": "strided", "stride": 0}}, "stride=0"),
-            ({"pattern": {"type": "fixed", "stride": 3, "summary": 4}}, "`summary` must be at most `stride`=3"),
-            ({"score": {"type": "memory", "clamp_length": -1}}, "`clamp_length` must be"),
-            ({"score": "mine"}, "`score` must be one of dot_product, .*relative, relative_v2"),
+            ({"pattern": {"type": "fixed", "stride": 3, "summary": 4}}, "`summary`.*`stride`=3"),
+            ({"score": {"type": "memory", "clamp_length": -1}}, "`clamp_length`.*-1"),
+            ({"score": "mine"}, "`score` .*dot_product, .*relative, relative_v2.*mine"),
         ]
     ),
 )
