@@ -1,4 +1,5 @@
 """Whatever is wrong with a path, Python's and TensorFlow's words for it become one sentence that names it."""
+# Nearest tests of: t2t_lite/files/__init__.py, t2t_lite/files/folders.py
 
 import errno
 import os
