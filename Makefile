@@ -42,7 +42,7 @@ PYTEST := $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder
 test: lint
 	$(PYTEST) -m "not long" $(TEST)
 
-# With those that take ten seconds or more each: whole stories, such as a run that is killed at any point of it.
+# With those that take eight CPU seconds or more each: whole stories, such as a run that is killed at any point of it.
 test-all: lint
 	$(PYTEST) $(TEST)
 
