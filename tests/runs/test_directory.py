@@ -253,7 +253,7 @@ def test_a_second_trainer_is_refused(tmp_path):
             pass
 
 
-@pytest.mark.long  # a process that imports TensorFlow; tests/files/test_lock.py has it without
+@pytest.mark.long  # a process that imports TensorFlow; tests/files/test_folders.py has it without
 def test_a_second_trainer_is_refused_in_another_process(tmp_path):
     """As in this one; afterwards the folder is free."""
     context = multiprocessing.get_context("spawn")
