@@ -1,4 +1,6 @@
 """Files of corpora, by each of their doors: a user's own and a published entry, plain and packed, and in archives."""
+# Nearest tests of: t2t_lite/corpora/cells.py, t2t_lite/corpora/tables.py, t2t_lite/corpora/tmx.py
+# Nearest tests of: t2t_lite/corpora/wmt_files.py
 
 import bz2
 import gzip

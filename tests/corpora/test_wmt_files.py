@@ -133,9 +133,9 @@ def test_segments_come_in_order_with_their_entities_decoded(tmp_path):
 
 
 def test_only_sgml_entities_are_decoded():
-    assert wmt_files.unescape("&lt;a&gt; &amp;amp; &quot;&apos; &#8211;&#x2013; &copy &nbsp; &#0; &#xd800; & ;") == (
-        "<a> &amp; \"' ––" + " &copy &nbsp; &#0; &#xd800; & ;"
-    )
+    assert wmt_files.unescape(
+        "&lt;a&gt; &amp;amp; &quot;&apos; &#8211;&#x2013; &copy &nbsp; &#0; &#xd800;&#1114112; & ;"
+    ) == ("<a> &amp; \"' ––" + " &copy &nbsp; &#0; &#xd800;&#1114112; & ;")
 
 
 def test_other_ways_to_write_the_same(tmp_path):
