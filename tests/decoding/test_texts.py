@@ -1,8 +1,5 @@
-import time
-
 import pytest
 
-from t2t_lite.corpora.sentences import answers_to_parts, join_texts, ranks, sentences, split_text, starts_of
 from t2t_lite.decoding.texts import check_options, check_texts
 
 
@@ -37,6 +34,7 @@ def test_an_argument_of_another_name():
         check_options(["alpha", "beam"], ["alpha", "beam_size"], "translate")
     with pytest.raises(TypeError, match=r"`xyz`. Expected some of alpha, beam_size"):
         check_options(["xyz"], ["alpha", "beam_size"], "translate")
+<<<<<<< HEAD
 
 
 def split(text, limit):
@@ -141,3 +139,5 @@ def test_parts_are_joined_as_the_language_is_written():
     assert join_texts(["ABC", "def"], "zh_cn")[0] == join_texts(["ABC", "def"], "yue-Hant-HK")[0] == "ABCdef"
     assert join_texts(["ABC", "def"], "ja-Latn")[0] == "ABC def"
     assert join_texts(["一 (OK)", "two"])[0] == "一 (OK) two"
+=======
+>>>>>>> txt
