@@ -2,7 +2,7 @@
 
 from t2t_lite.cli import console
 from t2t_lite.corpora.plain_text import as_field
-from t2t_lite.decoding.command import text_files
+from t2t_lite.decoding.command import flag_checks, text_files
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 from t2t_lite.errors import UserError
 from t2t_lite.extras.query_client.line_queries import interact
@@ -41,7 +41,7 @@ class StreamedQueries:
         assigned = parse_assignments(decode_hparams, "--decode_hparams")
         if others := sorted({*assigned} - {*_SETTINGS}):
             raise UserError(f"--decode_hparams: {', '.join(others)}: not of a stream. Expected {', '.join(_SETTINGS)}.")
-        settings.check_effect(decode_hparams)
+        flag_checks.check(flag_checks.Asked(settings=settings, text=decode_hparams))
         names = {name: key for name, key in (_OF_ALL | _OF_SAMPLES).items() if name in assigned}
         if "sampling_method" in assigned:
             names["sampling_temp"] = "temperature"  # which alone makes it a sample
