@@ -11,7 +11,7 @@ import sys
 from t2t_lite.cli import console
 from t2t_lite.cli.console import Progress
 from t2t_lite.corpora.plain_text import LONGEST_LINE, as_field
-from t2t_lite.decoding.command import text_files
+from t2t_lite.decoding.command import flag_checks, text_files
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 from t2t_lite.decoding.command.text_files import json_text
 from t2t_lite.errors import Failure, UserError, counted
@@ -263,7 +263,7 @@ class StreamedQueries:
                 f"--decode_hparams: {', '.join(others)}: not available with --stream. Expected "
                 f"{', '.join(_STREAM_SETTINGS)}."
             )
-        settings.check_effect(decode_hparams)
+        flag_checks.check(flag_checks.Asked(settings=settings, text=decode_hparams))
         names = {name: key for name, key in (_STREAM | _SAMPLING).items() if name in assigned}
         if "sampling_method" in assigned:
             names["sampling_temp"] = "temperature"  # a request samples if it has one

@@ -1,4 +1,4 @@
-"""Splits texts into sentences, and sentences that are too long where it does least harm; joins the translations."""
+"""Splits texts into sentences, and long sentences where it does least harm; joins the translations."""
 
 import itertools
 import re
@@ -35,7 +35,7 @@ _BEFORE_NUMBERS = {
     "Abs", "Art", "Ch", "Eq", "Fig", "Figs", "No", "Nos", "Nr", "Sec", "Vol", "art", "ch", "eq", "fig", "no", "nos",
     "nr", "pp", "sec", "vol", "рис", "стр",
 }  # fmt: skip
-# Behind these words, and behind numbers, a number is no ordinal, and may end a sentence: "see Eq. 2."
+# After these words, and after numbers, a number is not an ordinal and may end a sentence: "see Eq. 2."
 _REFERENCE = re.compile(
     r"\b(?:Abb|Abs|Art|Ch|Chapter|Eqs?|Equation|Figs?|Figure|Kapitel|Nos?|Nr|Number|Part|Secs?|Section|Step|Tab|Table|Vol|pp?)"
     r"\.?\s?\d\d?\Z",
@@ -45,7 +45,7 @@ _SEVERAL_DOTS = re.compile(r"(?:^|[\s(\[\"'“„«])((?:[^\W\d_]{1,2}\.){1,4}[^
 _INITIAL_BEFORE = re.compile(r"\w\.\s+\w\Z")  # J. K, z. B
 _NEVER_LAST = {"e.g", "i.e", "c.f", "z.B", "d.h", "u.a", "o.ä", "s.u", "v.a"}
 _MAY_BE_LAST = {"Co", "Inc", "Jr", "Ltd", "Sr"}
-# Words by which a sentence is known to begin behind an abbreviation; no names, unlike He, which is one in "K. He".
+# Words that show that a sentence begins after an abbreviation. None is a name, as He is in "K. He".
 _STARTER = re.compile(
     r"[\"'“‘„«(\[]?(?:After|All|Although|And|As|At|Because|Before|But|During|For|From|However|If|In|It|Its|Many|"
     r"Most|On|Our|Since|Some|That|The|Their|Then|There|Therefore|These|They|This|Those|Thus|We|What|When|While|With)"
