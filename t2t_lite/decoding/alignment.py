@@ -31,7 +31,7 @@ def memory_attention(model, layer=-2):
         layer: int, index of a decoder layer; negative counts from the last. The first if there are fewer layers.
 
     Raises:
-        UserError: at the first call, if the model does not show its attention.
+        UserError: at the first call, if the model does not expose its attention weights.
     """
 
     def attention(inputs, targets):

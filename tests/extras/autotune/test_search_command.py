@@ -193,7 +193,7 @@ def test_a_trainer_stops_when_it_is_told_and_stays_so(data_dir, tmp_path):
         (["--hparams_range=tiny_range", "--autotune_maximize"], ["--autotune_maximize=true: of loss less is better"]),
         (
             ["--hparams_range=range_of_another_model", "--model=transformer_lm", "--hparams=batch_size=64"],
-            ["--hparams_range=range_of_another_model: num_decoder_layers means nothing to the model TransformerLM"],
+            ["--hparams_range=range_of_another_model: num_decoder_layers has no effect on the model TransformerLM"],
         ),
         (["--hparams_range=tiny_range", "--best_checkpoint_metric=none"], ["compares the best models"]),
         (

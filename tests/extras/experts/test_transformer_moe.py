@@ -11,8 +11,8 @@ from t2t_lite.layers import FeedForward, MixtureOfExperts
 from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
 from t2t_lite.models.arguments import model_hparams
 from tests.layers.equations import array
-from tests.models.test_fine_tuning import made as small
-from tests.models.test_fine_tuning import trained as names_of_trained
+from tests.models.fine_tuned import made as small
+from tests.models.fine_tuned import trained as names_of_trained
 
 SIZES = {"hidden_size": 8, "filter_size": 16, "num_heads": 2, "dropout": 0.0}
 EXPERTS = {"type": "local_moe", "num_experts": 4, "k": 2, "loss_coef": 0.1}
@@ -105,5 +105,5 @@ def test_bad_settings(changes, message):
 def test_experts_without_lora_are_named(caplog):
     mixed = "ffn_layer=dense_relu_dense/local_moe"
     model = small("transformer", f",{mixed},lora_rank=2")
-    assert "LoRA: experts (ffn_layer=local_moe) have no matrices of it" in caplog.text
+    assert "LoRA: experts (ffn_layer=local_moe) get none" in caplog.text
     assert not [path for path in names_of_trained(model) if "encoder_1/feed_forward" in path]

@@ -4,7 +4,7 @@ import pytest
 
 from t2t_lite.extras.xlnet.xlnet import XLNet
 from tests.layers.equations import array
-from tests.models.test_costs import INPUTS, check_costs, layers_of
+from tests.models.costly import INPUTS, check_costs, layers_of
 
 BATCH = {"inputs": INPUTS, "targets": INPUTS * (INPUTS > 5)}
 
