@@ -1,5 +1,7 @@
 """t2t-bleu --translations_dir: points for TensorBoard, and what is done about files that are being written."""
 
+# Nearest tests of: extras/translate_all/in_t2t_bleu.py
+
 import json
 import os
 import time
@@ -115,23 +117,50 @@ def test_without_event_dir_nothing_is_written(call_command, add, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("half", [REFERENCE.splitlines(keepends=True)[0], REFERENCE[:-5], ""])
-def test_a_file_that_is_being_written_is_not_scored(call_command, add, points, tmp_path, half):
+HALVES = {
+    REFERENCE.splitlines(keepends=True)[0]: "1 line, but",
+    REFERENCE[:-5]: "2 lines without an end",
+    "": "0 lines",
+}
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_a_file_that_is_being_written_is_not_scored(call_command, add, points, half):
     add("ende-100")
     add("ende-200", half, time.time())
     add("ende-300")
     result = call_command("t2t-bleu", *FLAGS)
-    assert result.status == 2
-    assert "ende-200" in result.stderr
-    assert "still being written" in result.stderr
+    assert result.status == 2 and f"translations/ende-200: {HALVES[half]}" in result.stderr
+    assert "ref.de has 2: still being written" in result.stderr
     assert [step for step, _, _ in points()] == [0, 100]
     add("ende-200", seconds=time.time())
     assert call_command("t2t-bleu", *FLAGS).status == 0
     assert [step for step, _, _ in points()] == [0, 100, 200, 300]
 
 
+def test_the_options_of_scores(call_command, add):
+    add("ende-100", REFERENCE.replace("rote", "blaue").replace("Der", "der"))
+    flags = [
+        *FLAGS[:2],
+        "--json",
+        "--metrics=ter,bleu",
+        "--bleu_variant=uncased",
+        "--tokenization=char",
+        "--ter_case_sensitive",
+    ]
+    (line,) = map(json.loads, call_command("t2t-bleu", *flags).stdout.splitlines())
+    assert [*line] == ["translation", "step", "tensor2tensor", "scores"] and [*line["tensor2tensor"]] == [
+        "BLEU_uncased"
+    ]
+    ter, bleu = line["scores"].values()
+    assert ter["score"] == pytest.approx(100 * 2 / 14) and "case:mixed" in ter["signature"]  # 2 of 14 words
+    assert "tok:char" in bleu["signature"]
+
+
 def test_mistakes(call_command, assert_user_error, add, folder, tmp_path):
-    assert_user_error(call_command("t2t-bleu", *FLAGS), "translations: holds no translation", "t2t-translate-all")
+    assert_user_error(
+        call_command("t2t-bleu", *FLAGS), "--translations_dir=translations: no translation", "t2t-translate-all"
+    )
     assert_user_error(call_command("t2t-bleu", "--translations_dir=gone", *FLAGS[1:]), "gone: no such folder")
     add(f"ende-{2**63}")
     assert_user_error(call_command("t2t-bleu", *FLAGS), f"ende-{2**63}: step {2**63} is more than")
@@ -143,6 +172,6 @@ def test_mistakes(call_command, assert_user_error, add, folder, tmp_path):
     assert_user_error(call_command("t2t-bleu", *FLAGS), "ende-100, line 2", "not UTF-8")
     for text in ("ten", "9" * 6000, "١٠", "-1", "", "1 2"):
         (tmp_path / "events/last_evaluated_step.txt").write_text(text)
-        assert_user_error(call_command("t2t-bleu", *FLAGS), f"last_evaluated_step.txt: '{text[:1]}", "Delete it")
+        assert_user_error(call_command("t2t-bleu", *FLAGS), f"last_evaluated_step.txt: '{text[:1]}", "Delete")
     (tmp_path / "file").write_text("")
     assert_user_error(call_command("t2t-bleu", *replaced(FLAGS, "--event_dir=file")), "file", "folder")
