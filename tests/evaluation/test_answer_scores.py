@@ -1,26 +1,31 @@
-"""Confidence intervals and comparisons, against what is known of their distributions."""
+"""Metrics of answers, worked out by hand; intervals and comparisons, against what is known of their distributions."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import scipy.stats
 
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation.answer_scores import as_text, make_report, metric_names
+from t2t_lite.evaluation.answer_scores import OF_CLASSES, OF_NUMBERS, as_text, make_report, metric_names
 
+SCORES = OF_CLASSES | OF_NUMBERS
+# Three of four "yes" found, one of two "no".
+PREDICTED, EXPECTED = ["yes", "yes", "yes", "no", "no", "yes"], ["yes", "yes", "yes", "yes", "no", "no"]
 COUNT = 2000
-EXPECTED = ["yes" if i % 2 else "no" for i in range(COUNT)]
+LABELS = ["yes" if i % 2 else "no" for i in range(COUNT)]
 
 
 def wrong(share, seed):
     """Predictions of which about so many are wrong."""
     draw = np.random.default_rng(seed)
-    return [{"yes": "no", "no": "yes"}[label] if draw.random() < share else label for label in EXPECTED]
+    return [{"yes": "no", "no": "yes"}[label] if draw.random() < share else label for label in LABELS]
 
 
 def report(*systems, names=("accuracy",)):
-    return make_report("classification", names, EXPECTED, *systems)["metrics"]
+    return make_report("classification", names, LABELS, *systems)["metrics"]
 
 
 def test_the_interval_of_a_share_is_that_of_its_standard_error():
@@ -33,7 +38,7 @@ def test_a_difference_has_the_p_value_of_a_sign_test():
     systems = wrong(0.2, 0), wrong(0.23, 1)
     found = report(*systems)["accuracy"]
     better, worse = (
-        sum(a == e != b for a, b, e in zip(*pair, EXPECTED, strict=True)) for pair in (systems, systems[::-1])
+        sum(a == e != b for a, b, e in zip(*pair, LABELS, strict=True)) for pair in (systems, systems[::-1])
     )
     assert found["difference"] == pytest.approx((better - worse) / COUNT)
     expected = scipy.stats.binomtest(better, better + worse).pvalue
@@ -55,7 +60,7 @@ def test_both_systems_are_scored_on_the_same_resamples():
 
 def test_as_many_resamples_are_drawn_as_asked_for():
     """The p-value is a number of resamples, plus one, out of their number, plus one."""
-    made = make_report("classification", ["accuracy"], EXPECTED, wrong(0.2, 0), wrong(0.23, 1), resamples=10)
+    made = make_report("classification", ["accuracy"], LABELS, wrong(0.2, 0), wrong(0.23, 1), resamples=10)
     p_value = made["metrics"]["accuracy"]["p_value"]
     assert p_value * 11 == pytest.approx(round(p_value * 11)) and p_value >= 1 / 11
 
@@ -91,3 +96,45 @@ def test_lines_of_a_report():
     assert as_text(made)[0].endswith(
         "  baseline 0.6000 [0.5000, 0.7000]  difference -0.1000 [-0.2000, +0.1000]  p = 0.250"
     )
+
+
+@pytest.mark.parametrize(
+    "name, predicted, expected, score",
+    [
+        ("accuracy", PREDICTED, EXPECTED, 4 / 6),
+        ("f1_binary", PREDICTED, EXPECTED, 2 * 3 / (4 + 4)),
+        ("f1_macro", PREDICTED, EXPECTED, (2 * 3 / 8 + 2 * 1 / 4) / 2),
+        ("f1_macro", ["a", "b", "c"], ["a", "b", "b"], (1 + 2 / 3 + 0) / 3),
+        ("mcc", PREDICTED, EXPECTED, (3 * 1 - 1 * 1) / math.sqrt(4 * 4 * 2 * 2)),
+        ("mcc", ["yes"] * 4, ["yes", "no"] * 2, 0.0),
+        ("pearson", [1.0, 2.0, 3.0], [1.0, 2.0, 4.0], 3 / math.sqrt(2 * 14 / 3)),
+        ("spearman", [1.0, 2.0, 3.0], [10.0, 100.0, 1000.0], 1.0),
+        ("spearman", [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 4.0, 3.0], 1 - 6 * 2 / (4 * 15)),
+        ("pearson", [2.0, 2.0, 2.0], [1.0, 2.0, 3.0], 0.0),
+    ],
+)
+def test_scores(name, predicted, expected, score):
+    assert SCORES[name](predicted, expected) == pytest.approx(score, abs=1e-12)
+
+
+def test_labels_that_a_metric_is_not_for():
+    with pytest.raises(UserError, match=r"f1_binary: 3 labels, 'a, b, c'\. Expected two; for more there is f1_macro"):
+        SCORES["f1_binary"](["a", "b", "c"], ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("name, package", [("mcc", "scikit-learn"), ("pearson", "scipy")])
+def test_without_its_package_a_metric_says_what_to_install(name, package):
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; sys.modules['sklearn'] = sys.modules['scipy'] = None\n"
+            "from t2t_lite.evaluation.answer_scores import OF_CLASSES, OF_NUMBERS\n"
+            f"try: (OF_CLASSES | OF_NUMBERS)[{name!r}].check()\nexcept ValueError as error: print(error)",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    expected = f"this metric needs {package}, which is not installed. Run: pip install 't2t_lite[labels]'"
+    assert done.stdout.strip() == expected, done.stderr
