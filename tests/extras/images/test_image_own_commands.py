@@ -195,7 +195,7 @@ def test_what_the_decoder_cannot_do_with_images_is_one_line(run, call_command, s
     (tmp_path / "halves" / "a.png").write_bytes(png_bytes(image(0)))
     assert "halves/a.png would overwrite" in refused("--decode_from_file=halves", "--decode_to_file=halves/a.png")
     json = "--n_best_format=json"
-    assert f"{json}: of lines of text" in refused("--decode_from_file=lines", to_png, json)
+    assert f"{json}: needs lines of text" in refused("--decode_from_file=lines", to_png, json)
     standard_input(b"cat\n")
     assert "standard input gives lines" in refused(to_png)
     assert not (tmp_path / "out.png").exists()

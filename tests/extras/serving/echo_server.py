@@ -6,8 +6,8 @@ import threading
 
 import tensorflow as tf
 
+from t2t_lite.decoding.generator import GenerationStream
 from t2t_lite.decoding.hypothesis import Prompt
-from t2t_lite.decoding.streaming import GenerationStream
 from t2t_lite.extras.serving.request_batching import Batcher
 from t2t_lite.extras.serving.rest_server import RestServer
 from t2t_lite.extras.serving.server_metrics import ServerMetrics
