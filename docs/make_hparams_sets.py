@@ -10,7 +10,6 @@ import re
 from t2t_lite import layers, registry
 from t2t_lite.bin import _app
 from t2t_lite.cli import commands
-from t2t_lite.decoding.command.decode_hparams import decode_settings
 from t2t_lite.hparams import transformer, transformer_encoder, transformer_lm
 from t2t_lite.models.outputs import shapes_only
 from t2t_lite.settings import tensor2tensor_names
@@ -148,12 +147,6 @@ def settings_table(settings):
     return lines([("name", "default", "may be", "meaning"), ("---",) * 4, *rows])
 
 
-def decoding_ranges():
-    """Returns the table of the possible values of `--decode_hparams`."""
-    rows = [(f"`{s.name}`", f"`{s.default}`", _may_be(s)) for s in decode_settings().values() if s.limits]
-    return lines([("name", "default", "may be"), ("---",) * 3, *rows])
-
-
 def _may_be(setting):
     words = {bool: "True, False", str: "text", list: "a list"}
     return str(setting.limits or words[setting.kind]).replace("from ", "").replace("|", "\\|")
@@ -200,7 +193,7 @@ def flag_table(*commands):
 
 
 def where(statuses, commands):
-    """Returns what the commands do with a flag, in words; the commands that are not named treat it as an error."""
+    """Returns in words how the commands treat a flag; the commands that are not named treat it as an error."""
     if len({*statuses}) == 1:
         return statuses[0]
     does = {
@@ -219,7 +212,7 @@ def other_flags():
 
 
 def read_rows(name):
-    """Returns the rows of a table beside this file, a list of dicts."""
+    """Returns the rows of a table in this folder, a list of dicts."""
     with open(FOLDER / name, encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
@@ -244,7 +237,6 @@ PARTS = {
     "models.md": {
         **{name: hyperparameters_of(name) for name in ("transformer_lm", "transformer_encoder")},
     },
-    "decoding.md": {"ranges": decoding_ranges},
     "coming_from_tensor2tensor.md": {
         "hyperparameters here": common_hyperparameters,
         "hyperparameters not here": others,

@@ -131,20 +131,6 @@ def test_a_folder_that_cannot_be_written_to(tmp_path, site):
             downloads.provide([[url, MEMBERS]], str(tmp_path / "shut"))
 
 
-def test_archives_are_named_by_the_last_part_of_their_address():
-    names = {
-        "http://h/a/dev.tgz": "dev.tgz",
-        "http://opus.example/download.php?f=SETIMES/v2/moses/en-ro.txt.zip": "en-ro.txt.zip",
-        "https://h/blob/c.tar.gz?raw=true": "c.tar.gz",
-        "https://h/a/dev.tgz?sig=a/b": "dev.tgz",
-        "https://h/a/dev.tsv?sig=a/b&x=c/d#e/f": "dev.tsv",
-        "https://h/a/?sig=a/b": "a",
-        "mine.tgz": "mine.tgz",
-        "": "",
-    }
-    assert {url: source_files.archive_name(url) for url in names} == names
-
-
 class Prepared(TranslateProblem):
     """A problem with archives and a prepared set."""
 
