@@ -50,7 +50,7 @@ def generate_sentences(seed, count, split):
 
 @functools.cache
 def home_of(combination):
-    """Returns the split for which a combination such as "kaufen + apple" is held out; "train": allowed in all splits."""
+    """Returns the split for which a combination such as "kaufen + apple" is held out; "train": allowed in all."""
     bucket = zlib.crc32(combination.encode()) % 100  # Python's hash() differs from run to run
     if bucket >= 2 * HELD_OUT_PERCENT:
         return DatasetSplit.TRAIN
