@@ -159,8 +159,8 @@ def test_what_an_override_may_not_return(data_dir, kind):
             }  # fmt: skip
 
     words = {
-        "missing": "reader: its batches have no targets. Expected each of `features` in the records, or from",
-        "beyond the vocabulary": r"an id is outside the vocabulary of 60 \(inputs\)",
+        "missing": "reader: its batches have no targets",
+        "beyond the vocabulary": r"vocabulary of 60 \(inputs\)",
     }.get(kind, "preprocess_example returned a feature without ids, or an id below 0")
     paths = Records(Wrong(), data_dir, "eval").paths
     with pytest.raises((UserError, tf.errors.InvalidArgumentError), match=words):
@@ -221,9 +221,7 @@ def test_what_could_not_be_resumed_is_refused_before_records_are_read(problem_cl
 
 @pytest.mark.slow
 def test_random_numbers_with_a_state_in_batches_are_refused_too(data_dir):
-    with pytest.raises(
-        UserError, match=r"DrawingInBatches\.corrupt: uses RandomUniform, whose state no checkpoint holds"
-    ):
+    with pytest.raises(UserError, match=r"DrawingInBatches\.corrupt: uses RandomUniform,"):
         training(DrawingInBatches(), data_dir)
 
 

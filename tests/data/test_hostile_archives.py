@@ -1,4 +1,5 @@
 """Archives come from elsewhere: reading one ends in lines or in a one-line error, and writes nothing."""
+# Nearest tests of: t2t_lite/corpora/archives.py
 
 import gzip
 import random

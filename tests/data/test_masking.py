@@ -1,4 +1,5 @@
 """Masked language modelling: how many ids are masked, which together, what the model sees, and what it depends on."""
+# Nearest tests of: t2t_lite/data/corruption.py
 
 import numpy as np
 import pytest
@@ -221,8 +222,5 @@ def test_every_place_is_masked_equally_often():
 def test_bad_options_are_refused(options, message):
     with pytest.raises(UserError, match=message):
         make(**options)
-
-
-def test_a_vocabulary_without_ordinary_ids_is_refused():
     with pytest.raises(UserError, match="no ordinary id"):
         Masking(MASK, np.zeros(V, bool), CONTINUES)

@@ -87,10 +87,10 @@ def test_only_complete_sets_are_found(tmp_path):
     (tmp_path / "uneven-train-00003-of-00003.incomplete").touch()
     assert records().paths == list(map(str, paths))
     paths[1].unlink()
-    with pytest.raises(UserError, match=rf"2 of 3 shards are there. Run again: {command}"):
+    with pytest.raises(UserError, match=rf"2 of 3 shards.*: {command}"):
         _ = records().paths
     (tmp_path / "uneven-train-00000-of-00001").touch()
-    with pytest.raises(UserError, match="shards of 1 and of 3 lie together"):
+    with pytest.raises(UserError, match=" of 1 and of 3"):
         _ = records().paths
 
 
@@ -179,7 +179,7 @@ def test_another_number_of_shards(data_dir):
     for old in sorted(folder.glob("uneven-train-*"))[1:]:
         old.unlink()
     (folder / "uneven-train-00000-of-00003").rename(folder / "uneven-train-00000-of-00001")
-    with pytest.raises(UserError, match="uneven-train-00000-of-00001 and its like: 1 shard, but 3 by the manifest"):
+    with pytest.raises(UserError, match=r"uneven-train-00000-of-00001.* 1 shard, .* 3"):
         check(data_dir)
 
 

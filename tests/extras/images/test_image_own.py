@@ -11,7 +11,7 @@ from t2t_lite.extras.images.png_files import png_bytes
 from t2t_lite.settings.config import HParams
 from t2t_lite.tasks.task import unit_of
 from tests.extras.images.pngs import deep
-from tests.problems.test_labelled_own import check_what_is_not_found_yet
+from tests.problems.own import check_what_is_not_found_yet
 
 
 def write(folder, *names, content=None):

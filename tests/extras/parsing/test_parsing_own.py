@@ -4,8 +4,7 @@ import pytest
 
 from t2t_lite import registry
 from tests.extras.parsing.test_parsing import files, sentences  # noqa: F401
-from tests.problems.test_labelled_own import check_bad_lines
-from tests.problems.test_own_mistakes import check_damaged, check_mistakes
+from tests.problems.own import check_bad_lines, check_damaged, check_mistakes
 
 TREES = "".join(f"(S (NP (DT the{n}) (NN cat{n * n})) (VP (VBZ sleeps{n % 7})))\n" for n in range(60))
 

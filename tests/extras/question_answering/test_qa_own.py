@@ -12,9 +12,15 @@ from t2t_lite.extras.question_answering.squad_files import read_squad
 from t2t_lite.extras.question_answering.windows import windows
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 from tests.extras.question_answering.squads import QUESTIONS, squad
-from tests.problems.test_classify_own import files_of, generated
-from tests.problems.test_labelled_own import check_bad_lines, check_labels_are_not_smoothed, removed_of, rows_of
-from tests.problems.test_own_mistakes import check_damaged
+from tests.problems.own import (
+    check_bad_lines,
+    check_damaged,
+    check_labels_are_not_smoothed,
+    files_of,
+    generated,
+    removed_of,
+    rows_of,
+)
 
 
 def test_half_a_surrogate_pair_is_one_character(tmp_path):

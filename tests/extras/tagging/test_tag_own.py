@@ -8,14 +8,15 @@ from t2t_lite.data.problem import DatasetSplit, Text2TagProblem, VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.extras.tagging.conll import read_conll
 from t2t_lite.extras.tagging.tag_own import cut_words
-from tests.problems.test_classify_own import files_of, generated
-from tests.problems.test_labelled_own import (
+from tests.problems.own import (
     check_bad_lines,
+    check_damaged,
     check_labels_are_not_smoothed,
     check_what_is_not_found_yet,
+    files_of,
+    generated,
     rows_of,
 )
-from tests.problems.test_own_mistakes import check_damaged
 
 TAGS = "-DOCSTART- -X- O\n\n" + "".join(f"The DT O\nunaffables NN B-X\n{n} CD O\n\n" for n in range(40))
 

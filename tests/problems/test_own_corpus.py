@@ -1,5 +1,7 @@
 """`translate_own` with separate vocabularies, and with one that is there already."""
+# Nearest tests of: problems/translate_own.py
 
+import functools
 import json
 import shutil
 
@@ -17,11 +19,12 @@ from t2t_lite.text import subwords
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from t2t_lite.text.vocabulary_files import open_encoder
 from tests.data import corpus
-from tests.problems import test_classify_own as classify_own
-from tests.problems.test_translate_own import decoded, generated
+from tests.data.stored import decoded
+from tests.problems import own
 from tests.text import published_samples
 
 PAIRS = list(dict.fromkeys(corpus.sentence_pairs(300)))
+generated = functools.partial(own.generated, "translate_own")
 
 
 @pytest.fixture
@@ -160,8 +163,8 @@ def test_the_vocabularies_of_a_model_of_the_other_direction(tmp_path, train):
 
 
 def test_the_vocabulary_of_a_classifiers_inputs(tmp_path, train):
-    texts = classify_own.files_of(tmp_path, train=classify_own.SINGLE, dev=classify_own.SINGLE)
-    classifier = classify_own.generated("classify_own", tmp_path / "classes", vocab_size=300, **texts)
+    texts = own.files_of(tmp_path, train=own.SINGLE, dev=own.SINGLE)
+    classifier = own.generated("classify_own", tmp_path / "classes", vocab_size=300, **texts)
     problem = generated(tmp_path / "d", train_files=train, vocab_from=[str(tmp_path / "classes")])
     expected = fingerprints(classifier, tmp_path / "classes")["inputs"]
     assert set(fingerprints(problem, tmp_path / "d").values()) == {expected}
