@@ -91,7 +91,7 @@ def decoding(problem, data_dir):
     return ({name: tf.constant([ids]) for name, ids in example.items()} for example in reader.examples())
 
 
-@pytest.mark.few("training-rev", "evaluation-copy", "fit on the dev set-rev", "decoding-copy")
+@pytest.mark.few("training-rev", "fit-copy", "evaluation-copy", "fit on the dev set-plain", "decoding-rev")
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", [{}, {"was_reversed": True}, {"was_copy": True}], ids=["plain", "rev", "copy"])
 @pytest.mark.parametrize(
@@ -232,7 +232,6 @@ class Several(Problem):
 
 
 @pytest.mark.slow
-@pytest.mark.few("ladder")
 @pytest.mark.parametrize("with_ladder", [False, True], ids=["any widths", "ladder"])
 def test_any_number_of_features(tmp_path, with_ladder):
     examples = [{"targets": [*[n + 5] * (n % 8), 1], "segments": [1, 2][: n % 2 + 1], "label": [n % 3]}

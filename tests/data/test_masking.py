@@ -131,7 +131,7 @@ class Words:
 
 def test_phrases_of_other_pieces_than_the_vocabularys_are_left_out():
     assert masking_of(Words(), 0.2, "phrase", ["new york", "new jersey"]).phrases == [(4, 5), (14, 5)]  # and behind (
-    with pytest.raises(UserError, match="None of the 1 phrases has 1 to 16 pieces of the vocabulary, such as 'jersey'"):
+    with pytest.raises(UserError, match=r"1 phrases, such as 'jersey', .* 1 to 16 pieces"):
         masking_of(Words(), 0.2, "phrase", ["jersey"])
 
 

@@ -91,7 +91,7 @@ def test_a_mask_in_a_text_is_one_for_features_too(folder):
 def test_masks_that_stand_in_a_corpus_are_said(tmp_path, caplog):
     (tmp_path / "a.txt").write_text(TEXT + "\na [MASK] and\nanother [MASK]\n")
     generated(str(tmp_path))
-    assert "masked_lm_own: [MASK] stands in the text of the train set (2 times): it is read as a mask" in caplog.text
+    assert "masked_lm_own: [MASK] stands in the text of the train set (2 times)" in caplog.text
 
 
 def test_a_text_with_a_mask_is_not_cut_but_refused(folder):
@@ -258,7 +258,7 @@ def test_an_evaluation_is_the_same_in_any_batches_and_epochs_of_training_differ(
 def test_new_pieces_would_tell_the_two_rows_apart(sentence_folder):
     name, path = sentence_folder
     hparams = registry.hparams("bert_tiny").parse("batch_size=256,bpe_dropout=0.1")
-    with pytest.raises(UserError, match=rf"bpe_dropout=0\.1: new pieces would give away what {name} teaches"):
+    with pytest.raises(UserError, match=rf"bpe_dropout=0\.1: .*{name}"):
         registry.problem(name).dataset(path, "train", hparams)
 
 

@@ -38,7 +38,7 @@ MISTAKES = {
         ({"train_files": ["a.en"]}, "--train_files=a.en: a.en has no other side (found 1)"),
         ({"train_files": ["a.en", "a.de", "a.fr"]}, "a.fr has no other side (found 3)"),
         ({"train_files": ["a.en", "a.de", "b.tsv", "a.en"]}, "a.en has no other side (found 4)"),
-        ({"train_files": ["a.en", "a.de", "b.de", "b.en"]}, "b.de,b.en go the other way than a.en,a.de"),
+        ({"train_files": ["a.en", "a.de", "b.de", "b.en"]}, "b.de,b.en are in the opposite direction to a.en,a.de"),
         ({"dev_files": ["a.en", "a.tsv"]}, "--dev_files=a.en,a.tsv: a.en has no other side (found 2)"),
         ({"train_files": ["none.en", "none.de"]}, "--train_files=none.en,none.de: no such file: none.en"),
         ({"train_files": ["a.en", "missing.de"]}, "no such file: missing.de"),
@@ -66,9 +66,9 @@ MISTAKES = {
         ({"train_files": ["c.zip"]}, "--train_files=c.zip: "),
         ({"languages": ["en"]}, "--languages=en: expected two"),
         ({"languages": ["en", "en"]}, "--languages=en,en: expected two"),
-        ({"languages": ["de", "en"]}, "--train_files: a.en,a.de go the other way than --languages=de,en"),
-        ({"dev_files": ["dev.de", "dev.en"]}, "--dev_files: dev.de,dev.en go the other way than a.en,a.de"),
-        ({"test_files": ["de/x.txt", "en/x.txt"]}, "--test_files: de/x.txt,en/x.txt go the other way"),
+        ({"languages": ["de", "en"]}, "--train_files: a.en,a.de are in the opposite direction to --languages=de,en"),
+        ({"dev_files": ["dev.de", "dev.en"]}, "--dev_files: dev.de,dev.en are in the opposite direction to a.en,a.de"),
+        ({"test_files": ["de/x.txt", "en/x.txt"]}, "--test_files: de/x.txt,en/x.txt are in the opposite direction"),
         ({"dev_files": ["a.en", "./a.en"]}, "--dev_files: a.en,./a.en: one file"),
         ({"corpus_weights": [1, 2]}, "--corpus_weights=1,2: found 2 for 1 "),
         ({"corpus_weights": ["0"]}, "--corpus_weights: weight=0: expected a number above 0 and at most 1,000."),
@@ -82,7 +82,7 @@ MISTAKES = {
         ({"filters": [f"too_long={'9' * 50}"]}, "from 1 to 1,000,000,000"),
         ({"filters": ["all"], "languages": ["en", "qq"]}, "'qq'"),
         ({"filters": ["wrong_script"], "languages": ["en", "qq"]}, "'qq'"),
-        ({"held_out": 100}, "--held_out=100: --dev_files"),
+        ({"held_out": 100}, "--held_out=100: nothing is held out, because --dev_files"),
         ({"held_out": 0, "dev_files": []}, "--held_out=0: expected a whole number from 1 to 1,000,000,000"),
         ({"user_defined_symbols": ["<a b>"]}, "--user_defined_symbols: '<a b>'"),
         ({"user_defined_symbols": ["a b"]}, "--user_defined_symbols: 'a b'"),
@@ -292,7 +292,7 @@ def test_a_folder_stands_for_its_files(tmp_path, caplog):
     problem.configure(**paths)
     inside = [str(tmp_path / "in" / name) for name in ("b/two.PNG", "one.jpg")]
     assert [facts["path"] for facts in problem.files_of(DatasetSplit.TRAIN)] == [*inside, inside[1]]
-    assert f"--train_files: {tmp_path}/in: 1 file" in caplog.text and "notes.txt" in caplog.text
+    assert f"--train_files: {tmp_path}/in: skipped 1 file" in caplog.text and "notes.txt" in caplog.text
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match=rf"--dev_files: {tmp_path}/empty: .*\.png or \.jpg"):
         problem.configure(paths["train_files"], [str(tmp_path / "empty")])

@@ -17,7 +17,7 @@ from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from tests.data import corpus, packing
-from tests.data.stored import decoded, read_examples
+from tests.data.stored import decoded
 from tests.problems import own
 
 generated = functools.partial(own.generated, "translate_own")
@@ -61,41 +61,29 @@ def test_the_files_of_a_model_serve_elsewhere(tmp_path, files):
     assert elsewhere.languages == ("en", "de")
 
 
-@pytest.mark.slow
-def test_packed_and_tabbed_corpora_give_the_same_records(tmp_path, files):
-    plain = generated(tmp_path / "plain", vocab_size=320, **files)
-    for path in (*files["train_files"], *files["dev_files"]):
-        with open(path, "rb") as file:
-            (tmp_path / f"{path}.gz").write_bytes(gzip.compress(file.read()))
-    packed = [[f"{path}.gz" for path in files[flag]] for flag in ("train_files", "dev_files")]
-    (tmp_path / "all.tsv").write_text("".join(f"{inputs}\t{targets}\n" for inputs, targets in TRAIN))
-    with open(tmp_path / "all.csv", "w", newline="") as file:
+def test_corpora_of_every_kind_have_the_same_pairs(tmp_path, files):
+    for path in files["train_files"]:
+        pathlib.Path(f"{path}.gz").write_bytes(gzip.compress(pathlib.Path(path).read_bytes()))
+    (tmp_path / "a.tsv").write_text("".join(f"{inputs}\t{targets}\n" for inputs, targets in TRAIN))
+    with open(tmp_path / "a.csv", "w", newline="") as file:
         csv.writer(file).writerows([("de", "en"), *(pair[::-1] for pair in TRAIN)])
     rows = ({"id": at, "translation": {"en": pair[0], "de": pair[1]}} for at, pair in enumerate(TRAIN))
     lines = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
-    (tmp_path / "all.jsonl.zst").write_bytes(pyarrow.compress(lines, codec="zstd", asbytes=True))
+    (tmp_path / "a.jsonl.zst").write_bytes(pyarrow.compress(lines, codec="zstd", asbytes=True))
     texts = {f"OPUS.en-de.{path[-2:]}": pathlib.Path(path).read_bytes() for path in files["train_files"]}
-    packing.write_zip(tmp_path / "all.zip", {"README": b"", **texts})
-    common = {"dev_files": files["dev_files"], "vocab_size": 320, "languages": ["en", "de"]}
-    fields = ["translation.en", "translation.de"]
-    variants = {
-        "csv": generated(tmp_path / "csv", train_files=[str(tmp_path / "all.csv")], columns=["en", "de"], **common),
-        "zip": generated(tmp_path / "zip", train_files=[str(tmp_path / "all.zip")], **common),
-        "json": generated(tmp_path / "json", train_files=[str(tmp_path / "all.jsonl.zst")], fields=fields, **common),
-        "packed": generated(tmp_path / "packed", train_files=packed[0], dev_files=packed[1], vocab_size=320),
-        "tabbed": generated(
-            tmp_path / "tabbed",
-            train_files=[str(tmp_path / "all.tsv")],
-            dev_files=files["dev_files"],
-            vocab_size=320,
-            languages=["en", "de"],
-        ),
-    }
-    expected = list(read_examples(Records(plain, str(tmp_path / "plain"), DatasetSplit.TRAIN).paths))
-    for name, problem in variants.items():
-        found = list(read_examples(Records(problem, str(tmp_path / name), DatasetSplit.TRAIN).paths))
-        assert found == expected
-        assert problem.languages == ("en", "de")
+    packing.write_zip(tmp_path / "a.zip", {"README": b"", **texts})
+    (tmp_path / "a.tmx").write_bytes(packing.tmx(*zip(*TRAIN, strict=True)))
+    for names, options in (
+        (["train.en.gz", "train.de.gz"], {}),
+        (["a.tsv"], {}),
+        (["a.csv"], {"columns": ["en", "de"]}),
+        (["a.jsonl.zst"], {"fields": ["translation.en", "translation.de"]}),
+        (["a.zip"], {}),
+        (["a.tmx"], {}),
+    ):
+        paths = [str(tmp_path / name) for name in names]
+        problem = configured(train_files=paths, dev_files=files["dev_files"], languages=["en", "de"], **options)
+        assert samples(problem) == TRAIN, names
 
 
 def test_the_same_request_does_nothing_another_is_refused(tmp_path, files):
@@ -283,7 +271,7 @@ def test_without_dev_files_a_tenth_is_held_out_at_most(tmp_path):
 
 def test_nothing_would_be_left(tmp_path):
     problem = configured(train_files=written(tmp_path, "train", [("Yes.", "Ja."), ("yes", "jawohl")] * 50))
-    with pytest.raises(UserError, match="no pair would be left to train on, with some held out: 2 different ones"):
+    with pytest.raises(UserError, match=r"no pair would be left .* 2 different pairs"):
         problem.generate_data(str(tmp_path / "d"), str(tmp_path))
     assert list((tmp_path / "d").iterdir()) == []
 

@@ -69,8 +69,7 @@ def test_other_files_are_counted(tmp_path, caplog):
     write(tmp_path / "dev", "dog/0.png")
     labels(tmp_path)
     assert caplog.messages[0] == (
-        f"--train_files: {tmp_path}/train: 2 files without the ending .png left out, such as "
-        f"{tmp_path}/train/dog/1.jpg."
+        f"--train_files: {tmp_path}/train: skipped 2 files without the ending .png, such as {tmp_path}/train/dog/1.jpg."
     )
 
 
