@@ -15,7 +15,7 @@ from t2t_lite.errors import Failure, UserError, shown
 from t2t_lite.extras.insights.answers import Predictions
 from t2t_lite.extras.insights.generations import Generations
 from t2t_lite.extras.insights.media import endings_read, types_written
-from t2t_lite.extras.insights.translations import Translations
+from t2t_lite.extras.insights.text_answers import Translations
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.models.outputs import KINDS, attention_weights
 from t2t_lite.runs.locating import find_checkpoint, find_run

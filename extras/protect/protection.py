@@ -69,7 +69,7 @@ class Protection(ProtectedTexts):
     @property
     def signatures(self):
         """The class of signatures of an export."""
-        from t2t_lite.extras.protect.protected_signatures import ProtectedSignatures
+        from t2t_lite.extras.protect.protected_graph import ProtectedSignatures
 
         return ProtectedSignatures
 

@@ -101,11 +101,11 @@ def test_class_labels():
     assert [encoder.decode(ids) for ids in (1, [2], [0])] == ["no", "yes", ""]
     assert encoder.pieces([0, 2, 1]) == ["<pad>", "yes", "no"]
     for wrong in ("maybe", ["no"], None):
-        with pytest.raises(UserError, match=r"is no class label\. Expected one of no, yes"):
+        with pytest.raises(UserError, match=r"is not a class label\. Expected one of no, yes"):
             encoder.encode(wrong)
     assert encoder.fingerprint == ClassLabelEncoder(["no", "yes"]).fingerprint
     assert encoder.fingerprint != ClassLabelEncoder(["yes", "no"]).fingerprint
-    with pytest.raises(UserError, match=r"'maybe' is no class label. Expected one of no, yes"):
+    with pytest.raises(UserError, match=r"'maybe' is not a class label. Expected one of no, yes"):
         encoder.encode("maybe")
     for wrong in ([], ["a", "a"], [1, 2]):
         with pytest.raises(UserError, match="class labels"):

@@ -14,7 +14,7 @@ from t2t_lite.decoding.command.text_files import json_line
 from t2t_lite.decoding.sentence_parts import whole_sentences
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export import formats
-from t2t_lite.extras.protect.protected_signatures import ProtectedSignatures
+from t2t_lite.extras.protect.protected_graph import ProtectedSignatures
 from t2t_lite.extras.protect.protected_texts import KINDS, ProtectedTexts
 from t2t_lite.settings.config import HParams
 from t2t_lite.text.subwords import train_sentencepiece

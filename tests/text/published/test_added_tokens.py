@@ -1,4 +1,5 @@
 """Added tokens in texts: the ids that Transformers 5.24 gives, in Python and in a graph, and where they stand."""
+# Nearest tests of: t2t_lite/text/published/published_encoder.py
 
 import json
 import pathlib
@@ -11,12 +12,13 @@ from t2t_lite.text import offsets, offsets_graph
 from t2t_lite.text.vocabulary_files import adopt, open_encoder, read_by
 from tests.text.published_samples import PIECES, write_byte_level, write_pieces
 
-COVID, E1, ABC = len(PIECES), len(PIECES) + 1, len(PIECES) + 2
+COVID, E1, ABC, ABCD = range(len(PIECES), len(PIECES) + 4)
 PLAIN = {"special": False, "lstrip": False, "rstrip": False, "single_word": False}
 ADDED = [
     PLAIN | {"content": "COVID", "normalized": True},
     PLAIN | {"content": "[E1]", "normalized": False, "special": True},
     PLAIN | {"content": "abc", "normalized": False},
+    PLAIN | {"content": "abcd", "normalized": False},  # begins like one before it
 ]
 TEXTS = [
     "the cafe",
@@ -24,6 +26,7 @@ TEXTS = [
     "COVID",
     "thecovids [E1]the [e1]",
     "abcABC a\u0301 covid [MASK]",
+    "the abcdabc",
     "\ufdd0abc\ufdd0\ufdd1\ufdd2 \x00the",
 ]
 
@@ -49,6 +52,7 @@ def test_words_are_found_before_anything_is_done_to_a_text(tmp_path):
     assert published(encoder, TEXTS[3]) == [the, COVID, s, E1, the, bracket, unknown, closing]
     a, mask = PIECES.index("a"), [bracket, PIECES.index("mask"), closing]
     assert published(encoder, TEXTS[4]) == [ABC, unknown, a, COVID, *mask]
+    assert published(encoder, TEXTS[5]) == [the, ABCD, ABC], "the longest of those that begin alike"
     assert encoder.decode(encoder.encode("the COVID cafe")) == "the COVID cafe"
     cased = open_encoder(vocabulary(tmp_path, write_pieces, do_lower_case=False))
     assert published(cased, "COVID covid") == [COVID, unknown]

@@ -1,4 +1,6 @@
 """Byte-level BPE: GPT-2's rules by hand, what must hold for any text, and files that are damaged."""
+# Nearest tests of: t2t_lite/text/published/bpe_files.py, t2t_lite/text/published/byte_level_graph.py,
+# Nearest tests of: t2t_lite/text/published/pre_tokenization.py
 
 import json
 import pickle
