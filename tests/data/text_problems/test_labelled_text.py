@@ -1,11 +1,12 @@
-"""A text and its class, ported from tensor2tensor as it stands."""
+"""Texts with a class or a number, ported from tensor2tensor as they stand, and the iterators that they call."""
 
 import numpy as np
 import pytest
 
 from t2t_lite import registry
+from t2t_lite.data import problem as text_problems
 from t2t_lite.data.manifests import find_manifest
-from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem, VocabType
+from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem, Text2RealProblem, VocabType
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams
@@ -118,3 +119,70 @@ def test_labels_of_a_file(tmp_path):
     encoder = ClassLabelEncoder(class_labels_fname=path)
     assert encoder.class_labels == ["no", "yes"] and encoder.encode("yes") == [2]
     assert encoder.fingerprint == ClassLabelEncoder(["no", "yes"]).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("ends", "message"),
+    [
+        (None, "label_range is None. Expected"),
+        ((1,), r"label_range is \(1,\)\. Expected"),
+        ((2, 1), "label_range: numbers from 2 to 1: expected two finite numbers"),
+        (("a", "b"), "label_range: numbers from 'a' to 'b': expected"),
+        ((0, 10**400), "label_range: numbers from 0 to a huge number: expected"),
+    ],
+)
+def test_a_range_that_is_none_is_named(ends, message):
+    class Numbers(Text2RealProblem):
+        def label_range(self, data_dir):
+            return ends
+
+    with pytest.raises(UserError, match=message):
+        Numbers().label_ids("data")
+    with pytest.raises(UserError, match="Unset: write label_range") as caught:
+        type("Unset", (Text2RealProblem,), {})().label_ids("data")
+    assert isinstance(caught.value, NotImplementedError)
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A function: writes a text into a new file and returns its path."""
+
+    def write(text):
+        path = tmp_path / str(len(list(tmp_path.iterdir())))
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def test_lines_pairs_columns_and_texts(written):
+    one, other = written("a b \n\nc\n"), written("A\n\nC\r\n")
+    pairs = [{"inputs": "a b", "targets": "A"}, {"inputs": "", "targets": ""}, {"inputs": "c", "targets": "C"}]
+    assert [*text_problems.txt_line_iterator(one)] == ["a b", "", "c"]
+    assert [*text_problems.text2text_txt_iterator(one, other)] == pairs
+    assert [*text_problems.text2self_txt_iterator(other)] == [{"targets": "A"}, {"targets": ""}, {"targets": "C"}]
+    assert [*text_problems.text2text_txt_tab_iterator(written("a b\tA\nc\tC\n"))] == [pairs[0], pairs[2]]
+    with pytest.raises(UserError, match="Expected equally many"):
+        [*text_problems.text2text_txt_iterator(one, written("A\n"))]
+    with pytest.raises(UserError, match="line 2: found 1 column"):
+        [*text_problems.text2text_txt_tab_iterator(written("a\tA\nb\n"))]
+
+
+def test_classes(written):
+    texts = written("good\nbad\n")
+    expected = [{"inputs": "good", "label": 1}, {"inputs": "bad", "label": 0}]
+    assert [*text_problems.text2class_txt_iterator(texts, written("1\n0\n"))] == expected
+    named = written("pos\nneg\n")
+    assert [*text_problems.text2class_txt_iterator(texts, named, class_strs=["neg", "pos"])] == expected
+    with pytest.raises(UserError, match=r"line 1: 'pos'\. Expected a whole number"):
+        [*text_problems.text2class_txt_iterator(texts, named)]
+    with pytest.raises(UserError, match=r"line 2: 'neg'\. Expected no or pos"):
+        [*text_problems.text2class_txt_iterator(texts, named, class_strs=["no", "pos"])]
+
+
+def test_numbers(written):
+    texts = written("one\ntwo\n")
+    expected = [{"inputs": "one", "targets": [1.0]}, {"inputs": "two", "targets": [2.5]}]
+    assert [*text_problems.text2real_txt_iterator(texts, written("1\n2.5\n"))] == expected
+    with pytest.raises(UserError, match=r"line 2: 'two'\. Expected a number"):
+        [*text_problems.text2real_txt_iterator(texts, written("1\ntwo\n"))]

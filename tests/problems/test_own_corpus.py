@@ -1,5 +1,7 @@
 """`translate_own` with separate vocabularies, and with one that is there already."""
+# Nearest tests of: problems/translate_own.py
 
+import functools
 import json
 import shutil
 
@@ -11,17 +13,18 @@ from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model
-from t2t_lite.runs.run_config import build_model, write_run_config
-from t2t_lite.runs.weights import trackable_weights
+from t2t_lite.runs.run_config import write_run_config
 from t2t_lite.text import subwords
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from t2t_lite.text.vocabulary_files import open_encoder
 from tests.data import corpus
-from tests.problems import test_classify_own as classify_own
-from tests.problems.test_translate_own import decoded, generated
+from tests.data.stored import decoded
+from tests.decoding import runs
+from tests.problems import own
 from tests.text import published_samples
 
 PAIRS = list(dict.fromkeys(corpus.sentence_pairs(300)))
+generated = functools.partial(own.generated, "translate_own")
 
 
 @pytest.fixture
@@ -60,7 +63,7 @@ def test_separate_vocabularies(tmp_path, train):
     manifest = json.loads((tmp_path / "d" / "translate_own-manifest.json").read_text())
     assert [manifest["vocabulary"][side]["size"] for side in ("inputs", "targets")] == [300, 310]
     dev = decoded(problem, tmp_path / "d", DatasetSplit.EVAL)
-    assert sorted(decoded(problem, tmp_path / "d", DatasetSplit.TRAIN) + dev) == sorted(PAIRS)
+    assert sorted(decoded(problem, tmp_path / "d") + dev) == sorted(PAIRS)
     turned = registry.problem("translate_own_rev").get_feature_encoders(str(tmp_path / "d"))
     assert [turned[side].vocab_size for side in ("inputs", "targets")] == [310, 300]
     with pytest.raises(UserError, match="target_vocab_size = 310, but you requested target_vocab_size = None"):
@@ -132,7 +135,7 @@ def test_byte_level_bpe_is_learned_on_request(tmp_path, train):
     assert problem.feature_encoders(str(tmp_path / "d"))["inputs"].vocab_size == 300
     assert (tmp_path / "d" / "vocab.translate_own.300-merges.txt").exists()
     dev = decoded(problem, tmp_path / "d", DatasetSplit.EVAL)
-    assert sorted(decoded(problem, tmp_path / "d", DatasetSplit.TRAIN) + dev) == sorted(PAIRS)
+    assert sorted(decoded(problem, tmp_path / "d") + dev) == sorted(PAIRS)
 
 
 @pytest.mark.parametrize("sizes", [{"vocab_size": 310}, {"vocab_size": 300, "target_vocab_size": 310}])
@@ -160,8 +163,8 @@ def test_the_vocabularies_of_a_model_of_the_other_direction(tmp_path, train):
 
 
 def test_the_vocabulary_of_a_classifiers_inputs(tmp_path, train):
-    texts = classify_own.files_of(tmp_path, train=classify_own.SINGLE, dev=classify_own.SINGLE)
-    classifier = classify_own.generated("classify_own", tmp_path / "classes", vocab_size=300, **texts)
+    texts = own.files_of(tmp_path, train=own.SINGLE, dev=own.SINGLE)
+    classifier = own.generated("classify_own", tmp_path / "classes", vocab_size=300, **texts)
     problem = generated(tmp_path / "d", train_files=train, vocab_from=[str(tmp_path / "classes")])
     expected = fingerprints(classifier, tmp_path / "classes")["inputs"]
     assert set(fingerprints(problem, tmp_path / "d").values()) == {expected}
@@ -176,34 +179,16 @@ def test_another_model_over_finished_data_is_refused(tmp_path, train, models):
 @pytest.mark.long
 @pytest.mark.slow  # translates, exports and loads the export
 def test_a_model_with_separate_vocabularies_writes_its_targets(tmp_path, train):
-    name = "translate_own_rev"
-    generated(tmp_path / "d", train_files=train, vocab_size=300, target_vocab_size=340)
-    problem = registry.problem(name)
-    encoders = problem.get_feature_encoders(str(tmp_path / "d"))
-    tiny = {"num_hidden_layers": 1, "hidden_size": 16, "filter_size": 32, "num_heads": 2}
-    config = {
-        "problem": name,
-        "model": "transformer",
-        "hparams_set": "transformer_tiny",
-        "vocab_size": 340,
-        "target_vocab_size": 300,
-        "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
-        "usr_dir": "",
-        "hparams": registry.hparams("transformer_tiny").override_from_dict(tiny).values(),
-    }
-    (tmp_path / "run").mkdir()
-    write_run_config(str(tmp_path / "run"), config)
-    for path in problem.vocabulary_files(str(tmp_path / "d")):
-        shutil.copy(path, tmp_path / "run")
-    checkpoint = tf.train.Checkpoint(model=trackable_weights(build_model(config)))
-    checkpoint.write(str(tmp_path / "run" / "model.ckpt-1"))
-    translator = Translator.load(str(tmp_path / "run"))
-    sentence = PAIRS[0][1]
+    (tmp_path / "data").mkdir()
+    problem = registry.problem("translate_own_rev")
+    problem.configure(train_files=train, vocab_size=300, target_vocab_size=340)
+    translator = Translator.load(str(runs.make_problem_run(problem, "transformer", tmp_path, (1,), 0)))
+    targets, sentence = problem.get_feature_encoders(str(tmp_path / "data"))["targets"], PAIRS[0][1]
+    assert targets.vocab_size == 300
     for translation in translator.translate([sentence, f"{sentence} {sentence}"], beam_size=2, extra_length=5):
         ids = translation.hypotheses[0].ids
-        assert translation.text == encoders["targets"].decode(ids)
-        assert translation.tokens == encoders["targets"].pieces(ids)
+        assert (translation.text, translation.tokens) == (targets.decode(ids), targets.pieces(ids))
     export_saved_model(translator, str(tmp_path / "export"), beam_size=2)
     served = tf.saved_model.load(str(tmp_path / "export" / "1")).signatures["serving_default"]
-    outputs = served(inputs=tf.constant([sentence]))["outputs"].numpy()
-    assert [text.decode() for text in outputs] == [t.text for t in translator.translate([sentence], beam_size=2)]
+    (text,) = served(inputs=tf.constant([sentence]))["outputs"].numpy()
+    assert [text.decode()] == [t.text for t in translator.translate([sentence], beam_size=2)]
