@@ -6,10 +6,9 @@ import re
 from t2t_lite import files
 from t2t_lite.bin import _app
 from t2t_lite.cli.commands import require
+from t2t_lite.decoding.command.flag_checks import FEATURES_FLAGS
 from t2t_lite.errors import UserError
 from t2t_lite.settings.ranges import JOINS, POOLINGS
-
-FEATURES_FLAGS = ("features_layers", "features_join", "features_pooling")
 
 
 def define_flags(flags):

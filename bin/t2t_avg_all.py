@@ -1,9 +1,8 @@
 """Averages checkpoints, as the paper does for its results (section 6.1).
 
-Walks the checkpoints of --model_dir from the oldest to the newest. From the n-th on it writes, for each, the mean of
-the last n weights to --output_dir as model.ckpt-<step>, a folder that t2t-decoder and t2t-exporter take like the run
-itself. The paper averages the last 5 of the base model and the last 20 of the big one. A folder has averages of one n:
-those of another go to another folder.
+For each checkpoint of --model_dir from the n-th on, in the order of steps, it writes the mean of the last n weights to
+--output_dir as model.ckpt-<step>. t2t-decoder and t2t-exporter use that folder like the run's own. The paper averages
+the last 5 checkpoints of the base model and the last 20 of the big one. A folder holds averages of one n.
 """
 
 import collections
@@ -18,24 +17,24 @@ from t2t_lite.errors import UserError, counted
 from t2t_lite.settings.ranges import COUNT, MINUTES
 
 _LOGGER = logging.getLogger("t2t_lite")
-_AVERAGES = "averages.json"  # in --output_dir: the number of checkpoints per average
+_AVERAGES = "averages.json"  # in --output_dir: holds the number of checkpoints per average
 
 
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("model_dir", None, "Folder of the run whose checkpoints are averaged.")
     flags.DEFINE_path("output_dir", "avg/", "Folder for the averaged checkpoints.")
-    flags.DEFINE_integer("n", 8, "How many checkpoints make one average.", 1, 10**6)
+    flags.DEFINE_integer("n", 8, "Number of checkpoints in an average.", 1, 10**6)
     flags.DEFINE_integer("min_steps", 0, "Ignore checkpoints of fewer steps.", limits=COUNT)
-    flags.DEFINE_integer("wait_minutes", 0, "Keep waiting this long for another checkpoint.", limits=MINUTES)
-    flags.DEFINE_path("t2t_usr_dir", None, "Your own folder, where it is not where the run had it.")
+    flags.DEFINE_integer("wait_minutes", 0, "Wait this long for another checkpoint.", limits=MINUTES)
+    flags.DEFINE_path("t2t_usr_dir", None, "Your own folder, if it has moved since the run was trained.")
 
 
 def check(flags):
     """Raises `UserError` for flags that are missing or contradict each other."""
     require(flags, "model_dir", "output_dir")
     if os.path.realpath(flags.model_dir) == os.path.realpath(flags.output_dir):
-        raise UserError(f"--output_dir={flags.output_dir}: is --model_dir, whose checkpoints it would overwrite.")
+        raise UserError(f"--output_dir={flags.output_dir}: averages would overwrite the checkpoints of --model_dir.")
 
 
 def run(flags):
@@ -52,15 +51,15 @@ def run(flags):
     for checkpoint in resumable.follow(flags.model_dir, resumable.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
         if window and checkpoint.seconds < window[-1].seconds - 1:  # copies are made within one second
             _LOGGER.warning(
-                f"model.ckpt-{checkpoint.step} is older than model.ckpt-{window[-1].step}. If two runs were mixed in "
-                f"{flags.model_dir}, set --min_steps so that the average is of one."
+                f"model.ckpt-{checkpoint.step} is older than model.ckpt-{window[-1].step}. If {flags.model_dir} holds "
+                "checkpoints of two runs, set --min_steps so that they are not averaged together."
             )
         window.append(checkpoint)
         num_seen += 1
         if len(window) < flags.n:
             continue
         deleted = [item.step for item in window if not files.exists(item.path + ".index")]
-        if deleted:  # the trainer deleted its oldest while this command waited
+        if deleted:  # by the trainer, while this command waited
             _LOGGER.warning(f"step {checkpoint.step} is left out: model.ckpt-{deleted[0]} was deleted meanwhile.")
             continue
         averaged = os.path.join(flags.output_dir, f"model.ckpt-{checkpoint.step}")
@@ -83,13 +82,13 @@ def run(flags):
 
 
 def _keep_time(path, seconds):
-    """Sets a local file's time to its checkpoint's, which is the x-axis of TensorBoard's wall time."""
+    """Sets a local file's time to its checkpoint's, because TensorBoard shows it as wall time."""
     if os.path.exists(path):
         os.utime(path, (seconds, seconds))
 
 
 def _prepare(flags):
-    """Writes the settings and the vocabulary into --output_dir, which a model needs besides its checkpoints."""
+    """Writes the settings and the vocabulary into --output_dir, so that commands can use it like a run."""
     from t2t_lite import files, registry
     from t2t_lite.data.folder import encoder_files
     from t2t_lite.files.file_system import make_folders, status
@@ -102,8 +101,7 @@ def _prepare(flags):
     of_trainer = [flags.output_dir, *([parent] if name == "best" else [])]
     if any(files.exists(os.path.join(folder, "train.log")) for folder in of_trainer):
         raise UserError(
-            f"--output_dir={flags.output_dir}: holds checkpoints of t2t-trainer, which averages would overwrite. "
-            "Choose another."
+            f"--output_dir={flags.output_dir}: averages would overwrite checkpoints of t2t-trainer. Choose another."
         )
     earlier = read_run_config(flags.output_dir) or {}
     if {**config, **earlier} != config:  # averages of an earlier version may lack newer settings
@@ -124,7 +122,7 @@ def _prepare(flags):
 
 
 def _check_same_n(flags, record_path):
-    """Refuses averages of several n in one folder, since other commands identify them by the times of their sources."""
+    """Raises `UserError` for another n, since other commands tell averages apart by the times of their sources."""
     # --min_steps may differ: it only sets the first step.
     from t2t_lite.files import exists, read_json
 

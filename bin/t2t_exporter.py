@@ -65,6 +65,7 @@ def check(flags):
 
 def _check_settings(flags, settings, fixed, effective):
     """Refuses decoding settings that no export keeps; warns of those that this format does not keep."""
+    from t2t_lite.decoding.command import flag_checks
     from t2t_lite.settings.config import parse_assignments
 
     assigned = parse_assignments(flags.decode_hparams, "--decode_hparams")
@@ -75,7 +76,7 @@ def _check_settings(flags, settings, fixed, effective):
         )
     if ignored := [name for name in assigned if name in fixed and name not in effective]:
         _LOGGER.warning(f"--decode_hparams: {', '.join(ignored)}: no effect with --format={flags.format}.")
-    settings.check_effect(flags.decode_hparams)
+    flag_checks.check(flag_checks.Asked(settings=settings, text=flags.decode_hparams))
 
 
 def run(flags):

@@ -175,7 +175,27 @@ def join_texts(texts, language=None):
     return "".join(pieces), starts
 
 
-def progress_in_wholes(on_progress, num_wholes, num_parts):
+def answers_to_parts(answer, parts, on_progress=None):
+    """Answers the parts of several texts together; returns a list with the answers to each text's parts, in order.
+
+    Args:
+        answer: function of a list of parts and `on_progress` that returns one answer for each part.
+        parts: list of lists, the parts of each text.
+        on_progress: None, or a function that is called with numbers of texts.
+    """
+    every = [part for of_text in parts for part in of_text]
+    if on_progress and len(every) > len(parts):
+        on_progress = _progress_in_wholes(on_progress, len(parts), len(every))
+    answers = iter(answer(every, on_progress=on_progress))
+    return [[next(answers) for _ in of_text] for of_text in parts]
+
+
+def ranks(lists):
+    """Returns the k-th items of non-empty lists, for each k; a list that has fewer repeats its last item."""
+    return [[items[min(rank, len(items) - 1)] for items in lists] for rank in range(max(map(len, lists)))]
+
+
+def _progress_in_wholes(on_progress, num_wholes, num_parts):
     """Returns a function that takes a number of parts and calls `on_progress` with the wholes that they complete."""
     parts = wholes = 0
 

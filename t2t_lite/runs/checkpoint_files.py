@@ -1,4 +1,4 @@
-"""Finds the checkpoints of a folder by their files, since the list `checkpoint` may be lost, old or damaged."""
+"""Finds the checkpoints of a folder by their files, because the list `checkpoint` may be lost, old or damaged."""
 
 import collections
 import os
@@ -15,8 +15,8 @@ _MOST_BYTES_OF_A_LIST = 2**24
 
 Listed = collections.namedtuple("Listed", "times last_preserved newest")
 Listed.__doc__ = (
-    "What the list of a folder says: {checkpoint's name: when it was written}, oldest first; the time of the last one "
-    "kept for good; the name of the newest. Names are without their folder. All are empty where there is no such list."
+    "The contents of a folder's list: {name of a checkpoint: time of writing}, oldest first; the time of the last one "
+    "that was kept permanently; the name of the newest. Names have no folder. All fields are empty without a list."
 )
 
 
@@ -99,7 +99,7 @@ def check_can_be_placed(folder, has_settings, saved_before):
     Args:
         folder: str, an output_dir.
         has_settings: bool, whether it has an `hparams.json`.
-        saved_before: bool or None, whether the log records a saved checkpoint; None: there is no log.
+        saved_before: bool, whether the log records a saved checkpoint; None if the log is missing.
     """
     parts, listed = parts_of_checkpoints(folder), read_list(folder).newest
     complete = [path for path in list_checkpoints(folder) if not missing_parts(path)]
@@ -107,10 +107,10 @@ def check_can_be_placed(folder, has_settings, saved_before):
     shown_names = ", ".join(parts[:3]) + (f" and {len(parts) - 3} more" if len(parts) > 3 else "")
     if parts and not has_settings:
         raise UserError(
-            f"{folder}: holds {shown_names}, but no hparams.json, which says what these checkpoints are of. {advice}"
+            f"{folder}: holds {shown_names}, but no hparams.json, which names the model of these checkpoints. {advice}"
         )
-    # The very first save may have been killed, in which case the log records none.
+    # If the very first save was killed, the log records no checkpoint.
     if not complete and (listed or (parts and saved_before is not False)):
-        here = f"holds {shown_names}, and no checkpoint that is whole" if parts else "holds no checkpoint"
+        here = f"holds {shown_names}, but no complete checkpoint" if parts else "holds no checkpoint"
         by_list = f"; its list {LIST!r} names {listed}" if listed else ""
         raise UserError(f"{folder}: {here}{by_list}. {advice}")

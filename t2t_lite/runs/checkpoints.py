@@ -28,7 +28,7 @@ from t2t_lite.runs.weights import (
     weight_name,
 )
 
-_STATES_KEPT = 2  # the newest, and one before it in case that is damaged
+_STATES_KEPT = 2  # the newest, and the one before it in case the newest is damaged
 
 
 class RunCheckpoints:
@@ -39,8 +39,7 @@ class RunCheckpoints:
 
     A killed save leaves the earlier ones intact: the list is rewritten last, by a rename. If the list is lost or
     damaged, the existing files are used. TensorFlow's `CheckpointManager` is not used because it trusts only the list,
-    deletes files in other folders if the list names them, and treats brackets in a folder's name as a pattern of files
-    to delete.
+    deletes files in other folders if the list names them, and treats brackets in a folder's name as a pattern.
 
     Args:
         output_dir: str.
@@ -48,10 +47,10 @@ class RunCheckpoints:
         optimizer: its built Keras optimizer.
         keep_max: int, recent checkpoints kept; None: all.
         keep_every_n_hours: float, interval of further checkpoints that are kept permanently.
-        carried: CarriedState, saved beside the newest two checkpoints alone, as `model.ckpt-<step>.state`: it may be
-            larger than the weights. None: there is none.
-        **objects: other objects to save: the data iterator and counters; None is left out. A "loss_scale" and
-            "generators" do not change if the restored checkpoint has none.
+        carried: CarriedState, saved as `model.ckpt-<step>.state`, but only with the two newest checkpoints, because it
+            may be larger than the weights. None: the model carries no state.
+        **objects: other objects to save, such as the data iterator and counters; None is left out. "loss_scale" and
+            "generators" keep their values if the restored checkpoint lacks them.
     """
 
     def __init__(self, output_dir, model, optimizer, keep_max=20, keep_every_n_hours=10000, carried=None, **objects):
@@ -59,7 +58,7 @@ class RunCheckpoints:
         self._model = model
         self._saved = averages(model, optimizer)
         saved_ids = {id(variable) for variable in self._saved.values()}
-        # By number: Keras' names contain the process' count of models. The order is that of the model's weights.
+        # Named by number, in the order of the model's weights: Keras' names count the models of the process.
         rest = {f"{i:04d}": v.value for i, v in enumerate(optimizer.variables) if id(v) not in saved_ids}
         self._objects = {"model": trackable({n: v.value for n, v in self._saved.items()}), "optimizer": trackable(rest)}
         if optimizer.use_ema:
@@ -76,13 +75,13 @@ class RunCheckpoints:
         there = {os.path.basename(path): path for path in list_checkpoints(self.output_dir)}
         listed = read_list(self.output_dir)
         times = {name: time for name, time in listed.times.items() if name in there}
-        if times:  # older ones not in the list are kept permanently; newer ones were saved after it was copied
+        if times:  # older checkpoints that it lacks are permanent; newer ones were saved after the list was copied
             newest = max(map(checkpoint_step, times))
             later = {name: _time(path) for name, path in there.items() if checkpoint_step(name) > newest}
             return times | later, listed.last_preserved
         times = {name: _time(path) for name, path in there.items()}
         oldest = min(times.values(), default=time.time() - 1)
-        # There are more than keep_max: the oldest of them was kept permanently.
+        # If there are more than keep_max, the oldest was kept permanently.
         surplus = self._keep_max and len(times) > self._keep_max
         return times, oldest - self._keep_seconds if surplus else oldest
 
@@ -99,7 +98,7 @@ class RunCheckpoints:
             self.save_apart(path)
             self._times.pop(name, None)
             self._times[name] = time.time()
-            write_list(self.output_dir, self._times, self._last_preserved)  # before deleting any that it names
+            write_list(self.output_dir, self._times, self._last_preserved)  # before any checkpoint is deleted
             self._sweep()
             write_list(self.output_dir, self._times, self._last_preserved)
             return path
@@ -119,14 +118,14 @@ class RunCheckpoints:
             name, seconds = next(iter(self._times.items()))
             del self._times[name]
             if seconds - self._keep_seconds >= self._last_preserved:
-                self._last_preserved = seconds  # kept permanently, and no longer in the list
+                self._last_preserved = seconds  # it is kept permanently, and is no longer in the list
             else:
                 self._remove(name)
         for path in list_checkpoints(self.output_dir)[:-_STATES_KEPT] if self._carried else ():
             self._remove(f"{os.path.basename(path)}.state")
 
     def save_apart(self, path):
-        """Saves as `path`, without effect on the run's own checkpoints."""
+        """Saves as `path`, which does not count as a checkpoint of the run."""
         if self._carried:
             self._carried.save(f"{path}.state")
         self._checkpoint.write(path)
@@ -140,13 +139,13 @@ class RunCheckpoints:
         """Restores the newest checkpoint that can be read; changes no file.
 
         Args:
-            skip: names of objects to leave as they are; "state": the `carried` one, which a checkpoint may lack.
+            skip: names of objects that are not restored; "state" is the `carried` one, which a checkpoint may lack.
 
         Returns:
             (path or None, {path that could not be read: reason}, newest first).
 
         Raises:
-            UserError: the checkpoint is of another model, or all are damaged.
+            UserError: the checkpoint belongs to another model, or all checkpoints are damaged.
         """
         damaged = {}
         for path in reversed(list_checkpoints(self.output_dir)):
@@ -156,12 +155,12 @@ class RunCheckpoints:
                 check_fits(path, self._model)
                 if not holds(path, "optimizer"):
                     raise UserError(
-                        f"{path}: an imported or averaged model, without what training needs to go on. Begin a new run "
+                        f"{path}: an imported or averaged model, which lacks the optimizer's state. Start a new run "
                         f"with its weights: another --output_dir, and --warm_start_from={self.output_dir}"
                     )
                 objects = {name: value for name, value in self._objects.items() if name not in skip}
                 for name in ("loss_scale", "generators"):
-                    if not holds(path, name):  # it was not trained in float16, or by an earlier version
+                    if not holds(path, name):  # written in another dtype, or by an earlier version
                         objects.pop(name, None)
                 tf.train.Checkpoint(**objects).read(plain_path(path)).assert_existing_objects_matched().expect_partial()
                 if self._carried and "state" not in skip:
@@ -188,7 +187,7 @@ class RunCheckpoints:
         return None, damaged
 
     def set_aside(self, paths):
-        """Renames unreadable checkpoints to `damaged-<name>`, so that no command uses them as the newest."""
+        """Renames unreadable checkpoints to `damaged-<name>`, so that no command takes one for the newest."""
         for path in paths:
             folder, name = os.path.split(path)
             self._times.pop(name, None)
@@ -233,15 +232,15 @@ def _time(path):
 def average_checkpoints(paths, output_path):
     """Writes the mean of the models in several checkpoints (paper, section 6.1: the last 5, or 20).
 
-    Only the model's weights and the last one's step are written, since the optimizer's moments and the position in the
-    data have no mean. Sums are computed in float64; each weight keeps its dtype.
+    Only the model's weights and the step of the last checkpoint are written, since the optimizer's moments and the
+    position in the data have no mean. Sums are computed in float64; each weight keeps its dtype.
 
     Args:
         paths: list of checkpoint paths of one run.
         output_path: str, such as `avg/model.ckpt-1200`.
 
     Raises:
-        UserError: no checkpoints, an unreadable or non-finite one, or different variables or shapes.
+        UserError: there are no checkpoints, one cannot be read or is not finite, or their variables or shapes differ.
     """
     if not paths:
         raise UserError("averaging: no checkpoints were given.")
@@ -262,11 +261,11 @@ def average_checkpoints(paths, output_path):
         for key in shapes:
             value = _read_tensor(reader, path, key)
             check_finite(path, {weight_name(key): value})
-            # Counters and seeds have no mean: keep those of the last one.
+            # Counters and seeds have no mean: those of the last checkpoint are kept.
             sums[key] = sums.get(key, 0.0) + value.astype("float64") if _is_float(value) else value
     dtypes = reader.get_variable_to_dtype_map()
     tensors = {k: (v / len(paths) if _is_float(v) else v).astype(dtypes[k].as_numpy_dtype) for k, v in sums.items()}
-    # The last one's object graph lets the average be restored like any checkpoint.
+    # With the object graph of the last checkpoint, the average can be restored like any other.
     others = [key for key in dtypes if key.startswith(("step/", "save_counter/", "_CHECKPOINTABLE"))]
     for key in others:
         tensors[key] = _read_tensor(reader, paths[-1], key)

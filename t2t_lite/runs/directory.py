@@ -22,13 +22,13 @@ from t2t_lite.settings.tensor2tensor_names import without_multistep
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-# Settings that decide the order of the data: after a change the stream starts again.
+# Settings that decide the order of the data: after a change the stream starts from its beginning.
 STREAM = (
     "batch_size", "max_length", "min_length", "bpe_dropout", "random_seed", "xla_compile", "xla_shapes",
     "records_sha256", "segment_length",
 )  # fmt: skip
-_OF_EARLIER_VERSIONS = {"xla_compile": False, "xla_shapes": MOST_SHAPES}  # which did not say so
-# What training and evaluations write, as regular expressions of names.
+_OF_EARLIER_VERSIONS = {"xla_compile": False, "xla_shapes": MOST_SHAPES}  # not in their hparams.json
+# Files and folders that training and evaluation write; regular expressions.
 _FILES = (
     r"hparams\.json", r"flags\.txt", r"(train|eval)\.log", r"\.lock", "checkpoint",
     r"model\.ckpt-[0-9]+\.(index|data-.*|state\..*)", r"events\.out\.tfevents\..*",
@@ -132,27 +132,27 @@ def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_see
 
 
 def check_known(earlier, hparams_set=None, changes="", output_dir="", allow_change=False):
-    """Checks the hyperparameters that are those of every model: it needs no Keras, and therefore answers at once.
+    """Checks hyperparameters that every model has. This needs no Keras, so that the answer is immediate.
 
     Args:
         earlier, hparams_set, changes: see `run_hparams`.
-        output_dir: str, of the run that these may not contradict, see `changed_hparams`; "": they may.
+        output_dir: str, the run that the hyperparameters must agree with, see `changed_hparams`; "": none.
         allow_change: bool, see `changed_hparams`.
 
     Raises:
-        UserError: the set or a name is unknown, a value is out of range, or the run was trained with others.
+        UserError: the set or a name is unknown, a value is out of range, or it differs from the run's.
     """
     if not hparams_set and not earlier:
-        raise UserError("missing --hparams_set: there is no earlier run in --output_dir to take it from.")
+        raise UserError("missing --hparams_set: --output_dir holds no earlier run that has one.")
     before = HParams.from_dict(earlier["hparams"]) if earlier else None
     of_run = _is_of_run(earlier, hparams_set)
     hparams = before if of_run else registry.hparams(hparams_set)
-    if "keras" in sys.modules:  # a user's folder may have a model with names of its own
+    if "keras" in sys.modules:  # a user's folder may have declared a model's own hyperparameters
         return
     hparams = (parse_changes if of_run else HParams.parse)(hparams, changes, may_be_declared)
     if before and output_dir:
         asked, there = hparams.values(), before.values()
-        names = {*asked} - {"gradient_accumulation_steps"}  # it depends on the replicas whether that is a change
+        names = {*asked} - {"gradient_accumulation_steps"}  # whether it is a change depends on the replicas
         _check_changes(output_dir, Request(asked, there, sorted(names)), before, allow_change)
 
 
@@ -161,9 +161,9 @@ def _is_of_run(earlier, hparams_set):
 
 
 def check_meaning(names, model_class, where, hparams=None):
-    """Raises `UserError`, which names `where`, if one of these names is not a hyperparameter of a model.
+    """Raises `UserError`, which names `where`, unless a model has all these hyperparameters.
 
-    With `hparams`, all values, nor may it be one that these leave without effect: see `SequenceModel.check_has`.
+    With `hparams`, all values, a name that they leave without effect is refused as well: `SequenceModel.check_has`.
     """
     from t2t_lite.models.sequence_model import SequenceModel
 
@@ -176,7 +176,7 @@ def parse_changes(hparams, changes, skips=None):
     """Returns `hparams.parse(changes, skips)` of a run's HParams; repeating a change has no effect."""
     again = "optimizer_multistep_accumulate_steps" in parse_assignments(changes, "--hparams")
     if again and hparams.optimizer == "adam" and not hparams.optimizer_multistep_accumulate_steps:
-        # Undo `without_multistep`, so that the change finds the value that it changes.
+        # Undo `without_multistep`, so that the change applies to the value that the user gave.
         hparams = hparams.override_from_dict({"optimizer": "multistep_adam", "gradient_accumulation_steps": 1})
     return without_multistep(hparams.parse(changes, skips))
 
@@ -184,7 +184,7 @@ def parse_changes(hparams, changes, skips=None):
 def model_name(model=None, problem=None, hparams_set=None):
     """Returns the name of the model to build.
 
-    "transformer" is a family, as in tensor2tensor: on a language-model problem it is only the decoder. This is logged.
+    "transformer" is a family, as in tensor2tensor: for a language model it means only the decoder. This is logged.
 
     Args:
         model: str; None or "": that of the set, or "transformer": see `model_for_task`.
@@ -211,7 +211,7 @@ def model_name(model=None, problem=None, hparams_set=None):
 def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
     """Returns (problem, model, hparams, hparams_set), with None replaced by values of the earlier run in output_dir.
 
-    Values that are not None must agree with that run: see `changed_hparams`.
+    Given values must agree with that run: see `changed_hparams`.
 
     Raises:
         UserError: a new run has no problem or hyperparameters, or the folder holds other checkpoints.
@@ -222,7 +222,7 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
         raise UserError(f"{output_dir}: a new run needs a problem and an hparams_set (or hparams).")
     if isinstance(hparams, str):
         hparams, hparams_set = None, hparams
-    is_known = hparams is None or hparams_set in registry.Registries.hparams  # otherwise it is only a name
+    is_known = hparams is None or hparams_set in registry.Registries.hparams  # otherwise it is only a label
     model = model_name(model or earlier.get("model"), problem, hparams_set if is_known else None)
     if hparams is None:
         hparams = run_hparams(earlier, hparams_set, model=model)
@@ -239,7 +239,7 @@ def check_place(output_dir):
 
 
 def check_names(config, problem=None, model=None, hparams_set=None):
-    """Raises `UserError` if a given name (neither None nor "") differs from the one in `hparams.json`.
+    """Raises `UserError` if a name that is given (not None or "") differs from the one in `hparams.json`.
 
     Args:
         config: dict, its contents.
@@ -251,7 +251,7 @@ def check_names(config, problem=None, model=None, hparams_set=None):
         ("hparams_set", hparams_set, registry.hparams),
     ):
         if value and (model_name(value, config["problem"]) if name == "model" else value) != config[name]:
-            look_up(value)  # an unknown name has its own message
+            look_up(value)  # raises a more helpful error for an unknown name
             raise UserError(
                 f"--{name}={value}: this model was trained with {name}={config[name] or '(own)'}. Leave the flag out."
             )
@@ -290,7 +290,7 @@ def check_places(output_dir, others=()):
 
 
 def fixed_settings(names, hparams):
-    """Returns those of some hyperparameters' names on which checkpoints of a model depend."""
+    """Returns the names, among those of some hyperparameters, on which a model's checkpoints depend."""
     settings = hparams.settings()
     return [name for name in names if name in settings and settings[name].fixed]
 
@@ -304,18 +304,18 @@ def changed_hparams(output_dir, config, allow_change):
         allow_change: bool, whether the records, and hyperparameters other than architecture and optimizer, may differ.
 
     Returns:
-        dict of the changed hyperparameters, and of "records_sha256": name -> [old, new]. Replicas and accumulation are
-        not a change if steps have as many batches as before; otherwise the change is "batches_a_step".
+        {name: [old, new]} of the changed hyperparameters, and of "records_sha256". Other replicas and accumulation
+        count as a change, of "batches_a_step", only if the number of batches per step differs.
 
     Raises:
-        UserError: a difference, which is named, is not allowed.
+        UserError: a difference is not allowed; the message names it.
     """
     earlier = read_run_config(output_dir)
     if earlier is None:
         return {}
     belongs = ("problem", "model", "vocab_size", "target_vocab_size", "vocabulary_sha256")
     check_belongs(output_dir, {key: config[key] for key in belongs})
-    hparams = hparams_of(earlier)  # those unknown to an earlier version had their default values
+    hparams = hparams_of(earlier)  # with defaults for hyperparameters that an earlier version did not have
     there = {**_OF_EARLIER_VERSIONS, **earlier, **hparams.values()}
     asked = {**_OF_EARLIER_VERSIONS, **config, **config["hparams"]}
     names = {*hparams.values(), *config["hparams"]}
@@ -329,19 +329,19 @@ def changed_hparams(output_dir, config, allow_change):
     request = Request(asked, there, [*sorted(names), *others])
     _check_changes(output_dir, request, hparams, allow_change)
     records = Request(config, earlier, ["records_sha256"]).changes
-    if not all(records.get("records_sha256", ())):  # earlier versions did not record them
+    if not all(records.get("records_sha256", ())):  # earlier versions did not write it
         return request.changes
     if records and not allow_change:
         raise UserError(
-            f"{output_dir}: --data_dir has other training records than this run was trained on. Expected the same. "
-            "To continue with the new ones, from their beginning, add --allow_hparams_change; for a new run choose "
-            "another output_dir."
+            f"{output_dir}: --data_dir has other training records than those that this run was trained on. To continue "
+            "with the new records, from their beginning, add --allow_hparams_change; for a new run choose another "
+            "output_dir."
         )
     return request.changes | records
 
 
 def _check_changes(output_dir, request, hparams, allow_change):
-    """Raises `UserError` if hyperparameters may not change so in a run that was trained with `hparams`."""
+    """Raises `UserError` unless a run that was trained with `hparams` may change as a `Request` asks."""
     if fixed := fixed_settings(request.changes, hparams):
         raise UserError(
             f"{output_dir}: {request.difference()}. {', '.join(fixed)} cannot change in a run: train in another "

@@ -22,7 +22,7 @@ from t2t_lite.files.safe_json import MOST_BYTES, parse_json
 from t2t_lite.runs.checkpoint_files import newest_checkpoint, parts_of_checkpoints
 from t2t_lite.runs.run_config import FILE_NAME, check_registered, import_usr_dir, is_registered, read_run_config
 
-# Files in the folder of a run or of an export's weights; vocabularies beside them may have any name.
+# Files in the folder of a run or of an export's weights. A vocabulary's files may also have other names.
 _RUN_FILES = (
     r"model\.ckpt-.*|variables\..*|checkpoint|hparams\.json|flags.*\.txt|(train|eval)\.log|problem\.json|vocab.*|"
     r".*\.(model|subwords)"
@@ -50,12 +50,12 @@ class LocatedRun:
     problem = property(lambda self: registry.problem(self.config["problem"]))
 
     def check_encoders(self, data_dir=None):
-        """Raises `UserError` unless the vocabulary is beside the checkpoint, or in data_dir, and is the run's."""
+        """Raises `UserError` unless the run's vocabulary is in the checkpoint's folder or in data_dir."""
         encoders_of(self.problem, self.config, folder_of(self.checkpoint), data_dir)
 
 
 def find_run(path) -> LocatedRun:
-    """Finds a trained model; `path` is as for `open_run`, or a `LocatedRun`. Raises `UserError` if there is none."""
+    """Finds a trained model; `path` is as for `open_run`, or a `LocatedRun`. Raises `UserError` if it is missing."""
     if isinstance(path, LocatedRun):
         return path
     checkpoint = find_checkpoint(path)
@@ -63,7 +63,7 @@ def find_run(path) -> LocatedRun:
 
 
 def read_config_of(checkpoint):
-    """Returns the `hparams.json` beside a checkpoint, and imports the user's folder that it names if needed.
+    """Returns the `hparams.json` of a checkpoint, and imports the user's folder that it names if that is needed.
 
     Raises:
         UserError: the file or that folder is missing.
@@ -80,8 +80,8 @@ def read_config(folder):
     config = read_run_config(folder)
     if config is None:
         raise UserError(
-            f"{os.path.join(folder, FILE_NAME)}: no such file. It names the checkpoint's model and is expected in "
-            "every folder that t2t-trainer or t2t-avg-all wrote, and in exports."
+            f"{os.path.join(folder, FILE_NAME)}: no such file. It names the model of a checkpoint. Expected a folder "
+            "that t2t-trainer or t2t-avg-all wrote, or an export."
         )
     return config
 
@@ -92,10 +92,10 @@ def run_files(folder):
 
 
 def find_checkpoint(path):
-    """Returns the checkpoint (without suffix) for `path`: itself, or the newest one of a folder or of exports.
+    """Returns the checkpoint (without suffix) of a path: itself, or the newest one of a folder or of exports.
 
     Raises:
-        UserError: there is none.
+        UserError: the path has no checkpoint.
     """
     path = str(path).removesuffix(".index")
     if exists(path + ".index"):
@@ -125,7 +125,7 @@ def encoders_of(problem, config, folder, data_dir=None):
         data_dir: str, another folder that may contain it.
 
     Raises:
-        UserError: the vocabulary is missing, or is not that of the model.
+        UserError: the vocabulary is missing, or is another one than the model's.
     """
     return encoders_and_folder(problem, config, folder, data_dir)[0]
 
@@ -184,7 +184,7 @@ def read_facts(export):
     """Returns the contents of `export.json`: "models" (int), "steps" (list of int), "weights_dtype" and more.
 
     Raises:
-        UserError: it is not an export of this package, or it is damaged.
+        UserError: the export is damaged, or this package did not write it.
     """
     path = os.path.join(export, EXPORT_FOLDER, EXPORT_FACTS)
     if not exists(path):
@@ -200,7 +200,7 @@ def read_facts(export):
 
 
 def check_is_one(checkpoint, path):
-    """Raises `UserError`, which names `path`, if a checkpoint is from the export of an ensemble."""
+    """Raises `UserError`, which names `path`, if a checkpoint is that of an ensemble's export."""
     export = export_of(checkpoint)
     if export and (count := read_facts(export)["models"]) > 1:
         raise UserError(f"{path}: an export of {count} models, an ensemble. Expected one model.")

@@ -1,4 +1,4 @@
-"""The logs of a run: `train.log` and TensorBoard's events (docs/training.md lists the fields)."""
+"""The logs of a run: `train.log` and TensorBoard's events (docs/train_log.md lists the fields)."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ from t2t_lite.files import exists, list_files, read_bytes, replacing
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.safe_json import check_schema, parse_json
 
-# The fields that are read: docs/training.md lists all fields.
+# The fields that are read; docs/train_log.md lists all of them.
 _OF_TEXTS = ("bleu", "chrf", "chrf++", "ter")
 _MEASURES = (
     "loss", "perplexity", "token_accuracy", *_OF_TEXTS, "exact_sequence_accuracy", "learning_rate",
@@ -34,7 +34,7 @@ _LINES = {"best": {"best_step": int, "metric": str, "value": float}, "checkpoint
 class RunLog:
     """JSON lines and TensorBoard events of one output_dir.
 
-    Every line has "time" (Unix seconds), "event" and "step"; docs/training.md lists the events and their fields.
+    Every line has "time" (Unix seconds), "event" and "step"; docs/train_log.md lists the events and their fields.
 
     Args:
         output_dir: str.
@@ -81,7 +81,7 @@ class RunLog:
                 _write_summary("scalars", name, tf.constant(float(value)), step)
 
     def forget_events_after(self, step):
-        """Removes TensorBoard's events of later steps, which a resumed run repeats; call it before writing any."""
+        """Removes TensorBoard's events of later steps, which a resumed run repeats; call it before writing events."""
         if self._is_silent:
             return
         for folder in (self._output_dir, os.path.join(self._output_dir, "eval")):
@@ -112,7 +112,7 @@ class RunLog:
 
 
 def _records(path):
-    """Returns the records of an event file, a list of bytes, without one truncated by a kill."""
+    """Returns the records of an event file, a list of bytes, without a last one that a kill truncated."""
     records = []
     with contextlib.suppress(tf.errors.DataLossError):
         for record in tf.data.TFRecordDataset(path):
@@ -121,7 +121,7 @@ def _records(path):
 
 
 def _event_step(record):
-    """Returns the step of an event; 0 if the bytes of a record are not one, which is then kept as it is."""
+    """Returns the step of an event; 0 for a record of anything else, which is kept as it is."""
     try:
         return tf.compat.v1.Event.FromString(record).step
     except message.DecodeError:
@@ -142,10 +142,10 @@ def lineage(lines):
 
 
 def read_lines(path):
-    """Returns the lines of a log, a list of dicts; [] if there is no log. A line truncated by a kill is skipped.
+    """Returns the lines of a log, a list of dicts; [] if the file is missing. Lines that a kill truncated are skipped.
 
     Raises:
-        UserError: a complete line, which is named, is not one that a run writes.
+        UserError: no run writes such a line; the message names it.
     """
     if not exists(path):
         return []
@@ -171,7 +171,7 @@ def _checked(text, where):
 
 
 def _write_summary(plugin, name, tensor, step):
-    """Replaces tf.summary.scalar and .text without the tensorboard package, which only readers should need."""
+    """Replaces tf.summary.scalar and .text, which need the tensorboard package; only readers should need it."""
     metadata = tf.compat.v1.SummaryMetadata(
         plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name=plugin), display_name=name
     )
@@ -179,7 +179,7 @@ def _write_summary(plugin, name, tensor, step):
 
 
 def _rounded(value):
-    """Rounds to six significant digits; non-finite numbers, which JSON lacks, become None."""
+    """Rounds floats to six significant digits; NaN and infinity, which JSON lacks, become None."""
     if not isinstance(value, float):
         return value
     return float(f"{value:.6g}") if math.isfinite(value) else None

@@ -71,12 +71,12 @@ def open_run(path: str | os.PathLike, data_dir: str | None = None) -> Run:
 
     Args:
         path: str, an output_dir or a folder of averages (the newest checkpoint is used), one checkpoint,
-            `…/model.ckpt-N`, or an export. `hparams.json` and the vocabulary are beside it, or in the export. Or a
-            result of `find_run`.
-        data_dir: str, folder of the vocabulary, if it is not beside the checkpoint.
+            `…/model.ckpt-N`, or an export; its folder holds `hparams.json` and the vocabulary. Or a result of
+            `find_run`.
+        data_dir: str, the vocabulary's folder, if the checkpoint's folder lacks it.
 
     Raises:
-        UserError: there is no checkpoint, it is damaged, of another model or of an ensemble's export, or the vocabulary
+        UserError: the checkpoint is missing, damaged, of another model or of an ensemble's export, or the vocabulary
             does not match.
     """
     checkpoint = path.checkpoint if isinstance(path, LocatedRun) else find_checkpoint(path)
@@ -86,7 +86,7 @@ def open_run(path: str | os.PathLike, data_dir: str | None = None) -> Run:
 
 
 def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
-    """As `open_run`, but returns all models of an ensemble's export; `path` may also be a result of `find_run`.
+    """As `open_run`, but returns all models of an ensemble's export.
 
     A `dtype_policy` overrides the one that the models were trained with; `Run.hparams` keeps the latter.
     """
@@ -104,8 +104,8 @@ def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
             model = build_model(merged_config(config), dtype_policy)
         if dtype_policy and model.compute_dtype != dtype_policy:
             raise UserError(
-                f"model={config['model']}: computes in {model.compute_dtype}, whatever dtype_policy={dtype_policy} "
-                "says. Leave compute_dtype out, or let its from_hparams read dtype_policy."
+                f"model={config['model']}: computes in {model.compute_dtype}, although dtype_policy={dtype_policy}. "
+                "Remove compute_dtype, or let the model's from_hparams read dtype_policy."
             )
         restore_weights(checkpoint, model, name)
         hparams = hparams_of(config)
@@ -126,7 +126,7 @@ def restore_weights(checkpoint, model, name="model"):
     Args:
         checkpoint: str, without suffix.
         model: a built keras.Model, or some of its weights, {name: variable}.
-        name: str, the model's name there; the export of an ensemble has several.
+        name: str, the model's name in the checkpoint; an ensemble's export has several.
 
     Raises:
         UserError: the checkpoint is damaged or of another model.
@@ -142,7 +142,7 @@ def restore_weights(checkpoint, model, name="model"):
     except Exception as error:  # the readers raise anything for untrusted bytes
         raise UserError(
             f"{checkpoint}: damaged, or a part of it is missing: {first_line(error)}. "
-            "Copy it again, or name an earlier one by --checkpoint_path."
+            "Copy it again, or choose an earlier one by --checkpoint_path."
         ) from error
 
 
@@ -169,14 +169,14 @@ def check_size(checkpoint, config, name="model"):
     num_parameters, depth = _estimate(hparams, config)
     if num_parameters <= 2 * saved + _SLACK and depth * _LEAST_WEIGHTS_OF_A_LAYER <= len(shapes):
         return
-    # Exact for any model, also with weights shared between layers, but as slow as building it, so it comes last.
+    # Exact for any model, even with weights that layers share, but as slow as building it; so it comes last.
     sizes = config["vocab_size"], config["target_vocab_size"]
     features = registry.problem(config["problem"]).features
     check_fits(checkpoint, shapes_only(registry.model(config["model"]), hparams, *sizes, features), name=name)
 
 
 def _estimate(h, config):
-    """Returns (approximate number of a Transformer's parameters, layers of its deeper stack) for these settings."""
+    """Returns (approximate number of a Transformer's parameters, number of layers of its deeper stack)."""
     depths = h.num_encoder_layers or h.num_hidden_layers, h.num_decoder_layers or h.num_hidden_layers
     keys, values = h.attention_key_channels or h.hidden_size, h.attention_value_channels or h.hidden_size
     layer = 2 * h.hidden_size * (h.filter_size + keys + values)

@@ -38,11 +38,8 @@ _SCHEMA = {
 }
 _MOST_BATCHES = 2**31
 _LORA_MATRICES = ("/lora_kernel_a", "/lora_kernel_b")
-_UNTRAINED = {
-    "frozen": "",
-    "lora_rank": 0,
-    "lora_alpha": 0.0,
-}  # what a model that is not trained has of these
+# The settings of fine-tuning in a merged model.
+_MERGED = {"frozen": "", "lora_rank": 0, "lora_alpha": 0.0}
 
 
 def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir=""):
@@ -53,7 +50,7 @@ def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir="")
         hparams: HParams.
         encoders: {feature: encoder} of the problem.
         hparams_set: str, name of the set of `hparams`, or "".
-        usr_dir: str, the user's folder, or package, that registers problem or model, or "".
+        usr_dir: str, the user's folder or package that registers the problem or the model, or "".
     """
     vocab_size, target_vocab_size = vocabulary_sizes(encoders)
     found = {"problem": Registries.problems.extra_of(_base(problem)), "model": Registries.models.extra_of(model)}
@@ -76,14 +73,14 @@ def _base(problem):
 
 
 def write_run_config(directory, config):
-    """Writes `<directory>/hparams.json`, under a temporary name first.
+    """Writes `<directory>/hparams.json` atomically.
 
     Args:
         directory: str, an output_dir.
-        config: dict, the result of `run_config`, perhaps with additions of a training run: "batches_a_step";
-            "xla_compile" and "xla_shapes"; "records_sha256", the `Records.fingerprint` of its training records;
-            "several_sentences", the share of these whose inputs are several sentences, from 0 to 1, or None; and
-            "plan", see `training.settings.RememberedFlags`.
+        config: dict, the result of `run_config`. A training run adds "batches_a_step"; "xla_compile" and "xla_shapes";
+            "records_sha256", the `Records.fingerprint` of its training records; "several_sentences", the share, from
+            0 to 1, of these records whose inputs are several sentences, or None; and "plan", see
+            `training.settings.RememberedFlags`.
     """
     text = json.dumps({"format": _FORMAT, **config}, indent=1, sort_keys=True) + "\n"
     write_bytes(os.path.join(directory, FILE_NAME), text.encode())
@@ -120,12 +117,12 @@ def read_run_config(directory):
 
 
 def is_registered(config):
-    """Returns whether there are the problem and the model of a `hparams.json`, a dict."""
+    """Returns whether the problem and the model of a `hparams.json`, a dict, are registered."""
     return config["model"] in Registries.models and _base(config["problem"]) in Registries.problems
 
 
 def check_registered(directory, config):
-    """Raises `UnknownName` unless `is_registered`; the message names the extra, as far as the run knows it.
+    """Raises `UnknownName` unless `is_registered`; the message names the extra if the run does.
 
     Args:
         directory: str, the folder of `hparams.json`.
@@ -137,12 +134,12 @@ def check_registered(directory, config):
         where = f"{os.path.join(directory, FILE_NAME)}: {kind}={shown(config[kind]).strip(chr(39))}"
         if extra := config.get("extras", {}).get(kind):
             raise UnknownName(
-                f"{where} is of the extra {extra!r}, which is not installed here. Expected the folder {extra} in "
-                "t2t_lite's extras: install t2t_lite anew, or put the folder back."
+                f"{where} belongs to the extra {extra!r}, which is not installed here. Expected the folder {extra} in "
+                "t2t_lite's extras: install t2t_lite again, or put the folder back."
             )
         raise UnknownName(
-            f"{where} is not registered. {nearest(name, entries.names(), ' ')}It may be of an extra that is not "
-            "installed here, or of a folder of your own: name that by --t2t_usr_dir=FOLDER"
+            f"{where} is not registered. {nearest(name, entries.names(), ' ')}It may belong to an extra that is not "
+            "installed here, or to a folder of yours: name that folder by --t2t_usr_dir=FOLDER"
         )
 
 
@@ -158,8 +155,8 @@ def hparams_of(config):
 def import_usr_dir(directory, config):
     """Imports the user's folder that a run was trained with.
 
-    Importing runs code, and `directory` may come from elsewhere, so a folder inside it is not imported, nor a package
-    by its name, unless it is one of t2t_lite.
+    Importing runs code, and `directory` may come from a stranger. So a folder inside it is not imported, nor is a
+    package by its name, except those of t2t_lite.
 
     Args:
         directory: str, the folder of `hparams.json`.
@@ -176,18 +173,18 @@ def import_usr_dir(directory, config):
     is_outside = os.path.isabs(path) and full == os.path.normpath(path) and not f"{full}/".startswith(f"{inside}/")
     if not (is_own or is_outside):
         raise UserError(
-            f"{os.path.join(directory, FILE_NAME)}: usr_dir={shown(path)}: Python that may have come with a model is "
-            "not run. If it is yours, name it: --t2t_usr_dir=FOLDER"
+            f"{os.path.join(directory, FILE_NAME)}: usr_dir={shown(path)}: Python code that may have come with a model "
+            "is not run. If the folder is yours, name it: --t2t_usr_dir=FOLDER"
         )
     registry.import_usr_dir(path)
 
 
 def read_earlier_run(output_dir, imports=True):
-    """Returns the `hparams.json` of the run in output_dir, or {} if there is none.
+    """Returns the `hparams.json` of the run in output_dir, or {} if it is missing.
 
     Args:
         output_dir: str or None.
-        imports: bool, whether to import the user's folder that it was trained with, see `import_usr_dir`.
+        imports: bool, whether to import the user's folder that the run was trained with, see `import_usr_dir`.
     """
     config = (output_dir and read_run_config(output_dir)) or {}
     if config and imports:
@@ -207,7 +204,7 @@ def build_model(config, dtype_policy=None):
     Raises:
         UserError: the model is unknown, or its hyperparameters are invalid.
     """
-    # Here, since reading the settings needs no Keras.
+    # Imported here, since reading the settings needs no Keras.
     from t2t_lite.layers import number_seeds
     from t2t_lite.models.fine_tuning import fine_tune
     from t2t_lite.models.sequence_model import call_on_ones
@@ -225,27 +222,27 @@ def build_model(config, dtype_policy=None):
 
 
 def lora_names(names):
-    """Returns those of some weights' names that are of matrices of LoRA, a set."""
+    """Returns the set of those names of weights that are LoRA matrices."""
     return {name for name in names if name.endswith(_LORA_MATRICES)}
 
 
 def lora_facts(config):
-    """Returns (rank, factor of A B) of a `hparams.json`, a dict; rank 0: there is no LoRA."""
+    """Returns LoRA's (rank, factor of A B) in a `hparams.json`, a dict; (0, 0.0) without LoRA."""
     hparams = hparams_of(config)
     rank = hparams.lora_rank
     return rank, (hparams.lora_alpha or rank) / rank if rank else 0.0
 
 
 def merged_config(config):
-    """Returns a `hparams.json`, a dict, of the same model with its LoRA in the kernels, and nothing frozen."""
-    kept = {name: value for name, value in config["hparams"].items() if name in _UNTRAINED}
-    return {**config, "hparams": config["hparams"] | {name: _UNTRAINED[name] for name in kept}}
+    """Returns the `hparams.json`, a dict, of the same model with LoRA merged into the kernels and nothing frozen."""
+    names = _MERGED.keys() & config["hparams"].keys()
+    return {**config, "hparams": config["hparams"] | {name: _MERGED[name] for name in names}}
 
 
 def model_of_set(name):
-    """Returns the name of the model that a set is for; None where it suits the model of any task.
+    """Returns the name of the model that a set is for; None if the set suits the model of any task.
 
-    Of several models that have all its settings it is the one that the others derive from.
+    If several models have all its settings, it is the one from which the others derive.
 
     Args:
         name: str, of the set.
@@ -261,9 +258,9 @@ def model_of_set(name):
 
 
 def model_for_task(name, task_model):
-    """Returns the name of the model for a set and a task: the task's own, unless the set is for another.
+    """Returns the name of the model for a set and a task: the task's model, unless the set is for another one.
 
-    A set for the model of one task suits the models of the others, as far as they know its hyperparameters.
+    A set for the model of one task also suits the model of another task that has all its hyperparameters.
 
     Args:
         name: str, of the set.
@@ -278,17 +275,18 @@ def model_for_task(name, task_model):
 
 
 def check_set(name, hparams, model_class):
-    """Raises `UserError` if a set has a hyperparameter of another model, which it therefore is for.
+    """Raises `UserError` if a set has a hyperparameter of another model, for which it is meant.
 
-    A set of Universal Transformers, for one, leaves positions to their steps: a Transformer would learn without any. A
-    model with a `from_hparams` of its own reads what it likes, and a name that no model declares may be a problem's.
+    For example, a set of Universal Transformers leaves positions to their steps: a Transformer would learn without
+    positions. A model that overrides `from_hparams` may read any name, and a problem may read one that no model
+    declares.
 
     Args:
         name: str, of the set.
         hparams: HParams, as the set's function returns them.
         model_class: class of the model.
     """
-    from t2t_lite.models.sequence_model import SequenceModel  # here, since names are looked up without Keras
+    from t2t_lite.models.sequence_model import SequenceModel  # imported here: looking up names needs no Keras
 
     if not issubclass(model_class, SequenceModel) or model_class.reads_any():
         return
@@ -297,6 +295,6 @@ def check_set(name, hparams, model_class):
         others = (other for other in registry.list_models() if found in own_settings(registry.model(other)))
         if model := next(others, None):
             raise UserError(
-                f"--hparams_set={name}: is for --model={model}: its {found} means nothing to the model "
-                f"{model_class.__name__}. Expected that model, or another set."
+                f"--hparams_set={name}: is for --model={model}: the model {model_class.__name__} has no {found}. "
+                "Expected that model, or another set."
             )

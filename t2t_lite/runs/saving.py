@@ -1,4 +1,4 @@
-"""Writes a model trained elsewhere, by Keras' `fit` or another program, as an output_dir that every command opens."""
+"""Writes a model that Keras' `fit` or another program trained as an output_dir, which every command opens."""
 
 import os
 
@@ -31,18 +31,18 @@ def save_run(
 ) -> str:
     """Writes a model as a run, which t2t-decoder, t2t-exporter, t2t-eval and `Translator.load` open.
 
-    t2t-trainer cannot resume it, because it has no optimizer state, but can start a new run with its weights by
-    `--warm_start_from`.
+    t2t-trainer cannot resume it, because the optimizer's state is missing, but can start a new run with its weights
+    by `--warm_start_from`.
 
     Args:
         model: a registered and built model, such as `Transformer`.
         output_dir: str, a folder that is empty or does not exist yet. It appears when it is complete.
         problem: Problem, or its name.
         data_dir: str, the folder in which t2t-datagen wrote the vocabulary.
-        hparams: HParams with which the model was made and trained. None: they are derived from the model's `config`,
-            with the paper's values for the rest.
+        hparams: HParams with which the model was made and trained. None: derived from the model's `config`, with the
+            paper's values for the rest.
         hparams_set: str, name of the set of `hparams`, or "".
-        usr_dir: str, the user's folder that registers problem or model, stored for the commands.
+        usr_dir: str, the user's folder that registers the problem or the model, stored for the commands.
         step: int, the number of training steps; None: its optimizer's count.
 
     Returns:
@@ -58,7 +58,7 @@ def save_run(
     if name is None or registry.model(name) is not type(model):
         raise UserError(f"{type(model).__name__}: is not registered. Expected @registry.register_model on its class.")
     if not model.built:
-        raise UserError(f"{type(model).__name__}: has no weights yet. Expected a model that was fitted, or called.")
+        raise UserError(f"{type(model).__name__}: has no weights yet. Expected a model that was fitted or called.")
     hparams = _hparams(model, hparams)
     encoders, vocabulary = problem.get_feature_encoders(data_dir), encoder_files(problem, data_dir)
     vocab_size, target_vocab_size = vocabulary_sizes(encoders)
@@ -79,7 +79,7 @@ def save_run(
 
     def fill(built):
         if [w.shape for w in built.weights] != [w.shape for w in model.weights]:
-            raise UserError(f"{name}: made from these hyperparameters it has other weights than the model given.")
+            raise UserError(f"{name}: these hyperparameters make a model with other weights than the given one.")
         for weight, value in zip(built.weights, model.weights, strict=True):
             weight.assign(value)
 
@@ -91,7 +91,7 @@ def _check_sizes(model, vocab_size, target_vocab_size, what):
     sizes = getattr(model, "vocab_size", vocab_size), getattr(model, "target_vocab_size", target_vocab_size)
     if sizes != (vocab_size, target_vocab_size):
         raise UserError(
-            f"{what} has {vocab_size:,} ids of the inputs and {target_vocab_size:,} of the targets; the model has "
+            f"{what} has {vocab_size:,} ids for inputs and {target_vocab_size:,} for targets; the model has "
             f"{sizes[0]:,} and {sizes[1]:,}. Expected the data that it was trained on."
         )
 
@@ -100,15 +100,17 @@ def _hparams(model, hparams):
     hparams = None if hparams is None else registry.hparams(hparams)
     if getattr(model, "config", None) is None:
         if hparams is None:
-            raise UserError(f"{type(model).__name__}: `hparams` is missing. Expected those that it was made from.")
+            raise UserError(
+                f"{type(model).__name__}: `hparams` is missing. Expected those that the model was made from."
+            )
         return hparams
     if hparams is None:
         return model_hparams(model, HParams())
     if differing := differing_settings(model, hparams):
         (option, (value, actual)), *_ = differing.items()
         raise UserError(
-            f"hparams: {option}={value}, but the model was made with {actual}. Expected the hyperparameters that it "
-            "was made from; left out, they follow from it."
+            f"hparams: {option}={value}, but the model was made with {actual}. Expected the hyperparameters that the "
+            "model was made from. Without `hparams`, they follow from the model."
         )
     if "dtype_policy" not in hparams.said:
         return hparams.override_from_dict({"dtype_policy": model.dtype_policy.name})
@@ -116,7 +118,7 @@ def _hparams(model, hparams):
 
 
 def write_run(output_dir, prepare, fill, step=0):
-    """Writes settings, vocabulary and a checkpoint, which every command that uses a trained model needs.
+    """Writes the settings, vocabulary and checkpoint that commands on trained models need.
 
     Args:
         output_dir: str, a folder that is empty or does not exist yet. It appears when it is complete.
@@ -144,13 +146,12 @@ def write_run(output_dir, prepare, fill, step=0):
 
 
 def write_imported_run(output_dir, problem, hold, *, model, hparams, fill, hparams_set="", step=0):
-    """Writes the settings, vocabulary and checkpoint that commands on trained models need.
+    """As `write_run`, for a model of another program, with a problem of the user's own files.
 
-    The run belongs to a problem of the user's own files, without any; t2t-datagen makes data for it by
-    `--vocab_from=<output_dir>`.
+    The problem has no files yet; t2t-datagen makes its data by `--vocab_from=<output_dir>`.
 
     Args:
-        output_dir: str, which does not exist yet or is empty. It appears when everything is written.
+        output_dir: str, a folder that is empty or does not exist yet. It appears when it is complete.
         problem: str, name of the problem, such as translate_own.
         hold: function of the problem and a folder that writes the vocabulary there: by `hold_vocabulary` or
             `hold_vocabularies`.

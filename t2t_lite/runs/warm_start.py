@@ -20,28 +20,29 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-_OF_HEADS = ("head", "sentence_classes")  # arguments of models; that a head is new is said in another line
-_OF_IDS = ("embeddings", "bias")  # the weights of a TokenEmbedding with a row, or a number, per id
+_HEAD_ARGUMENTS = ("head", "sentence_classes")  # of models; another message says that a head is new
+_ROW_WEIGHTS = ("embeddings", "bias")  # weights of a TokenEmbedding that have a row, or a number, per id
 
 
 def warm_start(path, model, encoders, hparams=None):
     """Gives a new model the weights of a trained one, without the optimizer's state.
 
     If the vocabulary differs, rows of embeddings and softmax are matched by piece. Bytes, special ids and pieces that
-    both vocabularies have keep their rows; the others keep the new model's initial values. A shared vocabulary can be
-    combined with separate ones: each side's pieces are found in the vocabulary that serves it. A new shared vocabulary
+    both vocabularies have keep their rows; other rows keep the new model's initial values. A shared vocabulary can be
+    combined with separate ones: each side's pieces are looked up in that side's vocabulary. A new shared vocabulary
     prefers the rows of the targets. The model's `token_embeddings` and `softmax` determine which weights have such
-    rows. If the head (`SequenceModel.head_weights`) differs, too, it keeps its initial values. LoRA continues with the
-    same rank and factor; otherwise that of the trained model is added to its kernels, and the new one's is new.
+    rows. If the head (`SequenceModel.head_weights`) differs as well, it keeps its initial values. LoRA continues if its
+    rank and factor are the same. Otherwise the trained model's LoRA is added to its kernels, and the new model's LoRA
+    keeps its initial values.
 
-    Weights of the same shapes may be of a model with other settings, such as another kind of attention. This is logged
-    as a warning; heads that would be cut out of the kernels at other places are refused.
+    Weights of the same shapes may belong to a model with other settings, such as another kind of attention. This is
+    logged as a warning. Another number of attention heads, which would split the kernels elsewhere, is refused.
 
     Args:
         path: str, as for `open_run`.
-        model: a built keras.Model; its weights other than those rows have the same names and shapes.
+        model: a built keras.Model; apart from those rows, its weights have the same names and shapes.
         encoders: {feature: TextEncoder} of the new model's ids.
-        hparams: HParams of the new model; None: it has no LoRA.
+        hparams: HParams of the new model; None: the model has no LoRA.
 
     Returns:
         dict for the log: "warm_start_from", the checkpoint without suffix; with another vocabulary also
@@ -49,8 +50,8 @@ def warm_start(path, model, encoders, hparams=None):
         of its weights. These are also printed.
 
     Raises:
-        UserError: the checkpoint is missing, damaged or of an ensemble's export, has no vocabulary beside it, or has a
-            weight of another shape, which is named, or another number of heads; or a head that is new is frozen.
+        UserError: the checkpoint is missing, damaged or of an ensemble's export, or its vocabulary is missing; a weight
+            has another shape, which is named, or the number of heads differs; or a new head is frozen.
     """
     checkpoint = find_checkpoint(path)
     check_is_one(checkpoint, path)
@@ -66,14 +67,14 @@ def warm_start(path, model, encoders, hparams=None):
         apart = new_heads | lora
         _check_fits(checkpoint, model, apart, config, hparams)
         restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in apart})
-        _tell(facts)
+        _log_facts(facts)
         return facts
     folder = folder_of(checkpoint)
     matrices = _features_of_rows(model)
     if not matrices:
         raise UserError(
-            f"{checkpoint}: its weights are for another vocabulary than that of the new run's data, and which of this "
-            f"model's weights are embeddings is not known. Make data with its vocabulary: "
+            f"{checkpoint}: has another vocabulary than the new run's data, and this model does not declare which "
+            f"of its weights are embeddings. Make data with the checkpoint's vocabulary: "
             f"t2t-datagen --vocab_from={shlex.quote(folder)}"
         )
     features_by_matrix = _features_of_rows(_shapes_of(config), is_looked_up=True)
@@ -82,8 +83,8 @@ def warm_start(path, model, encoders, hparams=None):
         for name, features in matrices.items()
     }
     source_names = {source for names in sources.values() for source in names}
-    of_rows = {name for name in matrices if sources[name]} | source_names
-    _check_fits(checkpoint, model, of_rows | new_heads | lora, config, hparams)
+    row_names = {name for name in matrices if sources[name]} | source_names
+    _check_fits(checkpoint, model, row_names | new_heads | lora, config, hparams)
     old_encoders = encoders_of(registry.problem(config["problem"]), config, folder)
     transferred = {}
     for name, features in matrices.items():
@@ -100,16 +101,16 @@ def warm_start(path, model, encoders, hparams=None):
         weights[name].assign(rows)
     apart = {*matrices, *new_heads, *lora}
     restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in apart})
-    _tell(facts)
+    _log_facts(facts)
     for name, (count, of) in transferred.items():
-        _LOGGER.info(f"another vocabulary: {name}: {count:,} of {of:,} rows are of pieces that both have")
+        _LOGGER.info(f"another vocabulary: {name}: {count:,} of {of:,} rows are those of pieces in both")
         if count < of and not weights[name].trainable:
-            _LOGGER.warning(f"{name} is frozen: its {of - count:,} new rows stay as they were initialized")
+            _LOGGER.warning(f"{name} is frozen: its {of - count:,} new rows keep their initial values")
     return {**facts, "warm_start_rows": transferred}
 
 
 def _check_fits(checkpoint, model, apart, config, hparams):
-    """As `check_fits`; its error, or a warning, also says which settings differ that shape a model, if any do."""
+    """As `check_fits`; its error, or a warning, also names the settings of the model's shape that differ."""
     request = Request({}, {}) if hparams is None else _request(config, model, hparams)
     try:
         check_fits(checkpoint, model, apart=apart)
@@ -119,68 +120,71 @@ def _check_fits(checkpoint, model, apart, config, hparams):
         raise UserError(f"{error} These differ: {request.difference()}.") from None
     if heads := request.changes.get("num_heads"):
         raise UserError(
-            f"{checkpoint}: num_heads is {heads[0]} there, {heads[1]} in the new model. "
-            "Its weights mean nothing in heads of another size. Expected the same."
+            f"{checkpoint}: num_heads is {heads[0]} there, {heads[1]} in the new model, whose heads have another size. "
+            f"Expected num_heads={heads[0]}."
         )
     if request.changes:
-        _LOGGER.warning(f"{checkpoint}: was trained with other settings than the new model has: {request.difference()}")
+        _LOGGER.warning(f"{checkpoint}: was trained with other settings than the new model's: {request.difference()}")
 
 
 def _request(config, model, hparams):
-    """Returns the `Request` of the settings that both models have, the run's and the new one, but for their heads."""
+    """Returns the `Request` of the settings that both the run's model and the new one have, except those of heads."""
     there, settings = hparams_of(config).values(), model_settings(type(model), **hparams.kinds())
-    names = [name for name, setting in settings.items() if setting.fixed and setting.argument not in ("", *_OF_HEADS)]
+    names = [
+        name for name, setting in settings.items() if setting.fixed and setting.argument not in ("", *_HEAD_ARGUMENTS)
+    ]
     return Request(hparams.values(), there, [name for name in names if name in there])
 
 
-def _tell(facts):
-    _LOGGER.info(f"begun with the weights of {facts['warm_start_from']}")
+def _log_facts(facts):
+    _LOGGER.info(f"started with the weights of {facts['warm_start_from']}")
     if new := facts.get("warm_start_new"):
-        _LOGGER.info(f"of a new head, begun with initial values: {', '.join(new)}")
+        _LOGGER.info(f"new head, with initial values: {', '.join(new)}")
 
 
 def _changed_heads(model, config, saved):
-    """Returns the names of weights of either model's head that the other one lacks, or has in another shape."""
+    """Returns the names of weights in either model's head that the other model lacks or has in another shape."""
     shapes = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
-    names = _names_of_heads(model) | _names_of_heads(_shapes_of(config))
+    names = _head_names(model) | _head_names(_shapes_of(config))
     return {name for name in names if saved.get(name) != shapes.get(name)}
 
 
 def _check_trained(names, weights):
-    """Raises `UserError` if a weight that begins with initial values is frozen."""
+    """Raises `UserError` if a weight that keeps its initial values is frozen."""
     if frozen := [name for name in sorted(names & weights.keys()) if not weights[name].trainable]:
         raise UserError(
-            f"frozen: {frozen[0]} is of a new head, and would stay as it was initialized. Expected a head that is "
-            "trained: leave it out of frozen."
+            f"frozen: {frozen[0]} belongs to a new head, and would keep its initial values. Remove it from frozen."
         )
 
 
 def _changed_lora(config, hparams, weights, saved):
-    """Returns the names of either model's matrices of LoRA, unless the new model goes on with the old one's."""
+    """Returns the names of both models' LoRA matrices, unless the new model continues the old one's LoRA."""
     new, old = lora_names(weights), lora_names(saved)
     if new == old and (not new or lora_facts(config) == lora_facts({**config, "hparams": hparams.values()})):
         return set()
     if old:
-        _LOGGER.info("the LoRA of that model is added to its kernels")
+        _LOGGER.info("that model's LoRA is added to its kernels")
     return new | old
 
 
-def _names_of_heads(model):
+def _head_names(model):
     if not isinstance(model, SequenceModel):
         return set()
-    of_head = {id(weight) for weight in model.head_weights()}
-    return {name for name, weight in named_weights(model).items() if id(weight) in of_head}
+    head = {id(weight) for weight in model.head_weights()}
+    return {name for name, weight in named_weights(model).items() if id(weight) in head}
 
 
 def _shapes_of(config):
-    """Returns the model of a `hparams.json` without values."""
+    """Returns the model of a `hparams.json`, whose weights have shapes but no values."""
     sizes, features = (config["vocab_size"], config["target_vocab_size"]), registry.problem(config["problem"]).features
     return shapes_only(registry.model(config["model"]), hparams_of(config), *sizes, features)
 
 
 def _features_of_rows(model, is_looked_up=False):
-    """Returns {name of a weight: [feature, …]} of the weights with a row, or a number, per id of these features."""
-    # With `is_looked_up` a matrix that only the softmax uses is excluded.
+    """Returns {name of a weight: [feature, …]} of the weights with a row, or a number, per id of these features.
+
+    With `is_looked_up`, a matrix that only the softmax uses is excluded.
+    """
     if not isinstance(model, SequenceModel):
         return {}
     names = {id(weight): name for name, weight in named_weights(model).items()}
@@ -190,13 +194,13 @@ def _features_of_rows(model, is_looked_up=False):
         layers.append(("targets", model.softmax))
     for feature, layer in layers:
         for weight in layer.weights:
-            if weight.name in _OF_IDS:
+            if weight.name in _ROW_WEIGHTS:
                 features_by_name.setdefault(names[id(weight)], []).append(feature)
     return features_by_name
 
 
 def _sources(name, features, features_by_matrix):
-    """Returns a run's weights whose rows serve for those of `name`, which it lacks; the last one takes precedence."""
+    """Returns the run's weights whose rows replace those of `name`, which it lacks; the last one takes precedence."""
     kind = name.rpartition("/")[2]
     return [n for n, served in features_by_matrix.items() if n.rpartition("/")[2] == kind and {*served} & {*features}]
 

@@ -34,7 +34,7 @@ def named_weights(model):
     for path, weight in zip(paths, model.weights, strict=True):
         name = "/".join(map(stable, path))
         if name in weights:
-            raise ValueError(f"Two weights of {model.name} are called {name}. Give their layers names of their own.")
+            raise ValueError(f"Two weights of {model.name} are called {name}. Give their layers different names.")
         weights[name] = weight
     return weights
 
@@ -82,7 +82,7 @@ class Damaged(UserError):
 
 
 def open_checkpoint(path):
-    """Returns the reader of a checkpoint (without suffix); no character of its folder's name acts as a pattern."""
+    """Returns the reader of a checkpoint (without suffix), whose path TensorFlow does not take for a pattern."""
     return tf.train.load_checkpoint(plain_path(path))
 
 
@@ -111,10 +111,10 @@ def assign_saved(path, weights, name="model", added=None):
         path: a checkpoint, without suffix.
         weights: {name: variable}.
         name: the name of the model in the checkpoint.
-        added: {name of a kernel: (name of A, name of B, factor)}, of LoRA that is added to it.
+        added: {name of a kernel: (name of A, name of B, factor)}, the LoRA matrices that are added to kernels.
     """
     reader = open_checkpoint(path)
-    reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")  # it follows the weights, so this raises for a truncated file
+    reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")  # follows the weights, so that a truncated file raises an error
     for key, weight in weights.items():
         value = saved_value(reader, path, key, name)
         if added and key in added:
@@ -150,7 +150,7 @@ def check_finite(where, weights):
         if tf.as_dtype(value.dtype).is_floating and not (finite := np.isfinite(value)).all():
             raise NotFinite(
                 f"{where}: {name}: {np.size(finite) - np.count_nonzero(finite):,} of {np.size(finite):,} numbers are "
-                "NaN or infinite. Such a model is of no use: take an earlier checkpoint, or train it again."
+                "NaN or infinite. Such a model is useless: choose an earlier checkpoint, or train it again."
             )
 
 

@@ -5,9 +5,11 @@ import time
 import pytest
 
 from t2t_lite.corpora.sentences import (
+    answers_to_parts,
     checked_choice,
     join_texts,
     progress_in_wholes,
+    ranks,
     sentence_parts,
     sentences,
     split_text,
@@ -118,3 +120,18 @@ def test_only_known_choices():
     assert [checked_choice(choice) for choice in (None, "auto", "never", "always")] == [None, "auto", "never", "always"]
     with pytest.raises(UserError, match=r"split_sentences='yes'.*auto, "):
         checked_choice("yes")
+
+
+def test_answers_to_parts_are_those_of_each_text():
+    asked, done = [], []
+
+    def capitals(parts, on_progress):
+        asked.append(parts)
+        for _ in parts:
+            on_progress(1)
+        return map(str.upper, parts)
+
+    parts = [["a", "b", "c"], [], ["d"], ["e", "f"]]
+    assert answers_to_parts(capitals, parts, done.append) == [["A", "B", "C"], [], ["D"], ["E", "F"]]
+    assert asked == [["a", "b", "c", "d", "e", "f"]] and done == [0, 1, 1, 0, 1, 1], "in texts, not in parts"
+    assert ranks(["ab", "c", "def"]) == [["a", "c", "d"], ["b", "c", "e"], ["b", "c", "f"]]

@@ -40,26 +40,10 @@ def test_samples_that_are_no_text_are_shown(tmp_path, monkeypatch, sample, expec
         ToyBytes().generate_data(str(tmp_path / "bytes"), str(tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("example", "expected"),
-    [
-        ({"inputs": [5, 1]}, "an example has no id in targets"),
-        ({"inputs": [5, 1], "targets": []}, "an example has no id in targets"),
-        ({"inputs": [5, 1], "targets": [2**31, 1]}, f"has the id {2**31} in targets"),
-        ({"inputs": [5, 1], "targets": [2**70, 1]}, f"has the id {2**70} in targets"),
-        ({"inputs": ["5", 1], "targets": [1]}, "has the id '5' in inputs"),
-        ({"inputs": [5.0, 1], "targets": [1]}, "has the id 5.0 in inputs"),
-        ({"inputs": [6, 1], "targets": [6.0, 1]}, "has the id 6.0 in targets"),
-        ({"inputs": "text", "targets": [1]}, "has 'text' as inputs"),
-        ({"inputs": 7, "targets": [1]}, "has 7 as inputs"),
-        ([1, 2], r"an example is \[1, 2\]"),
-        (None, "an example is None"),
-    ],
-)
-def test_examples_that_no_record_can_hold_are_shown(tmp_path, monkeypatch, example, expected):
+def test_examples_that_no_record_can_hold_are_shown_and_leave_nothing(tmp_path, monkeypatch):
     good = {"inputs": [6, 1], "targets": [7, 1]}
-    monkeypatch.setattr(ToyBytes, "generate_encoded_samples", lambda *_: iter([good, example, good]))
-    with pytest.raises(UserError, match=expected):
+    monkeypatch.setattr(ToyBytes, "generate_encoded_samples", lambda *_: iter([good, {"inputs": [5, 1]}, good]))
+    with pytest.raises(UserError, match="no id in targets"):
         ToyBytes().generate_data(str(tmp_path), str(tmp_path))
     assert not list(tmp_path.iterdir())
 

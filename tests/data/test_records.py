@@ -1,4 +1,5 @@
 """What a manifest says of a split agrees with the records, and data that changed since are noticed without reading."""
+# Nearest tests of: t2t_lite/data/manifests.py
 
 import json
 import pathlib
@@ -137,9 +138,25 @@ def test_each_side_is_held_against_its_own_vocabulary(data_dir, monkeypatch, has
             check(data_dir, split=split, was_reversed=was_reversed)
 
 
+def test_what_is_cut_is_counted_apart_from_what_is_dropped(data_dir):
+    class Cutting(Uneven):
+        cuts_rows = True
+
+    for kind, cut in ((Uneven, 0), (Cutting, 200 - 7 * 10)):  # inputs of 2 to 8 of 2 to 21
+        split = Records(kind(), data_dir, DatasetSplit.TRAIN).check_training(HParams(max_length=8, min_length=4))
+        assert (split.examples, split.dropped, split.cut) == (50, 150, cut)
+    assert manifests.longest_row(Uneven(), HParams(max_length=0, batch_size=70)) == 70
+    assert manifests.longest_row(Uneven(), HParams(max_length=90, batch_size=70)) == 70
+    assert manifests.longest_row(Uneven(), HParams(max_length=60, batch_size=70)) == 60
+    with pytest.raises(UserError, match=r"uneven: none of the 200 .*min_length=30 .*max_length=40"):
+        Records(Uneven(), data_dir, DatasetSplit.TRAIN).check_training(HParams(max_length=40, min_length=30))
+
+
 def test_with_the_facts_no_record_is_read(data_dir, monkeypatch):
     monkeypatch.setattr(manifests.tf.data, "TFRecordDataset", lambda *_: pytest.fail("read"))
     assert check(data_dir, max_length=11) == [100, 100]
+    with pytest.raises(pytest.fail.Exception, match="read"):
+        Records(Uneven(), data_dir, DatasetSplit.TRAIN).check(reads_records=True)
 
 
 def test_a_shard_of_another_size_is_named_and_written_again(data_dir):

@@ -1,30 +1,28 @@
-"""t2t-avg-all on checkpoints whose mean is worked out by hand."""
+"""t2t-avg-all on checkpoints whose mean is worked out by hand; test_checkpoints.py has the averages themselves."""
+
+# Nearest tests of: bin/t2t_avg_all.py
 
 import os
-import pathlib
+import shutil
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_lite.files import resumable
+from t2t_lite.runs import run_config
 from t2t_lite.runs.run_config import read_run_config, write_run_config
+from tests.integration.conftest import replaced
 
 CONFIG = {
-    "format": 1,
-    "problem": "algorithmic_identity_decimal40",
-    "model": "transformer",
-    "hparams_set": "transformer_tiny",
-    "vocab_size": 12,
-    "target_vocab_size": None,
-    "vocabulary_sha256": {},
-    "usr_dir": "",
-    "hparams": {"hidden_size": 8},
-}
+    "format": 1, "problem": "algorithmic_identity_decimal40", "model": "transformer", "hparams_set": "transformer_tiny",
+    "vocab_size": 12, "target_vocab_size": None, "vocabulary_sha256": {}, "usr_dir": "", "hparams": {"hidden_size": 8},
+}  # fmt: skip
 
 
 @pytest.fixture
 def model_dir(tmp_path):
-    """A run directory; `save(step, weight, time)` adds a checkpoint whose weights are all `weight`."""
+    """A run without checkpoints."""
     folder = tmp_path / "run"
     folder.mkdir()
     write_run_config(str(folder), CONFIG)
@@ -35,180 +33,170 @@ def model_dir(tmp_path):
 
 @pytest.fixture
 def save(model_dir):
-    def save(step, weight, seconds=None, dtype="float32", shape=(2,), folder=model_dir):
-        values = {
-            "model": tf.train.Checkpoint(kernel=tf.Variable(tf.fill(shape, tf.cast(weight, dtype)))),
-            "optimizer": tf.train.Checkpoint(moment=tf.Variable([float(step)])),
-            "step": tf.Variable(step, dtype=tf.int64),
-        }
-        tf.train.Checkpoint(**values).write(str(folder / f"model.ckpt-{step}"))
-        seconds = seconds or 2000 + step
-        os.utime(folder / f"model.ckpt-{step}.index", (seconds, seconds))
+    """Adds a checkpoint whose two weights are `weight`, written at 2000 + step seconds."""
+
+    def save(step, weight, seconds=None):
+        model = tf.train.Checkpoint(kernel=tf.Variable(tf.fill((2,), float(weight))))
+        path = str(model_dir / f"model.ckpt-{step}")
+        tf.train.Checkpoint(model=model, step=tf.Variable(step, dtype=tf.int64)).write(path)
+        os.utime(f"{path}.index", (seconds or 2000 + step,) * 2)
 
     return save
 
 
-def weights(prefix):
-    """Returns {name: array} of the variables in a checkpoint."""
-    reader = tf.train.load_checkpoint(str(prefix))
-    names = [name for name in reader.get_variable_to_shape_map() if name.endswith("VARIABLE_VALUE")]
-    return {name.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE"): reader.get_tensor(name) for name in names}
+@pytest.fixture
+def average(call_command):
+    """Calls the command on the run, with an n and further flags."""
+    return lambda n, *flags: call_command("t2t-avg-all", *replaced(["--model_dir=run", f"--n={n}"], *flags))
 
 
-def test_each_average_is_the_mean_of_the_last_n(call_command, model_dir, save, tmp_path):
+def kernel(path):
+    return tf.train.load_checkpoint(str(path)).get_tensor("model/kernel/.ATTRIBUTES/VARIABLE_VALUE").tolist()
+
+
+def test_each_average_is_the_mean_of_the_last_n(average, save, tmp_path):
     for step, weight in ((900, 1.0), (1000, 2.0), (1100, 4.0), (10000, 9.0)):  # 10000 is not between 1000 and 1100
         save(step, weight)
-    result = call_command("t2t-avg-all", "--model_dir=run", "--n=3", "--output_dir=averaged")
+    result = average(3, "--output_dir=averaged")
     assert result.status == 0, result.stderr
     assert result.stdout.splitlines() == ["averaged/model.ckpt-1100", "averaged/model.ckpt-10000"]
-    assert sorted(p.name for p in (tmp_path / "averaged").glob("*.index")) == [
-        "model.ckpt-10000.index",
-        "model.ckpt-1100.index",
-    ]
-    for step, mean in ((1100, 7 / 3), (10000, 5.0)):
-        found = weights(tmp_path / f"averaged/model.ckpt-{step}")
-        np.testing.assert_allclose(found["model/kernel"], [mean, mean], rtol=1e-6)
-        assert found["step"] == step
-        assert not [name for name in found if name.startswith("optimizer")]
+    said = [line.partition("averaged ")[2] for line in result.stderr.splitlines()]
+    assert said == ["3 checkpoints, steps 900 to 1100", "3 checkpoints, steps 1000 to 10000"]
+    found = {path.stem: kernel(path.with_suffix("")) for path in (tmp_path / "averaged").glob("*.index")}
+    means = {"model.ckpt-1100": [7 / 3] * 2, "model.ckpt-10000": [5.0] * 2}
+    assert found.keys() == means.keys()
+    for name, mean in means.items():
+        np.testing.assert_allclose(found[name], mean, rtol=1e-6)
 
 
-def test_the_folder_is_complete_and_keeps_times(call_command, model_dir, save, tmp_path):
+def test_the_folder_is_complete_and_keeps_times(average, model_dir, save, tmp_path, monkeypatch):
+    """Also when the command runs again; the home folder is expanded before anything is made."""
+    monkeypatch.setenv("HOME", str(tmp_path))
     for step in (1, 2):
-        save(step, float(step))
-    assert call_command("t2t-avg-all", "--model_dir=run", "--n=2").status == 0
+        save(step, step)
+    for _ in range(2):
+        assert average(2, "--model_dir=~/run").status == 0
     averaged = tmp_path / "avg"  # the default, as in tensor2tensor
     assert read_run_config(str(averaged)) == read_run_config(str(model_dir))
     assert (averaged / "flags.txt").read_text() == "--train_steps=5\n"
     assert (averaged / "flags.txt").stat().st_mtime == 1000
     assert (averaged / "model.ckpt-2.index").stat().st_mtime == 2002
+    assert kernel(averaged / "model.ckpt-2") == [1.5, 1.5] and not (tmp_path / "~").exists()
 
 
-def test_weights_keep_their_type(call_command, save, tmp_path):
-    for step in (1, 2):
-        save(step, float(step), dtype="bfloat16")
-    assert call_command("t2t-avg-all", "--model_dir=run", "--n=2").status == 0
-    kernel = weights(tmp_path / "avg/model.ckpt-2")["model/kernel"]
-    assert kernel.dtype == tf.bfloat16.as_numpy_dtype
-    assert kernel.astype("float32").tolist() == [1.5, 1.5]
-
-
-def test_min_steps_leaves_earlier_ones_out(call_command, save, tmp_path):
-    for step in (1, 2, 3):
-        save(step, float(step))
-    result = call_command("t2t-avg-all", "--model_dir=run", "--n=2", "--min_steps=2")
-    assert result.stdout.splitlines() == ["avg/model.ckpt-3"]
-
-
-def test_home_folder_is_expanded_before_anything_is_made(call_command, save, tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    save(1, 1.0)
-    assert call_command("t2t-avg-all", "--model_dir=~/run", "--n=1", "--output_dir=~/mean").status == 0
-    assert (tmp_path / "mean/model.ckpt-1.index").exists()
-    assert not (tmp_path / "~").exists()
-
-
-def test_running_again_gives_the_same(call_command, save, tmp_path):
-    save(1, 1.0)
-    for _ in range(2):
-        assert call_command("t2t-avg-all", "--model_dir=run", "--n=1").status == 0
-    assert weights(tmp_path / "avg/model.ckpt-1")["model/kernel"].tolist() == [1.0, 1.0]
-
-
-def test_mixed_runs_are_noticed(call_command, save):
-    save(1000, 1.0, seconds=5000)
-    save(2000, 2.0, seconds=4000)  # left from an earlier run
-    result = call_command("t2t-avg-all", "--model_dir=run", "--n=2")
-    assert "warning: model.ckpt-2000 is older than model.ckpt-1000" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        ([], ["--model_dir"]),
-        (["--model_dir=nowhere"], ["--model_dir=nowhere", "no such folder"]),
-        (["--model_dir=run", "--n=3"], ["2 checkpoints", "--n=3"]),
-        (["--model_dir=run", "--n=2", "--min_steps=2"], ["1 checkpoint from step 2", "--n=2"]),
-        (["--model_dir=run", "--n=0"], ["--n=0", "from 1 to"]),
-        (["--model_dir=run", "--n=2", "--output_dir=run/"], ["--output_dir=run/", "overwrite"]),
-    ],
-)
-def test_mistakes_leave_nothing_behind(call_command, assert_user_error, save, tmp_path, flags, words):
-    save(1, 1.0)
-    save(2, 2.0)
-    before = sorted(pathlib.Path(tmp_path).rglob("*"))
-    assert_user_error(call_command("t2t-avg-all", *flags), *words)
-    assert sorted(pathlib.Path(tmp_path).rglob("*")) == before
-
-
-def test_a_folder_without_settings(call_command, assert_user_error, model_dir, save):
-    save(1, 1.0)
-    (model_dir / "hparams.json").unlink()
-    assert_user_error(call_command("t2t-avg-all", "--model_dir=run", "--n=1"), "no hparams.json")
-
-
-def test_averages_of_another_run_are_not_mixed_with(call_command, assert_user_error, save, tmp_path):
-    save(1, 1.0)
-    (tmp_path / "avg").mkdir()
-    write_run_config(str(tmp_path / "avg"), {**CONFIG, "hparams": {"hidden_size": 16}})
-    assert_user_error(call_command("t2t-avg-all", "--model_dir=run", "--n=1"), "--output_dir=avg/", "another run")
-
-
-def test_averages_of_another_n_are_not_mixed_with(call_command, assert_user_error, save, tmp_path):
-    """They would have the same times as these, and so pass for them: t2t-eval and others skip what they have seen."""
-    for step in (1, 2, 3):
-        save(step, float(step))
-    assert call_command("t2t-avg-all", "--model_dir=run", "--n=2").status == 0
-    before = {path: path.read_bytes() for path in (tmp_path / "avg").iterdir()}
-    result = call_command("t2t-avg-all", "--model_dir=run", "--n=1")
-    assert_user_error(result, "--n=1", "--output_dir=avg/ holds averages of 2 checkpoints", "another --output_dir")
-    assert {path: path.read_bytes() for path in (tmp_path / "avg").iterdir()} == before
-    assert call_command("t2t-avg-all", "--model_dir=run", "--n=2", "--min_steps=2").status == 0
-    (tmp_path / "avg" / "averages.json").unlink()  # as earlier versions leave it
-    assert call_command("t2t-avg-all", "--model_dir=run", "--n=2").status == 0
-
-
-@pytest.mark.parametrize("folder", ["other", "other/best"])
-def test_a_trainers_own_checkpoints_are_not_overwritten(call_command, assert_user_error, save, tmp_path, folder):
-    save(10, 1.0)
-    (tmp_path / "other" / "best").mkdir(parents=True)
-    (tmp_path / "other" / "train.log").write_text("")
-    assert_user_error(
-        call_command("t2t-avg-all", "--model_dir=run", "--n=1", f"--output_dir={folder}"), folder, "another"
+def test_the_users_folder_of_the_run_is_imported_unless_it_is_given(average, save, model_dir, tmp_path, monkeypatch):
+    imported = []
+    monkeypatch.setattr(
+        run_config, "import_usr_dir", lambda folder, config: imported.append((folder, config["usr_dir"]))
     )
-    assert os.listdir(tmp_path / "other" / "best") == []
+    write_run_config(str(model_dir), CONFIG | {"usr_dir": str(tmp_path / "gone")})
+    save(1, 1)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "__init__.py").touch()
+    assert average(1, "--t2t_usr_dir=mine", "--output_dir=a").status == 0 and not imported
+    assert average(1, "--output_dir=b").status == 0 and imported == [("run", str(tmp_path / "gone"))]
 
 
-@pytest.mark.parametrize("existing", [None, "hparams.json", "note"])
-def test_a_failure_leaves_the_folder_as_it_was(call_command, assert_user_error, save, model_dir, tmp_path, existing):
-    save(1, 1.0)
-    save(2, float("nan"))
-    if existing:
-        (tmp_path / "avg").mkdir()
-        (tmp_path / "avg" / existing).write_bytes((model_dir / "hparams.json").read_bytes())
-    before = sorted(tmp_path.rglob("*"))
-    assert_user_error(call_command("t2t-avg-all", "--model_dir=run", "--n=2"), "model.ckpt-2: kernel: 2 of 2 numbers")
-    assert sorted(tmp_path.rglob("*")) == before
+@pytest.mark.parametrize(("second", "is_older"), [(4998, True), (4999, False), (5000, False)])
+def test_a_checkpoint_that_is_older_than_the_one_before_is_noticed(average, save, second, is_older):
+    """Copies of one folder are made within a second."""
+    save(1000, 1.0, seconds=5000)
+    save(2000, 2.0, seconds=second)
+    assert ("warning: model.ckpt-2000 is older than model.ckpt-1000" in average(2).stderr) == is_older
 
 
-def test_checkpoints_of_other_shapes(call_command, assert_user_error, save):
-    save(1, 1.0)
-    save(2, 1.0, shape=(3,))
-    assert_user_error(call_command("t2t-avg-all", "--model_dir=run", "--n=2"), "model.ckpt-2", "kernel", "[2]", "[3]")
+def test_it_waits_for_the_next_checkpoint_and_leaves_out_what_was_deleted(average, save, model_dir, clock, monkeypatch):
+    for step in (1, 2, 3):
+        save(step, step)
+    asleep = clock.sleep
+
+    def train_on(seconds):
+        asleep(seconds)
+        if len(clock.sleeps) == 2:
+            save(4, 4), save(5, 5)
+            (model_dir / "model.ckpt-3.index").unlink()
+
+    monkeypatch.setattr(resumable.time, "sleep", train_on)
+    result = average(2, "--wait_minutes=2", "--min_steps=2")
+    assert result.stdout.splitlines() == ["avg/model.ckpt-3", "avg/model.ckpt-5"]
+    assert "step 4 is left out: model.ckpt-3 was deleted" in result.stderr
+    assert sum(clock.sleeps[2:]) >= 120, "the wait begins again with each checkpoint"
 
 
-def test_truncated_checkpoint(call_command, assert_user_error, model_dir, save):
-    save(1, 1.0)
-    save(2, 2.0)
-    (data,) = model_dir.glob("model.ckpt-1.data-*")
-    data.write_bytes(data.read_bytes()[:3])
-    assert_user_error(call_command("t2t-avg-all", "--model_dir=run", "--n=2"), "model.ckpt-1")
+def _spoil_second(folder):
+    path = folder / "run" / "model.ckpt-2.data-00000-of-00001"
+    path.write_bytes(path.read_bytes()[:3])
 
 
-@pytest.mark.parametrize("name", ["run/flags.txt", "avg/flags.txt", "avg/averages.json", "avg/model.ckpt-1.index"])
-def test_a_folder_in_the_place_of_a_file(call_command, assert_user_error, model_dir, save, tmp_path, name):
-    save(1, 1.0)
-    (tmp_path / name).unlink(missing_ok=True)
-    (tmp_path / name).mkdir(parents=True)
-    before = sorted(tmp_path.rglob("*"))
-    assert_user_error(call_command("t2t-avg-all", "--model_dir=run", "--n=1"), f"{name}: is a folder. Expected a file")
-    assert sorted(tmp_path.rglob("*")) == before
+def _place(name):
+    def place(folder):
+        path = folder / name
+        path.unlink(missing_ok=True)
+        path.mkdir(parents=True)
+
+    return place
+
+
+def _averages(**config):
+    def write(folder):
+        (folder / "avg").mkdir()
+        write_run_config(str(folder / "avg"), CONFIG | config)
+
+    return write
+
+
+def _averages_of_three(folder):
+    _averages()(folder)
+    (folder / "avg" / "averages.json").write_text('{"n": 3}')
+
+
+def _of_trainer(name):
+    def write(folder):
+        (folder / "other" / "best").mkdir(parents=True)
+        (folder / "other" / name).write_text("")
+
+    return write
+
+
+REFUSED = {  # {what: (what is there, beside checkpoints of steps 1 and 2; flags; what is said)}
+    "no folder": (None, ["--model_dir=nowhere"], ["--model_dir=nowhere"]),
+    "no flag": (None, ["--model_dir="], ["--model_dir"]),
+    "too few": (None, ["--n=3"], ["2 checkpoints from step 0", "--n=3"]),
+    "too few steps": (None, ["--min_steps=2"], ["1 checkpoint from step 2", "--n=2"]),
+    "n": (None, ["--n=0"], ["--n=0", "from 1 to"]),
+    "the run's folder": (None, ["--output_dir=run/"], ["--output_dir=run/"]),
+    "no settings": (lambda folder: (folder / "run" / "hparams.json").unlink(), [], ["run: no hparams.json"]),
+    "another run": (_averages(hparams={"hidden_size": 16}), [], ["--output_dir=avg/", "another run"]),
+    "another n": (_averages_of_three, [], ["--n=2", "--output_dir=avg/ holds averages of 3 checkpoints"]),
+    "a trainer's folder": (_of_trainer("train.log"), ["--output_dir=other"], ["--output_dir=other"]),
+    "a trainer's best": (_of_trainer("train.log"), ["--output_dir=other/best"], ["--output_dir=other/best"]),
+    "damaged": (_spoil_second, [], ["model.ckpt-2"]),
+    "damaged, in a folder that is there": (lambda f: [_averages()(f), _spoil_second(f)], [], ["model.ckpt-2"]),
+    **{
+        f"a folder {name}": (_place(name), [], [f"{name}: is a folder"])
+        for name in ("run/flags.txt", "avg/flags.txt", "avg/averages.json", "avg/model.ckpt-2.index")
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_mistakes_leave_everything_as_it_was(average, assert_user_error, save, tmp_path, what):
+    make, flags, words = REFUSED[what]
+    save(1, 1.0), save(2, 2.0)
+    if make:
+        make(tmp_path)
+    before = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
+    assert_user_error(average(2, *flags), *words)
+    assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == before
+
+
+def test_what_is_not_mistaken_for_another(average, save, tmp_path):
+    """Averages of an earlier version, which has no averages.json and fewer settings; a folder `best` of no trainer."""
+    save(1, 1.0), save(2, 2.0)
+    (tmp_path / "avg").mkdir()
+    write_run_config(str(tmp_path / "avg"), {name: value for name, value in CONFIG.items() if name != "extras"})
+    assert average(2).status == average(2, "--min_steps=1").status == 0
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "train.log").write_text("")
+    shutil.copytree(tmp_path / "avg", tmp_path / "other" / "avg")
+    assert average(2, "--output_dir=other/avg").status == average(2, "--output_dir=best").status == 0

@@ -61,6 +61,16 @@ def test_a_list_comes_back_and_tensorflow_reads_it(tmp_path):
     assert state.model_checkpoint_path == str(tmp_path / "model.ckpt-6")
     assert list(map(os.path.basename, state.all_model_checkpoint_paths)) == list(times)
     assert list(state.all_model_checkpoint_timestamps) == list(times.values())
+    files.write_list(str(tmp_path), times)
+    assert files.read_list(str(tmp_path)).last_preserved == 0.0
+    for lines, expected in {
+        "last_preserved_timestamp: 12.5": ({"model.ckpt-3": 12.5, "model.ckpt-6": 12.5}, 12.5, ""),
+        'model_checkpoint_path: "/a/m-9"': ({"model.ckpt-3": 0.0, "model.ckpt-6": 0.0}, 0.0, "m-9"),
+        "last_preserved_timestamp: 1.2.3": ({}, 0.0, ""),
+    }.items():
+        names = "".join(f'all_model_checkpoint_paths: "{name}"\n' for name in times)
+        (tmp_path / "checkpoint").write_text(f"{names}{lines}\n")
+        assert files.read_list(str(tmp_path)) == expected
 
 
 def test_tensorflows_list_is_read(tmp_path):
@@ -94,16 +104,25 @@ def test_other_names_are_taken_from_the_list(tmp_path):
     run = make(tmp_path / "run", "averaged.ckpt-0.index")
     (tmp_path / "run" / "checkpoint").write_text('model_checkpoint_path: "/old/averaged.ckpt-0"\n')
     assert files.newest_checkpoint(run) == os.path.join(run, "averaged.ckpt-0")
+    (tmp_path / "run" / "averaged.ckpt-0.index").unlink()
+    assert files.newest_checkpoint(run) is None
+
+
+def test_files_of_unfinished_saves_are_not_parts(tmp_path):
+    run = make(tmp_path / "run", "6", "model.ckpt-9_temp", "model.ckpt-9.index.tempstate12", "model.ckpt", "other-6")
+    whole = ["model.ckpt", "model.ckpt-6.data-00000-of-00001", "model.ckpt-6.index"]
+    assert files.parts_of_checkpoints(run) == whole
 
 
 @pytest.mark.parametrize(
     ("names", "listed", "has_settings", "saved_before", "words"),
     [
         (["3"], "", False, True, ["holds model.ckpt-3.data-00000-of-00001, model.ckpt-3.index", "no hparams.json"]),
-        (["3", "6", "9"], "", False, None, ["and 3 more", "no hparams.json"]),
-        (["model.ckpt-3.index"], "", True, True, ["holds model.ckpt-3.index", "no checkpoint that is whole"]),
-        (["model.ckpt-3.data-00000-of-00001"], "", True, True, ["model.ckpt-3.data", "no checkpoint that is whole"]),
-        (["model.ckpt-3.data-00000-of-00001"], "", True, None, ["no checkpoint that is whole"]),
+        (["3", "6"], "", False, None, ["model.ckpt-6.data-00000-of-00001 and 1 more, but", "no hparams.json"]),
+        (["3", "model.ckpt-6.index"], "", False, None, ["model.ckpt-3.index, model.ckpt-6.index, but"]),
+        (["model.ckpt-3.index"], "", True, True, ["holds model.ckpt-3.index", "no complete checkpoint"]),
+        (["model.ckpt-3.data-00000-of-00001"], "", True, True, ["model.ckpt-3.data", "no complete checkpoint"]),
+        (["model.ckpt-3.data-00000-of-00001"], "", True, None, ["no complete checkpoint"]),
         ([], "model.ckpt-3", True, True, ["holds no checkpoint", "'checkpoint' names model.ckpt-3"]),
     ],
 )

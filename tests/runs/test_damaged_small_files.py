@@ -1,5 +1,7 @@
 """Small files of runs and data folders that are damaged or odd: each reader reads them or ends in one sentence."""
 
+# Nearest tests of: t2t_lite/runs/checkpoint_files.py, t2t_lite/runs/log.py, t2t_lite/runs/run_config.py
+
 import json
 import os
 import shutil

@@ -13,7 +13,10 @@ from t2t_lite.runs.directory import (
     accumulation_for,
     changed_hparams,
     check_known,
+    check_names,
+    check_places,
     check_set,
+    check_unchanged,
     fill_in_settings,
     locked,
     run_hparams,
@@ -67,35 +70,47 @@ def test_replicas_that_cannot_share_the_batches():
     assert str(error.value).endswith("--hparams=gradient_accumulation_steps=6 --allow_hparams_change")
 
 
-def test_only_steps_of_other_batches_are_a_change(tmp_path):
-    write_run_config(str(tmp_path), config(8, 1))
-    assert changed_hparams(str(tmp_path), config(2, 4), allow_change=False) == {}
-    with pytest.raises(
-        UserError, match=r"gradient_accumulation_steps: 1 -> 3, batches_a_step: 8 -> 6\. .*--allow_hparams"
-    ):
-        changed_hparams(str(tmp_path), config(2, 3), allow_change=False)
-    assert changed_hparams(str(tmp_path), config(2, 1), allow_change=True) == {"batches_a_step": [8, 2]}
+def of(**facts):
+    return config(1, 1) | facts
 
 
-def test_other_records_are_a_change_unless_the_old_ones_are_not_known(tmp_path):
-    one, other = ({**config(1, 1), "records_sha256": name} for name in ("one", "other"))
-    write_run_config(str(tmp_path), config(1, 1))  # as earlier versions do
-    assert changed_hparams(str(tmp_path), one, allow_change=False) == {}
-    write_run_config(str(tmp_path), one)
-    assert changed_hparams(str(tmp_path), one, allow_change=False) == {}
-    with pytest.raises(UserError, match=r"other training records than .*--allow_hparams_change.* another output_dir"):
-        changed_hparams(str(tmp_path), other, allow_change=False)
-    assert changed_hparams(str(tmp_path), other, allow_change=True) == {"records_sha256": ["one", "other"]}
+XLA = {"xla_compile": True, "xla_shapes": 16}
+CHANGES = {  # {what: (the run's settings, those asked for, what is said unless it is allowed, the change)}
+    "replicas that take the same batches": (config(8, 1), config(2, 4), None, {}),
+    "accumulation": (
+        config(8, 1), config(2, 3), r"gradient_accumulation_steps: 1 -> 3, batches_a_step: 8 -> 6\.",
+        {"gradient_accumulation_steps": [1, 3], "batches_a_step": [8, 6]},
+    ),
+    "replicas": (config(8, 1), config(2, 1), r"batches_a_step: 8 -> 2\.", {"batches_a_step": [8, 2]}),
+    "records of an earlier version": (of(), of(records_sha256="one"), None, {}),
+    "the same records": (of(records_sha256="one"), of(records_sha256="one"), None, {}),
+    "other records": (
+        of(records_sha256="one"), of(records_sha256="other"), "--data_dir has other training records",
+        {"records_sha256": ["one", "other"]},
+    ),
+    "a compiler that earlier versions lack": (of(), of(xla_compile=False, xla_shapes=16), None, {}),
+    "a compiler": (of(), of(**XLA), r"xla_compile: False -> True\.", {"xla_compile": [False, True]}),
+    "shapes": (of(**XLA), of(**XLA | {"xla_shapes": 3}), r"xla_shapes: 16 -> 3\.", {"xla_shapes": [16, 3]}),
+    "shapes of what is not compiled": (of(xla_shapes=16), of(xla_shapes=3), None, {}),
+    "a set of equal values": (
+        of(), of(hparams_set="theirs"), r"hparams_set: transformer_tiny -> theirs\.",
+        {"hparams_set": ["transformer_tiny", "theirs"]},
+    ),
+}  # fmt: skip
 
 
-def test_another_compiler_is_a_change(tmp_path):
-    """Its batches have other shapes, and its sums are rounded otherwise."""
-    write_run_config(str(tmp_path), config(1, 1))  # as earlier versions, which did not compile
-    assert changed_hparams(str(tmp_path), config(1, 1) | {"xla_compile": False}, allow_change=False) == {}
-    compiled = config(1, 1) | {"xla_compile": True}
-    with pytest.raises(UserError, match=r"xla_compile: False -> True\. .*--allow_hparams_change"):
-        changed_hparams(str(tmp_path), compiled, allow_change=False)
-    assert changed_hparams(str(tmp_path), compiled, allow_change=True) == {"xla_compile": [False, True]}
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_changes_only_when_allowed(tmp_path, what):
+    before, after, words, change = CHANGES[what]
+    write_run_config(str(tmp_path), before)
+    if words:
+        said = rf"^{tmp_path}: .*{words}.* --allow_hparams_change.* another output_dir"
+        with pytest.raises(UserError, match=said):
+            changed_hparams(str(tmp_path), after, allow_change=False)
+    else:
+        assert changed_hparams(str(tmp_path), after, allow_change=False) == {}
+    assert changed_hparams(str(tmp_path), after, allow_change=True) == change
+    assert changed_hparams(str(tmp_path / "new"), after, allow_change=False) == {}
 
 
 @pytest.mark.parametrize("key", ["problem", "model", "vocab_size", "target_vocab_size", "vocabulary_sha256"])
@@ -185,7 +200,7 @@ def test_the_name_of_the_set_stands_for_what_the_run_has(tmp_path):
     ],
 )
 def test_a_set_of_another_model_is_refused(hparams_set, model, owner, name):
-    with pytest.raises(UserError, match=f"^--hparams_set={hparams_set}: is for --model={owner}: its {name} means"):
+    with pytest.raises(UserError, match=f"^--hparams_set={hparams_set}: is for --model={owner}: .* has no {name}"):
         run_hparams({}, hparams_set, model=model)
     assert run_hparams({}, hparams_set, model=owner).get(name) is not None
 
@@ -194,15 +209,6 @@ def test_a_set_may_have_names_that_no_model_declares():
     made = registry.hparams("transformer_tiny")
     made.add_hparam("mine", 3)
     check_set("own", made, registry.model("transformer"))
-
-
-def test_another_set_is_a_change_even_of_equal_values(tmp_path):
-    write_run_config(str(tmp_path), config(1, 1))
-    other = config(1, 1) | {"hparams_set": "their_own"}
-    with pytest.raises(UserError, match=r"hparams_set: transformer_tiny -> their_own.*--allow_hparams_change"):
-        changed_hparams(str(tmp_path), other, allow_change=False)
-    expected = {"hparams_set": ["transformer_tiny", "their_own"]}
-    assert changed_hparams(str(tmp_path), other, allow_change=True) == expected
 
 
 @pytest.mark.parametrize(
@@ -247,18 +253,13 @@ def test_a_second_trainer_is_refused(tmp_path):
             pass
 
 
-@pytest.mark.long  # a process that imports TensorFlow; tests/files/test_lock.py has it without
+@pytest.mark.long  # a process that imports TensorFlow; tests/files/test_folders.py has it without
 def test_a_second_trainer_is_refused_in_another_process(tmp_path):
     """As in this one; afterwards the folder is free."""
     context = multiprocessing.get_context("spawn")
     answers, is_free = context.Queue(), context.Event()
     process = context.Process(target=_enter_twice, args=(str(tmp_path), answers, is_free), daemon=True)
     with locked(str(tmp_path)):
-        with (
-            pytest.raises(UserError, match=f"another trainer .process {os.getpid()}. is running"),
-            locked(str(tmp_path)),
-        ):
-            pass
         process.start()
         try:
             assert f"process {os.getpid()}" in answers.get(timeout=120)
@@ -288,3 +289,40 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="a file is in the way"), locked(str(tmp_path / "file" / "run")):
         pass
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["checkpoint", "flags.txt", ".lock", "train.log", "eval.log", "hparams.json", "model.ckpt-3.index", "vocab.a",
+     "events.out.tfevents.1", "best/checkpoint", "best/vocab.a", "best/model.ckpt-3.index", "eval/vocab.a"],
+)  # fmt: skip
+def test_a_folder_in_the_place_of_a_file_is_refused(tmp_path, name):
+    check_places(str(tmp_path / "new"))
+    (tmp_path / name).mkdir(parents=True)
+    with pytest.raises(UserError, match=rf"{name}: is a folder\. Expected a file"):
+        check_places(str(tmp_path), ["vocab.a"])
+
+
+@pytest.mark.parametrize("name", ["best", "decode", "eval", "eval_test", "eval_train", "export"])
+def test_a_file_in_the_place_of_a_folder_is_refused(tmp_path, name):
+    (tmp_path / "other").mkdir(), (tmp_path / name).write_text("")
+    with pytest.raises(UserError, match=rf"{name}: is a file\. Expected a folder"):
+        check_places(str(tmp_path))
+
+
+CHECKS = {  # {what: (check, names that are right, wrong ones, what is said)}
+    "problem": (check_names, {"problem": "algorithmic_reverse_decimal40"}, {"problem": "translate_own"}, "problem"),
+    "model": (check_names, {"model": "transformer"}, {"model": "transformer_lm"}, "model"),
+    "set": (check_names, {"hparams_set": ""}, {"hparams_set": "transformer_small"}, "hparams_set"),
+    "unknown set": (check_names, {}, {"hparams_set": "transformer_tyni"}, "'transformer_tyni'"),
+    "hyperparameters": (check_unchanged, {"changes": "num_heads=4"}, {"changes": "num_heads=8"}, "num_heads=8"),
+}
+
+
+@pytest.mark.parametrize("what", CHECKS)
+def test_names_that_contradict_a_run_are_refused(what):
+    check, right, wrong, words = CHECKS[what]
+    check(config(1, 1), **{"changes": ""} if check is check_unchanged else {})
+    check(config(1, 1), **right)
+    with pytest.raises(UserError, match=words):
+        check(config(1, 1), **wrong)

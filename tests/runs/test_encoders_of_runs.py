@@ -1,5 +1,7 @@
 """`TransformerEncoder.from_run` of every head: it answers as the Predictor, is fitted further, and kept by Keras."""
 
+# Nearest tests of: t2t_lite/runs/opening.py
+
 import json
 
 import keras

@@ -1,5 +1,7 @@
 """Which model a set chooses where none is stated."""
 
+# Nearest tests of: t2t_lite/runs/directory.py, t2t_lite/runs/run_config.py
+
 import pytest
 
 from t2t_lite import registry

@@ -1,6 +1,7 @@
 """Runs of users' own models: one that tells its parts as a `SequenceModel` does, and one that tells nothing."""
 
 import json
+import os
 import types
 
 import numpy as np
@@ -10,7 +11,7 @@ from t2t_lite import registry
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.runs.opening import open_run
-from t2t_lite.runs.run_config import build_model
+from t2t_lite.runs.run_config import build_model, read_run_config
 from t2t_lite.runs.saving import save_run
 from t2t_lite.runs.warm_start import warm_start
 from t2t_lite.runs.weights import named_weights
@@ -19,6 +20,8 @@ from tests.layers.equations import array
 from tests.models.own_model import OwnLanguageModel, OwnPlainModel
 
 pytestmark = pytest.mark.slow
+
+# Nearest tests of: t2t_lite/runs/saving.py, t2t_lite/runs/warm_start.py
 
 IDS = {"targets": np.array([[2, 3, 1]], "int32")}
 
@@ -60,14 +63,17 @@ def saved(encoder, tmp_path):
     """A model of one stack, and its run, whose hyperparameters follow from it."""
     model = OwnLanguageModel(encoder.vocab_size, hidden_size=8, num_heads=2, num_encoder_layers=2)
     model.build()
-    model.save_run(str(tmp_path / "run"), problem="own_words", data_dir=str(tmp_path / "data"), step=3)
+    settings = {"hparams_set": "their_set", "usr_dir": "mine", "step": 3}
+    model.save_run(str(tmp_path / "run"), problem="own_words", data_dir=str(tmp_path / "data"), **settings)
     return model, str(tmp_path / "run")
 
 
 def test_a_model_of_one_stack_is_saved_and_opened(saved):
     model, run = saved
     opened = open_run(run)
-    assert opened.hparams.hidden_size == 8 and [*opened.encoders] == ["targets"]
+    assert opened.hparams.hidden_size == 8 and [*opened.encoders] == ["targets"] and opened.step == 3
+    config = read_run_config(run)
+    assert (config["hparams_set"], config["usr_dir"]) == ("their_set", os.path.abspath("mine"))
     np.testing.assert_array_equal(array(opened.model(IDS)), array(model(IDS)))
 
 
@@ -113,5 +119,5 @@ def test_a_model_that_tells_nothing_needs_its_hyperparameters_and_vocabulary(enc
     new = build_model(opened.config)
     assert warm_start(run, new, {"targets": encoder}) == {"warm_start_from": f"{run}/model.ckpt-0"}
     np.testing.assert_array_equal(array(new(IDS)), array(model(IDS)))
-    with pytest.raises(UserError, match="which of this model's weights are embeddings is not known"):
+    with pytest.raises(UserError, match=rf"{run}/model\.ckpt-0: .* t2t-datagen --vocab_from={run}"):
         warm_start(run, new, {"targets": words(tmp_path / "new", "sky")})

@@ -3,16 +3,27 @@
 import copy
 import json
 import os
+import re
 import types
 
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.errors import UnknownName, UserError
+from t2t_lite.errors import UnknownName, UserError, shown
 from t2t_lite.process.registering_modules import modules_by_name
 from t2t_lite.runs.locating import find_run
 from t2t_lite.runs.opening import open_run
-from t2t_lite.runs.run_config import import_usr_dir, read_earlier_run, read_run_config, run_config, write_run_config
+from t2t_lite.runs.run_config import (
+    build_model,
+    import_usr_dir,
+    lora_facts,
+    lora_names,
+    merged_config,
+    read_earlier_run,
+    read_run_config,
+    run_config,
+    write_run_config,
+)
 from t2t_lite.settings.config import HParams
 
 CONFIG = {
@@ -43,15 +54,53 @@ def test_it_comes_back(tmp_path):
     assert read_run_config(str(tmp_path)) == {"format": 1, **CONFIG}
 
 
-def test_a_users_folder_is_stored_by_its_whole_path_and_a_package_by_its_name(monkeypatch):
+def test_a_users_folder_is_stored_by_its_whole_path_and_a_package_by_its_name():
     encoders = {"targets": types.SimpleNamespace(vocab_size=2, fingerprint="00")}
     for given, stored in (("", ""), ("mine", os.path.abspath("mine")), ("t2t_lite.mine", "t2t_lite.mine")):
         config = run_config("problem", "model", HParams(), encoders, usr_dir=given)
         assert config["usr_dir"] == stored
+
+
+@pytest.mark.parametrize(("rank", "alpha", "factor"), [(0, 5.0, 0.0), (4, 0.0, 1.0), (4, 6.0, 1.5), (8, 2.0, 0.25)])
+def test_lora_is_scaled_by_alpha_over_rank(rank, alpha, factor):
+    assert lora_facts(CONFIG | {"hparams": {"lora_rank": rank, "lora_alpha": alpha}}) == (rank, factor)
+
+
+def test_the_config_of_a_merged_model_trains_everything():
+    hparams = {"lora_rank": 4, "frozen": "encoder", "hidden_size": 8}
+    merged = merged_config(CONFIG | {"hparams": hparams})
+    assert merged == CONFIG | {"hparams": {"lora_rank": 0, "frozen": "", "hidden_size": 8}}
+    names = {"a/lora_kernel_a", "a/lora_kernel_b", "a/kernel", "lora_kernel_a/kernel"}
+    assert lora_names(names) == {"a/lora_kernel_a", "a/lora_kernel_b"}
+
+
+def test_the_earlier_run_of_a_folder(tmp_path, monkeypatch):
+    assert read_earlier_run(None) == read_earlier_run(str(tmp_path)) == {}
+    imported = []
+    monkeypatch.setattr("t2t_lite.runs.run_config.import_usr_dir", lambda *given: imported.append(given))
+    write_run_config(str(tmp_path), CONFIG)
+    assert read_earlier_run(str(tmp_path), imports=False) == {"format": 1, **CONFIG} and not imported
+    assert read_earlier_run(str(tmp_path)) == {"format": 1, **CONFIG}
+    assert imported == [(str(tmp_path), {"format": 1, **CONFIG})]
+
+
+def test_the_policy_that_a_run_was_trained_with_may_be_overridden():
+    config = CONFIG | {"hparams": registry.hparams("transformer_tiny").parse("hidden_size=8,num_heads=2").values()}
+    for policy, expected in ((None, "float32"), ("mixed_bfloat16", "mixed_bfloat16")):
+        assert build_model(config, policy).dtype_policy.name == expected
+
+
+def test_a_users_folder_outside_of_the_run_is_imported(tmp_path, monkeypatch):
+    """tests/models/test_hostile_directories.py has those that are not."""
     imported = []
     monkeypatch.setattr(registry, "import_usr_dir", imported.append)
-    import_usr_dir("run", config)
-    assert imported == ["t2t_lite.mine"]
+    for usr_dir in ("", str(tmp_path / "mine"), "t2t_lite.extras.music"):
+        import_usr_dir(str(tmp_path / "run"), CONFIG | {"usr_dir": usr_dir})
+    assert imported == [str(tmp_path / "mine"), "t2t_lite.extras.music"]
+    for usr_dir in ("mine.too", "mine", str(tmp_path / "run" / "mine"), str(tmp_path / "run")):
+        with pytest.raises(UserError, match=rf"run/hparams\.json: usr_dir={shown(usr_dir)}: .*--t2t_usr_dir=FOLDER"):
+            import_usr_dir(str(tmp_path / "run"), CONFIG | {"usr_dir": usr_dir})
+    assert len(imported) == 2
 
 
 def mistake(folder):
@@ -124,10 +173,7 @@ def test_a_run_of_an_extra_that_is_not_there(tmp_path, change):
     ((kind, name),) = change.items()
     config = CONFIG | {"problem": "translate_own", "model": "transformer", "usr_dir": ""} | change
     write_run_config(str(tmp_path), config | {"extras": {kind: "parted"}})
-    assert mistake(tmp_path) == (
-        f"{tmp_path}/hparams.json: {kind}={name} is of the extra 'parted', which is not installed here. Expected the "
-        "folder parted in t2t_lite's extras: install t2t_lite anew, or put the folder back."
-    )
+    assert re.search(rf"hparams\.json: {kind}={name} .* extra 'parted'", mistake(tmp_path))
     config.pop("extras", None)
     write_run_config(str(tmp_path), config)
     (tmp_path / "model.ckpt-1.index").touch()
@@ -136,7 +182,7 @@ def test_a_run_of_an_extra_that_is_not_there(tmp_path, change):
             UnknownName, match=rf"^{tmp_path}/hparams\.json: {kind}={name} is not registered\. "
         ) as found:
             opens()
-        assert "It may be of an extra that is not installed here" in str(found.value)
+        assert "--t2t_usr_dir=FOLDER" in str(found.value)
 
 
 def test_a_name_that_is_there_needs_no_extra(tmp_path):

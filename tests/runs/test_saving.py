@@ -1,5 +1,7 @@
 """A model trained by Keras' fit becomes a run that the commands open, and a run a model of Keras."""
 
+# Nearest tests of: t2t_lite/training/evaluator.py
+
 import re
 
 import keras

@@ -211,7 +211,7 @@ def test_other_settings_that_leave_the_shapes_are_named(tmp_path, caplog, is_new
     old_encoders = vocabulary(tmp_path / "run", OLD, is_shared=True)
     encoders = vocabulary(tmp_path / "data", NEW, is_shared=True) if is_new else old_encoders
     run_of(tmp_path / "run", old_encoders)
-    words = f"{tmp_path}/run/model.ckpt-7: was trained with other settings than the new model has: "
+    words = f"{tmp_path}/run/model.ckpt-7: was trained with other settings than the new model's: "
     for changes, expected in (("pos=none", [f"{words}pos: timing -> none"]), ("", [])):
         caplog.clear()
         facts = config(encoders, changes)

@@ -109,13 +109,13 @@ def _lose_settings(run):
 def _lose_data(run):
     for path in run.glob("*.data-*"):
         path.unlink()
-    return "model.ckpt-3.index", "no checkpoint that is whole"
+    return "model.ckpt-3.index", "no complete checkpoint"
 
 
 def _lose_indices(run):
     for path in run.glob("model.ckpt-*.index"):
         path.unlink()
-    return "model.ckpt-3.data-00000-of-00001", "no checkpoint that is whole"
+    return "model.ckpt-3.data-00000-of-00001", "no complete checkpoint"
 
 
 def _lose_checkpoints(run):

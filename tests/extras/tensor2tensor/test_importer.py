@@ -69,7 +69,7 @@ def test_fine_tuning(made, call_command, tmp_path):
     assert_user_error_last(in_place, "--warm_start_from", "another --output_dir")
     tuned = call_command(*train, "--output_dir=tuned", f"--warm_start_from={made}/new", small, "--train_steps=2")
     assert tuned.status == 0, tuned
-    assert "begun with the weights of" in tuned.stderr
+    assert "started with the weights of" in tuned.stderr
     config = json.loads((tmp_path / "tuned" / "hparams.json").read_text())
     assert config["hparams"]["hidden_size"] == 16 and config["hparams"]["position_layout"] == "tensor2tensor"
     translator = Translator.load(str(tmp_path / "tuned"))

@@ -7,8 +7,6 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.runs.checkpoints import RunCheckpoints
-from t2t_lite.runs.weights import averaged_weights, averages
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import settings_of
 from t2t_lite.settings.tensor2tensor_names import without_multistep
@@ -147,58 +145,6 @@ def test_mistakes_in_adafactor_are_named(options, message):
 
 
 # The moving average.
-
-
-def averaged(decay=0.9, updates=3):
-    """A model after updates whose gradients are 1, and what its weights were after each."""
-    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2), keras.layers.BatchNormalization()])
-    words = f"optimizer=sgd,learning_rate_schedule=constant,learning_rate_constant=1,ema_decay={decay}"
-    optimizer = make_optimizer(HParams().parse(words), 10)
-    optimizer.build(model.trainable_variables)
-    seen = []
-    for _ in range(updates):
-        optimizer.apply([tf.ones(v.shape) for v in model.trainable_variables], model.trainable_variables)
-        seen.append([v.numpy() for v in model.weights])
-    return model, optimizer, seen
-
-
-def test_averages_are_exponential_and_begin_with_the_first_step():
-    model, optimizer, (one, two, three) = averaged()
-    for i, (weight, average) in enumerate(zip(model.weights, averages(model, optimizer).values(), strict=True)):
-        if weight.trainable:
-            expected = 0.9 * (0.9 * one[i] + 0.1 * two[i]) + 0.1 * three[i]
-            np.testing.assert_allclose(average.numpy(), expected, rtol=1e-5)
-        else:
-            assert average is weight  # statistics of a normalization
-
-
-def test_the_model_has_its_averages_for_a_while_and_is_then_what_it_was():
-    model, optimizer, (*_, last) = averaged()
-    with averaged_weights(model, optimizer):
-        for weight, average in zip(model.weights, averages(model, optimizer).values(), strict=True):
-            np.testing.assert_array_equal(weight.numpy(), average.numpy())
-    for weight, value in zip(model.weights, last, strict=True):
-        np.testing.assert_array_equal(weight.numpy(), value)
-
-
-def test_checkpoints_hold_the_averages_as_the_model_and_resume_exactly(tmp_path):
-    model, optimizer, _ = averaged()
-    path = RunCheckpoints(str(tmp_path), model, optimizer).save(3)
-    kept = [v.numpy() for v in (*model.weights, *optimizer.variables)]
-    reader = tf.train.load_checkpoint(path)
-    for name, average in averages(model, optimizer).items():
-        np.testing.assert_array_equal(reader.get_tensor(f"model/{name}/.ATTRIBUTES/VARIABLE_VALUE"), average.numpy())
-    other, its_optimizer, _ = averaged(updates=5)
-    RunCheckpoints(str(tmp_path), other, its_optimizer).restore_latest()
-    for value, variable in zip(kept, (*other.weights, *its_optimizer.variables), strict=True):
-        np.testing.assert_array_equal(variable.numpy(), value)
-
-
-def test_without_a_decay_nothing_is_averaged():
-    model, optimizer, _ = averaged(decay=0)
-    assert all(
-        average is weight for average, weight in zip(averages(model, optimizer).values(), model.weights, strict=True)
-    )
 
 
 def test_depths_grow_from_the_top_of_each_stack_to_the_embeddings():
