@@ -1,4 +1,5 @@
 """Words of a command line that nobody would type, but programs and scripts do."""
+# Nearest tests of: t2t_lite/cli/flags.py
 
 import importlib
 import os
