@@ -10,13 +10,12 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
-from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.extras.protect.protected_texts import ProtectedTexts
 from t2t_lite.text import subwords
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.data import corpus
-from tests.data.stored import decoded, read_examples
+from tests.data.stored import decoded
 from tests.extras.own_problems import check_mistake
 from tests.problems import own
 
@@ -26,19 +25,6 @@ PAIRS = [
 ]
 ODD = [("{a} is http://x.en", "{a} ist http://x.de"), ("⟦url1⟧ is", "⟦ ist")]
 KINDS = ["placeholders", "urls"]
-
-
-def generated(folder, train_files, **arguments):
-    problem = registry.problem("translate_own")
-    problem.configure(train_files=train_files, **arguments)
-    problem.generate_data(str(folder), str(folder))
-    return problem
-
-
-def decoded(problem, folder, split):
-    encoders = problem.feature_encoders(str(folder))
-    examples = read_examples(Records(problem, str(folder), split).paths)
-    return [tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets")) for example in examples]
 
 
 @pytest.fixture
