@@ -332,7 +332,7 @@ def open_journal(path):
         return optuna, journal.JournalStorage(backend)
     except _OF_DAMAGED_LINES as error:
         raise UserError(
-            f"{path}: is not a journal of Optuna: {first_line(error)}. Expected the journal of an earlier search, or no "
+            f"{path}: is not a journal of Optuna: {first_line(error)}. Expected that of an earlier search, or no "
             "file. Move it away, or choose another --output_dir."
         ) from error
 
