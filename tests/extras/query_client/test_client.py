@@ -383,6 +383,7 @@ DOORS = {  # a method, its options, what they are in each request
     "batches": ("translate", {"batch_size": 1}, {}),
     "count": ("n_best", {"count": 2}, {}),
     "all of them": ("n_best", {}, {}),
+    "all by their number": ("n_best", {"count": 3}, {}),
     "batches of the best": ("n_best", {"batch_size": 1}, {}),
 }
 
