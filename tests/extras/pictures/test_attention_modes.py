@@ -31,7 +31,7 @@ def test_patterns(folder, call_command):
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        ([TEXT, "--roles=text"], ["--text", "--roles"]), 
+        ([TEXT, "--roles=text"], ["--text", "--roles"]),
         (["--roles=text", "--layer=1"], ["--layer", "--roles", "--text"]),
         ([TEXT, "--length=9"], ["--length", "--text", "--patterns"]), ([TEXT, "--patterns"], ["--text", "--patterns"]),
         ([TEXT, "--roles_target=text"], ["--roles_target", "--roles"]),
