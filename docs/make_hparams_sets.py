@@ -193,7 +193,7 @@ def flag_table(*commands):
 
 
 def where(statuses, commands):
-    """Returns what the commands do with a flag, in words; the commands that are not named treat it as an error."""
+    """Returns in words how the commands treat a flag; the commands that are not named treat it as an error."""
     if len({*statuses}) == 1:
         return statuses[0]
     does = {
@@ -212,7 +212,7 @@ def other_flags():
 
 
 def read_rows(name):
-    """Returns the rows of a table beside this file, a list of dicts."""
+    """Returns the rows of a table in this folder, a list of dicts."""
     with open(FOLDER / name, encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 

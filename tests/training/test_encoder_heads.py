@@ -111,7 +111,7 @@ def test_texts_are_not_segmented_anew_where_targets_belong_to_pieces(name, data)
     if name == "regress_own":
         assert open_training_data(name, hparams, str(data)).examples == 200
         return
-    with pytest.raises(UserError, match=rf"bpe_dropout=0\.1: the targets of {name} belong to the pieces"):
+    with pytest.raises(UserError, match=rf"bpe_dropout=0\.1: .*{name}"):
         open_training_data(name, hparams, str(data))
 
 
