@@ -102,6 +102,18 @@ def test_a_trial_worse_than_the_median_is_pruned_after_a_quarter_of_the_steps(tm
     assert states == ["COMPLETE"] * 6 + ["PRUNED"]
 
 
+def test_a_trial_that_is_bad_at_its_end_is_complete(tmp_path):
+    found, _ = search(tmp_path, lambda call: {8: 1.0 + 9 * (call == 5)})
+    assert found.run(6) and [trial.state for trial in found.study.trials()] == ["complete"] * 6
+
+
+def test_a_trial_that_was_killed_before_it_had_hyperparameters_is_left_out(tmp_path):
+    found, _ = search(tmp_path, lambda call: {8: 1.0})
+    found.study._study.ask()
+    assert found.run(1)
+    assert [(trial.number, trial.state) for trial in found.study.trials()] == [(1, "complete")]
+
+
 def test_the_value_of_a_trial_is_that_of_its_best_model(tmp_path):
     found, _ = search(tmp_path, lambda call: {2: 3.0, 4: 1.5, 6: 1.5, 8: 2.0})
     assert found.run(1)

@@ -212,8 +212,9 @@ def test_what_does_not_go_together(n_best):
 
 def test_an_export_that_lacks_what_is_asked_for_says_what_it_has(n_best):
     expected = r"model 'model': no signature %s. The export has n_best, serving_default, with_options\.$"
-    with pytest.raises(Failure, match=expected % "features"):
-        n_best("a\n", signature="features")
+    for name in ("features", "__saved_model_init_op"):
+        with pytest.raises(Failure, match=expected % name):
+            n_best("a\n", signature=name)
     with pytest.raises(UserError, match=r"signature_name=with_options: .*numbers: alpha, extra_length"):
         n_best("a\n", signature="with_options")
     older = NBest()
