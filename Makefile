@@ -42,7 +42,7 @@ PYTEST := $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder
 test: lint
 	$(PYTEST) -m "not long" $(TEST)
 
-# With those that take ten seconds or more each: whole stories, such as a run that is killed at any point of it.
+# With those that take eight CPU seconds or more each: whole stories, such as a run that is killed at any point of it.
 test-all: lint
 	$(PYTEST) $(TEST)
 
@@ -58,7 +58,7 @@ mutants: install
 # Layers and models with JAX and with PyTorch; those of extras where these are there.
 OF_EXTRAS := $(wildcard $(addprefix tests/extras/, $(addsuffix .py, \
 	$(addprefix baselines/test_, convolution equations lstm_lm lstm_lm_in_keras properties) \
-	experts/test_mixture_of_experts memory/test_memory_score xlnet/test_segment_attention \
+	experts/test_mixture_of_experts memory/test_memory xlnet/test_segment_attention \
 	$(addprefix universal/test_, adaptive_computation universal_stack))))
 test-backends: $(BACKENDS_VENV)/.installed
 	for backend in jax torch; do \

@@ -18,9 +18,10 @@ docs/decoding.md describes everything.
 import logging
 import sys
 
-from t2t_lite.bin import _app, _decoder_modes, _trained
+from t2t_lite.bin import _app, _trained
 from t2t_lite.bin._setting_flags import check_tokenization, define_tokenization
-from t2t_lite.decoding.command.decode_hparams import HELP, DecodeHParams
+from t2t_lite.decoding.command import flag_checks
+from t2t_lite.decoding.command.decode_hparams import HELP
 from t2t_lite.settings.ranges import COMPUTE_DTYPES, GPUS, LOGICAL_CPUS, SHARDS, SPLIT_SENTENCES
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -52,7 +53,7 @@ def define_flags(flags):
                       "a line of JSON for each line, with tokens and their scores.")  # fmt: skip
     flags.DEFINE_path("prefix_file", "", "For each line, what its output has to begin with.")
     flags.DEFINE_path("alignments_file", "", "Where to write word alignments, 0-0 1-2 …, a line for each line.")
-    for teller in _decoder_modes.TOLD.values():
+    for teller in flag_checks.TOLD.values():
         flags.DEFINE_path(teller.flag, "", teller.help)
     flags.DEFINE_enum("mbr", None, ["chrf", "bleu"], "Draw num_samples=32 outputs of a line, and write the one that is "
                       "most like the others by this measure (minimum Bayes risk).")  # fmt: skip
@@ -72,68 +73,67 @@ def define_flags(flags):
     _app.define_tf1_flags(flags)
 
 
+def check(flags):
+    """Raises `UserError` for mistakes that can be seen without imports."""
+    _trained.check(flags)
+    asked = flag_checks.asked(flags)
+    if flags.decode_shards == 1 and "shards" not in flags.decode_hparams:
+        _app.require_files(flags, *(name for name in flag_checks.INPUTS if flags[name].value != "-"))
+    # The outputs of records get names that end in .decodes, in a folder that is made for them.
+    outputs = ["decode_to_file"] * (asked.mode != "records") + [*flag_checks.LINE_FILES]
+    _app.require_folders(flags, *outputs, "features_file")
+    _app.refuse_packed(flags, *outputs)
+
+
 def run(flags):
     """Runs the chosen mode."""
-    mode = _decoder_modes.chosen_mode(flags)
-    job, source, output = _job(flags, mode), flags.decode_from_file, flags.decode_to_file
+    check_tokenization(flags)
+    features = _trained.features_options(flags)
+    asked = flag_checks.asked(flags).of_model(_trained.find(flags))
+    job = _job(asked)
     from t2t_lite.data.problem import DatasetSplit
     from t2t_lite.decoding.command import decode_files, decode_records, tuning
 
-    split = DatasetSplit.TEST if flags.eval_use_test_set else DatasetSplit.EVAL
-    match mode:
+    split = DatasetSplit.TEST if asked["eval_use_test_set"] else DatasetSplit.EVAL
+    source, output, reference = asked["decode_from_file"], asked["decode_to_file"], asked["decode_reference"]
+    match asked.mode:
         case "tune":
-            print("\n".join(tuning.tune_search(job, flags.tune, split, source, flags.decode_reference)))
+            print("\n".join(tuning.tune_search(job, asked["tune"], split, source, reference)))
         case "decode_interactive":
             decode_files.interact(job)
         case "score_file":
-            decode_files.score_file(job, flags.score_file, output or "-")
+            decode_files.score_file(job, asked["score_file"], output or "-")
         case "features_file":
             from t2t_lite.decoding.command.features import write_features
 
-            write_features(job, source, flags.features_file, **_trained.features_options(flags))
+            write_features(job, source, asked["features_file"], **features)
         case "decode_from_file":
-            decode_files.translate_file(job, source, output, flags.decode_reference, flags.prefix_file)
+            decode_files.translate_file(job, source, output, reference, asked["prefix_file"])
         case "records":
             decode_records.translate_records(job, split, output)
         case "stream":
             decode_files.translate_stdin(job, output or "-")
 
 
-def _job(flags, mode):
-    """Returns the DecodingJob that the flags describe."""
-    from t2t_lite.decoding.command.flag_checks import check_task
-
-    check_tokenization(flags)
-    runs = _trained.find(flags)
-    check_task(runs, flags.flag_values_dict())
-    settings = DecodeHParams.parse(flags.decode_hparams, defaults=runs[0].problem.decode_defaults, mbr=bool(flags.mbr))
-    if flags["decode_shards"].present:
-        settings.shards, settings.shard_id = flags.decode_shards, flags.worker_id
-    records = mode == "records" or (mode == "tune" and not flags.decode_from_file)
-    effects = {"may_sample": mode == "decode_interactive", "scores": mode == "score_file", "of_records": records}
-    settings.check_effect(flags.decode_hparams, mbr=bool(flags.mbr), **effects)
+def _job(asked):
+    """Returns the DecodingJob of an `Asked`."""
     from t2t_lite.decoding.command.job import DecodingJob
     from t2t_lite.training.distribution import choose_devices
 
-    devices, description = choose_devices(flags.worker_gpu, flags.logical_cpus)
-    if flags["worker_gpu"].present or flags["logical_cpus"].present:
+    where = asked.given("worker_gpu", "logical_cpus")
+    devices, description = choose_devices(**where)
+    if where:
         _LOGGER.info(description)
-    names = [
+    told = {name: asked[teller.flag] for name, teller in flag_checks.TOLD.items() if asked[teller.flag]}
+    options = asked.given(
         "data_dir", "long_input", "split_sentences", "on_error", "n_best_format", "mbr", "tokenization",
         "alignments_file", "keep_timestamp", "compute_dtype",
-    ]  # fmt: skip
-    told = {name: flags[teller.flag].value for name, teller in _decoder_modes.TOLD.items()}
-    return DecodingJob(
-        runs,
-        settings,
-        devices=devices,
-        told_files={name: path for name, path in told.items() if path},
-        inputs={f"--{name}": flags[name].value for name in _decoder_modes.INPUTS},
-        **{name: flags[name].value for name in names},
-    )
+    )  # fmt: skip
+    inputs = {f"--{name}": asked[name] for name in flag_checks.INPUTS}
+    return DecodingJob(asked.runs, asked.settings, devices=devices, told_files=told, inputs=inputs, **options)
 
 
-main = _app.command("t2t-decoder", define_flags, run, _decoder_modes.check)
+main = _app.command("t2t-decoder", define_flags, run, check)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ extensions = [
 root_doc = "docs/index"
 include_patterns = ["*.md", "docs/**", "deploy/*.md", "examples/**", "benchmarks/**"]
 exclude_patterns = [".*", "**/.*", "**/_build", "**/__pycache__", "build", "dist", "quickstart", "tests", "t2t_lite"]
-# Pages of measurements are reached from an index page of their own.
+# Pages of measurements are reached from their own index page.
 suppress_warnings = ["toc.not_included"]
 nitpicky = True
 # Types in signatures may be of other packages or internal, and back-quoted words of docstrings need not be names.

@@ -147,7 +147,7 @@ def extras_drawn():
 
 
 def _facts(folder):
-    """Returns what the modules of a folder add, and the beginning of its docstring."""
+    """Returns the names that the modules of a folder add, and the beginning of its docstring."""
     sources = {path: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))}
     adds = [
         word for word, pattern in ADDS.items() if any(re.search(pattern, s, re.MULTILINE) for s in sources.values())

@@ -10,7 +10,6 @@ import re
 from t2t_lite import layers, registry
 from t2t_lite.bin import _app
 from t2t_lite.cli import commands
-from t2t_lite.decoding.command.decode_hparams import decode_settings
 from t2t_lite.hparams import transformer, transformer_encoder, transformer_lm
 from t2t_lite.models.outputs import shapes_only
 from t2t_lite.settings import tensor2tensor_names
@@ -115,14 +114,21 @@ def others():
 
 
 def common_hyperparameters():
-    """Returns the table of tensor2tensor's hyperparameters that are here: the values of `transformer_base` in both."""
-    hparams, rows = registry.hparams("transformer_base"), []
+    """Returns the table of tensor2tensor's hyperparameters that differ here, and the names of those that do not.
+
+    The values are those of `transformer_base` in both.
+    """
+    hparams, rows, equal = registry.hparams("transformer_base"), [], []
     for row in read_rows("tensor2tensor_hparams.tsv"):
         if row["name"] in hparams:
             here = getattr(hparams, row["name"])
             same = str(here) == row["value"] or (isinstance(here, float) and here == float(row["value"]))
-            rows.append((f"`{row['name']}`", f"`{row['value']}`", "" if same else f"`{here}`", row["difference"]))
-    return lines([("name", "value there", "other value here", "what differs"), ("---",) * 4, *rows])
+            if same and not row["difference"]:
+                equal.append(f"`{row['name']}` ({row['value']})")
+            else:
+                rows.append((f"`{row['name']}`", f"`{row['value']}`", "" if same else f"`{here}`", row["difference"]))
+    table = lines([("name", "value there", "other value here", "what differs"), ("---",) * 4, *rows])
+    return f"{table}\nThe same, with the same value: {', '.join(equal)}.\n"
 
 
 def hyperparameters():
@@ -139,12 +145,6 @@ def settings_table(settings):
     """Returns the table of settings, {name: Setting}."""
     rows = [(f"`{s.name}`", f"`{s.default}`", _may_be(s), s.meaning) for s in settings.values()]
     return lines([("name", "default", "may be", "meaning"), ("---",) * 4, *rows])
-
-
-def decoding_ranges():
-    """Returns the table of the possible values of `--decode_hparams`."""
-    rows = [(f"`{s.name}`", f"`{s.default}`", _may_be(s)) for s in decode_settings().values() if s.limits]
-    return lines([("name", "default", "may be"), ("---",) * 3, *rows])
 
 
 def _may_be(setting):
@@ -170,21 +170,36 @@ def flag_status(flags, name):
 
 
 def flag_table(*commands):
-    """Returns a function that makes the table of tensor2tensor's flags of some commands, which share these flags."""
+    """Returns a function that makes the table of tensor2tensor's flags of some commands, which share these flags.
+
+    Flags that are treated alike, with the same note, share a row.
+    """
 
     def make():
-        declared, rows = [flags_of(command) for command in commands], []
+        declared, rows = [flags_of(command) for command in commands], {}
         for row in read_rows("tensor2tensor_flags.tsv"):
-            if row["commands"] == " ".join(commands):
-                statuses = [flag_status(flags, row["flag"]) for flags in declared]
-                # Where one command has it, the others' reasons are in their own messages.
-                why = "" if ("yes", "") in statuses else statuses[0][1]
-                note = row["difference"] or why
-                rows.append((f"`--{row['flag']}`", row["default"], *(status for status, _ in statuses), note))
-        names = [f"t2t-{command.replace('_', '-')}" for command in commands]
-        return lines([("flag", "default there", *names, "what differs"), ("---",) * (len(names) + 3), *rows])
+            if row["commands"] != " ".join(commands):
+                continue
+            answers = [flag_status(flags, row["flag"]) for flags in declared]
+            statuses = tuple(status for status, _ in answers)
+            # Where one command has it, the others' reasons are in their own messages.
+            note = row["difference"] or ("" if "yes" in statuses else answers[0][1])
+            flag = f"`--{row['flag']}`" if row["default"] in ("None", '""') else f"`--{row['flag']}` ({row['default']})"
+            rows.setdefault((where(statuses, commands), note), []).append(flag)
+        table = [(", ".join(flags), status, note) for (status, note), flags in rows.items()]
+        return lines([("flag (default there)", "here", "what differs"), ("---",) * 3, *table])
 
     return make
+
+
+def where(statuses, commands):
+    """Returns in words how the commands treat a flag; the commands that are not named treat it as an error."""
+    if len({*statuses}) == 1:
+        return statuses[0]
+    does = {
+        status: [c for c, s in zip(commands, statuses, strict=True) if s == status] for status in ("yes", "ignored")
+    }
+    return "; ".join(f"{status}: {', '.join(names)}" for status, names in does.items() if names)
 
 
 def other_flags():
@@ -197,7 +212,7 @@ def other_flags():
 
 
 def read_rows(name):
-    """Returns the rows of a table beside this file, a list of dicts."""
+    """Returns the rows of a table in this folder, a list of dicts."""
     with open(FOLDER / name, encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
@@ -222,7 +237,6 @@ PARTS = {
     "models.md": {
         **{name: hyperparameters_of(name) for name in ("transformer_lm", "transformer_encoder")},
     },
-    "decoding.md": {"ranges": decoding_ranges},
     "coming_from_tensor2tensor.md": {
         "hyperparameters here": common_hyperparameters,
         "hyperparameters not here": others,

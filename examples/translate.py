@@ -130,7 +130,7 @@ plt.show()
 # ## Translation
 #
 # The run's folder is all that translation needs. Load a `Translator` once and call it often; lists are translated
-# in batches. Ten test sentences beside their references:
+# in batches. Ten test sentences and their references:
 
 # %%
 from IPython.display import Markdown
@@ -191,7 +191,7 @@ plt.show()
 draw_attention(attention["encoder"], view="lines", word="car")
 
 # %% [markdown]
-# ## Where to go on
+# ## Next steps
 #
 # * Your own sentence pairs: [docs/tutorial.md](../docs/tutorial.md).
 # * What else `Translator` can do (n-best lists, sampling, forced prefixes, scores):

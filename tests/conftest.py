@@ -35,6 +35,8 @@ LOGICAL_CPUS = 8
 _LAST_REPORT = [0.0]  # CPU time of this process at the last report of a test
 _WORTH_SAYING = 60  # seconds; less than that is nobody's trouble
 _LONGEST = 8  # CPU seconds of a case that is not marked long, on a machine as fast as the next line says
+_VALUES_OF_A_SWITCH = 3  # at most; longer lists are tables of kinds
+_SWITCHED_OFF = {}  # (file, test): values of its switches that only long cases have
 _COLLECTION = 12  # CPU seconds to import all tests there; speed differs by half from hour to hour, on one machine, too
 _SLOWNESS = [1.0]  # of this machine while tests are collected, 1 or more
 _LOOP = [0.0]  # CPU seconds of `_loop_seconds` at that time
@@ -93,8 +95,32 @@ def _leave_out_texts_of_errors():
     tf_stack.extract_stack = lambda stacklevel=1: stack
 
 
+def _switches_without_a_short_case(items):
+    """Returns {(file, test): what `few` leaves out}: values of a switch that no short case of the file has.
+
+    A switch is an argument of two or three values that are neither numbers nor lists. `few(…, instead="test_of_it")`
+    names another test of the file that has them.
+    """
+    short, every, left_out = set(), collections.defaultdict(set), {}
+    tests = {(item.path, item.originalname) for item in items if not item.get_closest_marker("long")}
+    for item in items:
+        few = item.get_closest_marker("few")
+        for name, value in item.callspec.params.items() if hasattr(item, "callspec") else ():
+            if isinstance(value, list | float | int) and not isinstance(value, bool):
+                continue
+            if not item.get_closest_marker("long"):
+                short.add((item.path, name, repr(value)))
+            if few and (item.path, few.kwargs.get("instead")) not in tests:
+                every[item.path, item.originalname, name].add(repr(value))
+    for (path, test, name), values in every.items():
+        left = sorted(value for value in values if (path, name, value) not in short)
+        if left and len(values) <= _VALUES_OF_A_SWITCH:
+            left_out.setdefault((path, test), []).append(f"{name}={' and '.join(left)}")
+    return left_out
+
+
 @pytest.hookimpl(tryfirst=True)  # before cases are left out by their marks
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Marks the cases that `few` leaves to make test-all, then sorts files: the dearest first, to end together.
 
     These are files of whole runs, and those with slow tests.
@@ -105,9 +131,17 @@ def pytest_collection_modifyitems(items):
         few = item.get_closest_marker("few")
         if few and not set(few.args) & {item.callspec.id, *item.callspec.id.split("-")}:
             item.add_marker(pytest.mark.long)
+    if not any("::" in argument for argument in config.args):  # of a file's tests, all are here
+        _SWITCHED_OFF.update(_switches_without_a_short_case(items))
     slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("long")}
     runs = ("tests/training/", "tests/integration/")
     items.sort(key=lambda item: (item.path not in slow, not item.nodeid.startswith(runs)))
+
+
+def pytest_runtest_setup(item):
+    """Fails a test whose `few` leaves a branch to make test-all alone."""
+    if left := _SWITCHED_OFF.get((item.path, getattr(item, "originalname", None))):
+        pytest.fail(f"no short case has {', '.join(left)}: keep one, or few(…, instead='test_of_it')", pytrace=False)
 
 
 def _cpu_seconds():

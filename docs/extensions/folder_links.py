@@ -1,6 +1,6 @@
 """Makes links to folders lead to their README.md, as on code hosts; without one, only the text remains.
 
-That is so of links to pages of extras that are not there, too.
+That is so of links to pages of extras that are not there.
 """
 
 import pathlib

@@ -1,6 +1,6 @@
 """Your own classifier, trained by the commands: is the agent of a sentence a person or an animal?
 
-The problem, the model with a cost of its own, its set and the metric below are all that is needed; the folder is a
+The problem, the model with its own cost, its set and the metric below are all that is needed; the folder is a
 `--t2t_usr_dir`, and its code an extra as extras/agent_classifier/agent_classifier.py:
 
     t2t-datagen --t2t_usr_dir=examples/agent_classifier --problem=sentence_agent --data_dir=data

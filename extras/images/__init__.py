@@ -1,5 +1,5 @@
-"""Images as rows of ids, one for each colour of a pixel: problems, local attention and the Image Transformer's sets.
+"""Images as sequences of ids, one per channel of a pixel: problems, local attention and the Image Transformer's sets.
 
-For who generates, completes or enlarges images (Parmar et al. 2018, arXiv 1802.05751; Child et al. 2019, 1904.10509):
-MNIST, CIFAR-10, and PNG files of one's own. Sparse Transformer's sets of images name kinds of `extras/sparse`.
+For generating and completing images (Parmar et al. 2018, arXiv 1802.05751; Child et al. 2019, 1904.10509): MNIST,
+CIFAR-10, and the user's PNG files. The Sparse Transformer's sets for images name attention kinds of `extras/sparse`.
 """

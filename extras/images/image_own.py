@@ -1,4 +1,4 @@
-"""`image_own`: the user's own PNGs, all of one size, for a model that makes and completes images.
+"""`image_own`: the user's own PNGs, all of one size, for a model that generates and completes images.
 
     t2t-datagen --problem=image_own --train_files=train --dev_files=dev --data_dir=D
 
@@ -32,21 +32,21 @@ _VALUES = 256
 
 
 class ImageEncoder(TextEncoder):
-    """Ids of the classes and the pixels of images of one size.
+    """Encodes the class and the pixels of images of one size.
 
-    0 is padding, 1 the end, 2 an image whose class is not known; then each class has an id, and each channel 256, so
-    that channels have embeddings of their own. Pixels are in the order of rows, columns, channels; or in blocks one
-    after the other, and inside of each in that order. As a text, an image is the name of its class; pixels are shown as
-    numbers, with a space between them, in the order of their ids.
+    Id 0 is padding, 1 the end, 2 an unknown class; then comes an id for each class, and 256 ids for each channel, so
+    that each channel has its embeddings. Pixels are ordered by rows, columns and channels; with `blocks`, the blocks
+    follow one another, and the pixels of each block have that order. As a text, an image is the name of its class;
+    pixels are shown as numbers in the order of their ids, separated by spaces.
 
     Args:
         size: (height, width, channels); channels: 1 (grey) or 3 (RGB).
-        class_labels: list of str, names of the classes; empty if there are none.
-        blocks: (rows, columns) of a block, where the columns of channels count each; None: no blocks.
-        sample_bits: how many of the 16 bits of 16-bit PNGs hold data, which is for their reader; None: not known.
+        class_labels: list of str, the names of the classes; empty for images without classes.
+        blocks: (rows, columns) of a block; each channel of a pixel counts as a column. None: no blocks.
+        sample_bits: how many bits of a 16-bit PNG's samples hold data, for the reader of PNGs; None: not known.
 
     Raises:
-        UserError: the image cannot be cut into such blocks.
+        UserError: the image cannot be divided into such blocks.
     """
 
     num_reserved_ids = 3
@@ -61,18 +61,18 @@ class ImageEncoder(TextEncoder):
 
     @property
     def fingerprint(self):
-        """SHA-256 (hex) of the size and the classes, and of the blocks."""
+        """SHA-256 (hex) of the size, the classes and the blocks."""
         blocks = [self.blocks] if self.blocks else []
         return hashlib.sha256(json.dumps([self.size, self.class_labels, *blocks]).encode()).hexdigest()
 
     @property
     def half(self):
-        """The number of rows of an upper half, in whole blocks: an image's first ids are those of these rows."""
+        """The number of rows in the upper half of an image, in whole blocks; their ids come first."""
         rows = self.blocks[0] if self.blocks else 1
         return self.size[0] // 2 // rows * rows
 
     def _places(self):
-        """Returns the places of pixels, counted by rows, columns and channels, in the order of their ids."""
+        """Returns the places of all pixels in the order of their ids; a place is the index in the flattened image."""
         height, width, channels = self.size
         places = np.arange(self.length)
         if not self.blocks:
@@ -80,39 +80,39 @@ class ImageEncoder(TextEncoder):
         rows, columns = self.blocks
         if height % rows or width * channels % columns:
             raise UserError(
-                f"blocks of {rows} x {columns}: do not divide an image of {height} rows and {width} x {channels} "
-                "columns. Expected divisors."
+                f"image_blocks=({rows}, {columns}) do not divide an image of {height} rows and {width} x {channels} "
+                "columns. Expected divisors of both."
             )
         places = places.reshape(height // rows, rows, width * channels // columns, columns)
         return places.swapaxes(1, 2).reshape(-1)
 
     @property
     def length(self):
-        """The number of pixels' ids in an image."""
+        """The number of ids for the pixels of an image."""
         return int(np.prod(self.size))
 
     def encode(self, text):
-        """Returns the list of the one id of a class; of a blank text that of an image of unknown class."""
+        """Returns a list with the id of a class, given its name; of an unknown class, given a blank text."""
         label = text.strip()
         if label and label not in self.class_labels:
             known = f"one of {', '.join(self.class_labels)}, or a blank line" if self.class_labels else "a blank line"
-            raise UserError(f"{shown(label)} is no class of these images. Expected {known}.")
+            raise UserError(f"{shown(label)} is not a class of these images. Expected {known}.")
         return [self.num_reserved_ids + self.class_labels.index(label) if label else UNK_ID]
 
     def encode_image(self, image):
-        """Returns the ids of uint8 pixels [rows, columns, channels]; of an image's first rows of blocks, too."""
+        """Returns the ids of uint8 pixels [rows, columns, channels]: an image, or its first rows (whole blocks)."""
         ids = (self._first + np.arange(self.size[2]) * _VALUES + image).reshape(-1)
         return ids[self._order[: len(ids)]].tolist()
 
     def decode_image(self, ids):
-        """Returns uint8 [height, width, channels] of ids, of which those of classes are left out; the rest is black."""
+        """Returns uint8 [height, width, channels] from ids; ids of classes are skipped, missing pixels are black."""
         pixels = [(i - self._first) % _VALUES for i in ids if i >= self._first][: self.length]
         image = np.zeros(self.length, np.uint8)
         image[self._order[: len(pixels)]] = pixels
         return image.reshape(self.size)
 
     def count_pixels(self, ids):
-        """Returns how many of ids are of pixels, each channel counted."""
+        """Returns how many of the ids stand for pixels; each channel counts."""
         return sum(i >= self._first for i in ids)
 
     def _piece(self, i):
@@ -121,7 +121,7 @@ class ImageEncoder(TextEncoder):
         return str((i - self._first) % _VALUES)
 
     def tf_encode(self, strings):
-        """In a graph: string [batch] -> int32 ragged [batch, 1]; what is no class has the id of an unknown one."""
+        """In a graph: string [batch] -> int32 ragged [batch, 1]; other texts get the id of an unknown class."""
         import tensorflow as tf
 
         found = tf.strings.strip(strings)[:, None] == tf.constant([*self.class_labels, ""])[None]
@@ -141,18 +141,18 @@ class ImageEncoder(TextEncoder):
 class ImageProblem(Problem):
     """Images that a language model learns pixel by pixel. Subclasses write `image_size` and `generate_images`.
 
-    An example has the id of a class as `inputs`, and as `targets` the ids of all pixels, without an end: see
-    `ImageEncoder`. Evaluations give the loss in bits per dimension, which is a channel of a pixel.
+    The `inputs` of an example are the id of its class, its `targets` the ids of all pixels, without an end: see
+    `ImageEncoder`. Evaluations report the loss in bits per dimension; each channel of a pixel is a dimension.
 
     Attributes:
         image_size: (height, width, channels); channels: 1 (grey) or 3 (RGB).
-        class_labels: names of the classes; empty: images have none.
-        image_blocks: (rows, columns) of blocks that are learned one after the other, as attention in `local_2d` needs;
-            columns of channels count each. None: the order of rows.
-        sample_bits: how many of the 16 bits of 16-bit PNGs hold data, such as 12; None: 16, unless a PNG looks as if it
-            held fewer, which is an error.
-        unknown_class_rate: share of the training images that are shown without their class, so that images whose class
-            nobody knows can be completed, too.
+        class_labels: the names of the classes; empty for images without classes.
+        image_blocks: (rows, columns) of the blocks that are learned one after the other, as attention in `local_2d`
+            needs; each channel of a pixel counts as a column. None: pixels are ordered by rows.
+        sample_bits: how many bits of a 16-bit PNG's samples hold data, such as 12; None: 16, and a PNG that looks as if
+            it held fewer is an error.
+        unknown_class_rate: share of the training images whose class is hidden, so that the model can also complete
+            images of an unknown class.
     """
 
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
@@ -175,25 +175,25 @@ class ImageProblem(Problem):
         raise NotWritten(f"{type(self).__name__}: write image_size.")
 
     def generate_images(self, data_dir, tmp_dir, dataset_split):
-        """Yields (uint8 array of `image_size`, the name of its class, or "" if that is not known)."""
+        """Yields (uint8 array of `image_size`, name of its class; "" if that is not known)."""
         raise NotWritten(f"{type(self).__name__}: write generate_images.")
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": [id of the class], "targets": ids of the pixels}, and counts these."""
+        """Yields {"inputs": [id of the class], "targets": ids of the pixels}, and counts the pixels."""
         encoder = self.feature_encoders(data_dir)["targets"]
         for image, label in self.generate_images(data_dir, tmp_dir, dataset_split):
-            png_files.check_size(f"{self.name}: an image", image.shape, encoder.size, "image_size says")
+            png_files.check_size(f"{self.name}: an image", image.shape, encoder.size, "its image_size")
             png_files.check_samples(f"{self.name}: an image", image)
             self.unit_counts["dim"] += encoder.length
             yield {"inputs": encoder.encode(label), "targets": encoder.encode_image(image)}
 
     def feature_encoders(self, data_dir):
-        """Returns one `ImageEncoder`, of classes and of pixels."""
+        """Returns one `ImageEncoder` for both features, classes and pixels."""
         encoder = ImageEncoder(self.image_size, self.class_labels, self.image_blocks, self.sample_bits)
         return dict.fromkeys(self.features, encoder)
 
     def augment(self, batch, seeds):
-        """Forgets the classes of some images: see `unknown_class_rate`."""
+        """Hides the classes of some images: see `unknown_class_rate`."""
         import tensorflow as tf
 
         from t2t_lite.data.random_numbers import uniform_numbers
@@ -202,28 +202,28 @@ class ImageProblem(Problem):
         return {**batch, "inputs": tf.where(is_forgotten, UNK_ID, batch["inputs"])}
 
     def model_hparams(self, hparams):
-        """As `Problem.model_hparams`; refuses attention to blocks where images have none."""
+        """See `Problem.model_hparams`; refuses attention to blocks if the images are not in blocks."""
         if "local_2d" in hparams.self_attention_type and not self.image_blocks:
             raise UserError(
-                f"self_attention_type={hparams.self_attention_type}: local_2d sees an image's blocks, one after the "
-                f"other, and pixels of {self.full_name} are in the order of rows. Expected local_1d, or a problem with "
-                "`image_blocks`, such as image_cifar10_plain_gen_blocks."
+                f"self_attention_type={hparams.self_attention_type}: local_2d needs images in blocks, but the pixels "
+                f"of {self.full_name} are ordered by rows. Expected local_1d, or a problem with image_blocks, such as "
+                "image_cifar10_plain_gen_blocks."
             )
         return super().model_hparams(hparams)
 
     def example_length(self, encoders):
-        """Returns the number of ids of an image and its class."""
+        """Returns the number of ids for an image and its class."""
         return 1 + encoders["targets"].length
 
     def given_part(self, given, encoders):
-        """Returns the rows of which all pixels are given: see `Problem.given_part`."""
+        """Returns the part of the image whose rows are given in full: see `Problem.given_part`."""
         height = encoders["targets"].size[0]
         rows = encoders["targets"].count_pixels(given) * height // encoders["targets"].length
         return (0, 0, 1, min(rows, height) / height) if rows else None
 
     @property
     def sequence_length(self):
-        """The number of ids of an image."""
+        """The number of ids for the pixels of an image."""
         height, width, channels = self.image_size
         return height * width * channels
 
@@ -238,7 +238,7 @@ def _are_sizes(size):
 
 @registry.register_problem
 class ImageOwn(OwnProblem, ImageProblem):
-    """PNGs given to `configure`."""
+    """The PNGs that `configure` was given."""
 
     settings = own_settings(
         "problem", "files", OwnSetting("folders", list, None), OwnSetting("image_size", list, None, fits=_are_sizes),
@@ -255,12 +255,12 @@ class ImageOwn(OwnProblem, ImageProblem):
         return tuple(self.determined("image_size"))
 
     sample_bits = kept(
-        "sample_bits", "How many of the 16 bits of 16-bit training images hold data; None: no such images."
+        "sample_bits", "How many bits of the samples of 16-bit training images hold data; None: no such images."
     )
-    class_labels = kept("class_labels", "The names of the classes, sorted; none if all training images are of one.", ())
+    class_labels = kept("class_labels", "The names of the classes, sorted; empty if there would be a single one.", ())
 
     def check_settings(self, values, paths):
-        """See `OwnProblem.check_settings`; keeps the folders that were given, which tell the classes."""
+        """See `OwnProblem.check_settings`; stores the folders that were given, which determine the classes."""
         super().check_settings(values, paths)
         values["folders"] = [full_path(path) for given in paths.values() for path in given if files.is_folder(path)]
 
@@ -276,19 +276,19 @@ class ImageOwn(OwnProblem, ImageProblem):
         super().check_corpus(data_dir, tmp_dir)
 
     def _check_folders(self, paths):
-        """Raises `UserError` if training images lie beside the folders of classes, or a class has no images."""
+        """Raises `UserError` if a training image lies next to the class folders, or a class has no images."""
         for start in (os.path.join(folder, "") for folder in self._folders):
             inside = [path.removeprefix(start).split("/") for path in paths if path.startswith(start)]
             direct = [name for name, *below in inside if not below]
             classes = {name for name, *below in inside if below}
             if direct and classes:
-                raise UserError(f"{start}{direct[0]}: lies beside the folders of classes. Move it into one of them.")
+                raise UserError(f"{start}{direct[0]}: lies next to the class folders. Move it into one of them.")
             for path in files.list_files(start, r"[^.].*") if classes else ():
                 if files.is_folder(path) and os.path.basename(path) not in classes:
-                    raise UserError(f"{path}: no .png in this folder, which would be a class. Add images or remove it.")
+                    raise UserError(f"{path}: this class folder has no .png. Add images to it, or remove it.")
 
     def _find_size(self, paths):
-        """Returns the size of the first image, with `skip_bad_lines` of the first one that can be read."""
+        """Returns the size of the first image; with `skip_bad_lines`, of the first image that can be read."""
         for path in paths:
             try:
                 return list(read_png(path, self.sample_bits).shape)
@@ -301,7 +301,7 @@ class ImageOwn(OwnProblem, ImageProblem):
     def _paths(self, split):
         return [facts["path"] for facts in self.files_of(split)]
 
-    _folders = kept("folders", "The folders that were given; earlier versions stored none.", ())
+    _folders = kept("folders", "The folders that were given; earlier versions did not store them.", ())
 
     def _class_of(self, path):
         return class_of(path, self._folders)
@@ -322,7 +322,7 @@ class ImageOwn(OwnProblem, ImageProblem):
                 check_size(path, image.shape, self.image_size, first)
                 if label and label not in self.class_labels:
                     known = ", ".join(self.class_labels)
-                    raise UserError(f"{path}: its folder is no class of the training images. Expected one of {known}.")
+                    raise UserError(f"{path}: its class is not among the training images. Expected one of {known}.")
             except UserError as error:
                 report(str(error), self.on_bad_line)
             else:

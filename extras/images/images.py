@@ -1,7 +1,7 @@
-"""Published sets of images, under tensor2tensor's names: MNIST, Fashion-MNIST and CIFAR-10.
+"""Published image sets, under tensor2tensor's names: MNIST, Fashion-MNIST and CIFAR-10.
 
-The files are in `tmp_dir`, packed or not, or a prepared tensorflow-datasets set is there, or they are downloaded.
-The published test set is the dev set. docs/extras/images.md has examples.
+The images come from files in `tmp_dir`, compressed or not, or from a set that tensorflow-datasets has prepared, or they
+are downloaded. The published test set is the dev set. docs/extras/images.md has examples.
 """
 
 import types
@@ -17,11 +17,11 @@ _IN_PREPARED = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "test"}
 
 
 class PublishedImages(ImageProblem):
-    """Images of published files.
+    """Images from published files.
 
     Attributes:
         prepared_dataset: str, the name of the set in tensorflow-datasets.
-        image_files: {split: {pattern of the files' names: URL}}.
+        image_files: {split: {pattern of file names: URL}}.
     """
 
     prepared_dataset = ""
@@ -43,11 +43,12 @@ class PublishedImages(ImageProblem):
             pairs = self.read(*(source_files.find_texts(tmp_dir, name, url) for name, url in named))
         for image, number in pairs:
             if number >= len(self.class_labels):
-                raise UserError(f"{self.name}: an image of class {number}. Expected 0 to {len(self.class_labels) - 1}.")
+                most = len(self.class_labels) - 1
+                raise UserError(f"{self.name}: an image has class {number}. Expected 0 to {most}.")
             yield image, self.class_labels[number]
 
     def read(self, *sources):
-        """Yields (image, number of its class) of the files of each of a split's patterns."""
+        """Yields (image, number of its class); `sources` has an iterable of files for each pattern of a split."""
         raise NotImplementedError
 
     def _prepared(self, tmp_dir):
@@ -55,26 +56,29 @@ class PublishedImages(ImageProblem):
 
 
 def _read_prepared(folder, split, size):
-    """Yields (uint8 pixels [rows, columns, channels], number of the class) of a prepared set's split.
+    """Yields (uint8 pixels [rows, columns, channels], number of the class) from a split of a prepared set.
 
     Args:
-        folder, split: as of `downloads.read_prepared`.
-        size: (rows, columns, channels), which its images must have.
+        folder, split: as for `downloads.read_prepared`.
+        size: (rows, columns, channels), the expected size of the images.
 
     Raises:
-        UserError: the set has no such images, or a file is damaged.
+        UserError: the set does not have such images, or a file is damaged.
     """
     builder = downloads.prepared_builder(folder)
     features = builder.info.features
     has_both = hasattr(features, "keys") and {"image", "label"} <= {*features.keys()}
     if not has_both or tuple(features["image"].shape) != tuple(size):
-        raise UserError(f"{folder}: expected the features image, of {size[0]}x{size[1]}x{size[2]} pixels, and label.")
+        raise UserError(
+            f"{folder}: does not have images of {size[0]}x{size[1]}x{size[2]} and their labels. Expected the features "
+            "image and label."
+        )
     for image, label in downloads.prepared_examples(builder, folder, split, ("image", "label")):
         yield image, int(label)
 
 
 def _idx_files(folder):
-    """Returns `image_files` of a set in MNIST's files."""
+    """Returns `image_files` for a set in MNIST's format."""
     kinds = ("images-idx3-ubyte", "labels-idx1-ubyte")
     names = {
         split: [f"{tag}-{kind}" for kind in kinds] for split, tag in zip(_IN_PREPARED, ("train", "t10k"), strict=True)
@@ -92,13 +96,13 @@ class ImageMnist(PublishedImages):
     image_files = _idx_files("https://storage.googleapis.com/cvdf-datasets/mnist")
 
     def read(self, *sources):
-        """See `PublishedImages`: one file of images, one of labels."""
+        """See `PublishedImages`; one file of images and one of labels."""
         return png_files.read_idx_pairs(*(next(iter(found)) for found in sources))
 
 
 @register_problem
 class ImageFashionMnist(ImageMnist):
-    """Clothes, 28x28 grey, in MNIST's files."""
+    """Clothes, 28x28 grey, in MNIST's format (names of classes: zalandoresearch/fashion-mnist, README)."""
 
     class_labels = (
         "T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
@@ -109,7 +113,7 @@ class ImageFashionMnist(ImageMnist):
 
 @register_problem
 class ImageCifar10PlainGen(PublishedImages):
-    """Photographs of ten classes, 32x32 RGB."""
+    """Photographs of ten classes, 32x32 RGB (Krizhevsky 2009)."""
 
     image_size = (32, 32, 3)
     class_labels = (
@@ -124,13 +128,13 @@ class ImageCifar10PlainGen(PublishedImages):
     )
 
     def read(self, sources):
-        """See `PublishedImages`: files of images with their labels."""
+        """See `PublishedImages`; files of images with their labels."""
         for source in sources:
             yield from png_files.read_cifar(source, self.image_size)
 
 
 @register_problem
 class ImageCifar10PlainGenBlocks(ImageCifar10PlainGen):
-    """The same in blocks of 16x16 numbers, those of tensor2tensor's imagetransformer2d_base."""
+    """The same in blocks of 16x16 values, as imagetransformer2d_base needs."""
 
     image_blocks = (16, 16)

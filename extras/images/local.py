@@ -1,4 +1,4 @@
-"""Blocks that see themselves and their neighbours (Parmar et al. 2018, "Image Transformer")."""
+"""Attention patterns of blocks that see themselves and their neighbours (Parmar et al. 2018, "Image Transformer")."""
 
 from typing import ClassVar
 
@@ -14,15 +14,15 @@ from t2t_lite.settings.ranges import setting
 
 @register_pattern("local_1d")
 class LocalOneDimension(Pattern):
-    """Each position sees what came before it in its own block of `block_length` and in the block before.
+    """Each position sees the earlier positions of its own block of `block_length`, and the whole block before.
 
-    As tensor2tensor's `masked_local_attention_1d` (Parmar et al., section 3.1).
+    The same as tensor2tensor's `masked_local_attention_1d` (Parmar et al., section 3.1).
     """
 
     HPARAMS: ClassVar = {
         "block_length": setting(
             256, 1, 2**20, argument="self_attention.block_length", fixed=True,
-            meaning="Of local_1d: positions of a block, which sees itself and the block before.",
+            meaning="Positions per block of local_1d; a block sees itself and the block before.",
         )
     }  # fmt: skip
 
@@ -37,53 +37,54 @@ class LocalOneDimension(Pattern):
         return (j <= i) & (j // self.block_length >= i // self.block_length - 1)
 
     def parts(self, length, causal):
-        """Returns blocks with the one before."""
+        """Returns one part: each block with the one before."""
         if is_short(self.block_length, length):
             return None
         size, _ = blocks_of(self.block_length, length)
         return [block_part(size, length, [1, 0], lambda i, j, end: j <= i, [Strides(-size)])]
 
     def positions(self, at, count):
-        """Returns the last positions that two blocks may hold."""
+        """Returns the last positions, as many as two blocks hold."""
         return last_positions(2 * self.block_length, at, count)
 
     def seen(self, keys):
-        """Returns two blocks."""
+        """Returns the length of two blocks, at most `keys`."""
         return min(2 * self.block_length, keys)
 
 
 @register_pattern("local_2d")
 class LocalTwoDimensions(Pattern):
-    """An image in blocks of rows and columns, each of which sees itself and the blocks around it that came before.
+    """Divides an image into blocks of rows and columns; each block sees itself and the earlier blocks around it.
 
-    A sequence is the image's blocks in raster order, and in each its cells in raster order. A block sees the blocks to
-    its left and above it as far as `blocks_beside` and `blocks_above` reach, to the right in the rows above, as
-    tensor2tensor's `masked_local_attention_2d` (Parmar et al., section 3.2) with flanges of whole blocks.
+    A sequence has the blocks of the image in raster order, and the cells of each block in raster order. A block sees
+    `blocks_beside` blocks to its left; in the `blocks_above` rows of blocks above it, it sees the block above and
+    `blocks_beside` blocks on either side. The same as tensor2tensor's `masked_local_attention_2d` (Parmar et al.,
+    section 3.2) where flanges are multiples of the block.
 
     Args:
-        block_height, block_width: int, cells of a block.
-        image_width: int, cells of a row of the image, a multiple of block_width.
+        block_height, block_width: int, cells per block.
+        image_width: int, cells per row of the image, a multiple of block_width.
         blocks_above, blocks_beside: int.
     """
 
     HPARAMS: ClassVar = {
         "block_height": setting(
-            16, 1, 2**12, argument="self_attention.block_height", fixed=True, meaning="Of local_2d: rows of a block."
+            16, 1, 2**12, argument="self_attention.block_height", fixed=True, meaning="Rows per block of local_2d."
         ),
         "block_width": setting(
-            16, 1, 2**12, argument="self_attention.block_width", fixed=True, meaning="Of local_2d: columns of a block."
+            16, 1, 2**12, argument="self_attention.block_width", fixed=True, meaning="Columns per block of local_2d."
         ),
         "image_width": setting(
             32, 1, 2**16, argument="self_attention.image_width", fixed=True,
-            meaning="Of local_2d: columns of the image, those of several channels counted each.",
+            meaning="Columns of the image for local_2d; each channel of a pixel is a column.",
         ),
         "blocks_above": setting(
             1, 0, 64, argument="self_attention.blocks_above", fixed=True,
-            meaning="Of local_2d: rows of blocks that one sees above it.",
+            meaning="Rows of blocks that a block of local_2d sees above it.",
         ),
         "blocks_beside": setting(
             1, 0, 64, argument="self_attention.blocks_beside", fixed=True,
-            meaning="Of local_2d: blocks that one sees to its left and, above, to its right.",
+            meaning="Blocks that a block of local_2d sees to its left, and on either side in the rows above.",
         ),
     }  # fmt: skip
 
@@ -103,7 +104,7 @@ class LocalTwoDimensions(Pattern):
         beside = range(-blocks_beside, blocks_beside + 1)
         around = [(0, column) for column in range(blocks_beside, -1, -1)]
         around += [(row, column) for row in range(1, blocks_above + 1) for column in beside]
-        # (rows above, columns to the left, blocks before), without those that no image of this width has
+        # (rows above, columns to the left, blocks before); those wider than the image are left out
         self.neighbors = [(r, c, r * self.columns + c) for r, c in around if abs(c) < self.columns]
 
     def visible(self, i, j, end, causal):
@@ -115,20 +116,20 @@ class LocalTwoDimensions(Pattern):
         return (j <= i) & near
 
     def parts(self, length, causal):
-        """Returns blocks with all neighbours."""
+        """Returns one part: each block with all its neighbours."""
         if is_short(self.size, length):
             return None
         lefts = ops.convert_to_tensor([c for _, c, _ in self.neighbors for _ in range(self.size)], "int32")
 
         def mask(i, j, end):
-            column = i // self.size % self.columns - lefts  # what lies beyond an edge would be another row's
+            column = i // self.size % self.columns - lefts  # a column beyond an edge would belong to another row
             return (j <= i) & (column >= 0) & (column < self.columns)
 
         shifts = [shift for *_, shift in self.neighbors]
         return [block_part(self.size, length, shifts, mask, [Strides(-s * self.size, 1, self.size) for s in shifts])]
 
     def positions(self, at, count):
-        """Returns the positions of all neighbours."""
+        """Returns the positions in all neighbours of the block at a position; -1 beyond an edge."""
         block, within = at // self.size, ops.arange(self.size, dtype="int32")
         column, found = block % self.columns, []
         for _, left, shift in self.neighbors:
@@ -137,5 +138,5 @@ class LocalTwoDimensions(Pattern):
         return ops.concatenate(found, axis=1)
 
     def seen(self, keys):
-        """Returns the cells of all neighbours."""
+        """Returns the number of cells in all neighbours, at most `keys`."""
         return min(len(self.neighbors) * self.size, keys)

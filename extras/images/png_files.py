@@ -1,4 +1,4 @@
-"""PNG files: images of one size, and grids of them; the binary files of MNIST (idx) and CIFAR-10."""
+"""Reads and writes image files: PNGs, alone or in a grid, and the binary files of MNIST (idx) and CIFAR-10."""
 
 import logging
 import math
@@ -15,9 +15,9 @@ from t2t_lite.errors import UserError, counted
 _LOGGER = logging.getLogger("t2t_lite")
 COLORS = {1: "grey", 3: "RGB"}
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_ALPHA = 4  # a bit of the colour type
-_SRGB_GAMMA, _TOLERANCE = 45455, 2273  # 1 / 2.2 in units of 1 / 100,000; 5 % of it
-_BYTES = 0x08  # idx's code for unsigned bytes
+_ALPHA = 4  # bit of the colour type
+_SRGB_GAMMA, _TOLERANCE = 45455, 2273  # 1 / 2.2 in units of 1 / 100,000, and 5 % of it
+_BYTES = 0x08  # code of unsigned bytes in idx files
 
 
 def read_png(path, sample_bits=None):
@@ -25,33 +25,33 @@ def read_png(path, sample_bits=None):
 
     Args:
         path: str.
-        sample_bits: int, how many of the 16 bits of a 16-bit PNG hold data: see `find_sample_bits`. These samples are
-            scaled to 8 bits and rounded. None: 16, unless the image looks as if it had fewer.
+        sample_bits: int, how many bits of a 16-bit PNG's samples hold data: see `find_sample_bits`. The samples are
+            scaled to 8 bits and rounded. None: 16, and an image that looks as if it had fewer is an error.
 
     Raises:
-        UserError: the file is missing, no PNG, cut off, an animation, has transparency, or its samples do not fit into
+        UserError: the file is missing, truncated, not a PNG, animated or transparent, or its samples do not fit into
             `sample_bits`.
     """
     data = files.read_bytes(path)
     if not data.startswith(SIGNATURE):
-        raise UserError(f"{path}: is no PNG. Expected an image that is saved as PNG.")
+        raise UserError(f"{path}: is not a PNG. Expected an image saved as PNG.")
     header, samples = read_header(data), _decoded(data)
     if samples is None:
-        raise UserError(f"{path}: damaged or cut off. Copy it again.")
+        raise UserError(f"{path}: damaged or truncated. Copy it again.")
     if header.has_alpha:
         raise UserError(f"{path}: has an alpha channel. Expected grey or RGB.")
     if header.has_transparency:
         raise UserError(f"{path}: has a transparent colour. Expected grey or RGB without transparency.")
     if header.frames > 1:
-        raise UserError(f"{path}: is an animation of {header.frames:,} frames. Expected a PNG for each frame.")
+        raise UserError(f"{path}: is an animation of {header.frames:,} frames. Expected one PNG per frame.")
     return samples if samples.dtype == np.uint8 else _eight_bits(path, samples, sample_bits)
 
 
 def find_sample_bits(paths):
-    """Returns how many bits the samples of 16-bit PNGs hold, told by the largest: 8, 10, 12, 14 or 16.
+    """Returns how many bits the samples of 16-bit PNGs use: 8, 10, 12, 14 or 16, judged by the largest sample.
 
-    Cameras and scanners store 12 bits as 0 to 4,095 in 16. A single dark image looks the same, so the images of a
-    corpus are judged together; a message says the result. PNGs that cannot be read are skipped.
+    Cameras and scanners store 12 bits as 0 to 4,095 in 16 bits. A single dark image looks the same, so the images of a
+    corpus are judged together, and the result is logged. PNGs that cannot be read are skipped.
 
     Returns:
         int, or None if no PNG has 16-bit samples.
@@ -62,23 +62,24 @@ def find_sample_bits(paths):
     if not bits_of:
         return None
     bits = max(bits_of.values())
-    _LOGGER.info(f"PNGs of 16 bits are read as {bits} bits: {2**bits - 1:,} is white")
+    _LOGGER.info(f"16-bit PNGs are read as {bits} bits: {2**bits - 1:,} is white")
     fewer = [path for path in bits_of if bits_of[path] < bits]
     if 2 * len(fewer) > len(bits_of):
         _LOGGER.warning(
-            f"{len(fewer):,} of {len(bits_of):,} PNGs of 16 bits have no sample above {2 ** (bits - 2) - 1:,}, such as "
-            f"{fewer[0]}, but {max(bits_of, key=bits_of.get)} does: all are scaled alike. Check that they are."
+            f"{len(fewer):,} of {len(bits_of):,} 16-bit PNGs, such as {fewer[0]}, have no sample above "
+            f"{2 ** (bits - 2) - 1:,}, but {max(bits_of, key=bits_of.get)} has. All are scaled by {bits} bits: check "
+            "that they share one scale."
         )
     return bits
 
 
 def warn_of_colors(paths):
-    """Logs a warning if some PNGs have a gamma or a colour profile of their own, which `read_png` does not apply."""
+    """Logs a warning if some PNGs have a gamma or a colour profile, which `read_png` does not apply."""
     own = [path for path in paths if read_header(files.read_bytes(path)).has_own_colors]
     if own:
         _LOGGER.warning(
             f"{own[0]}{f' and {len(own) - 1:,} more' if own[1:] else ''}: not sRGB (gAMA, iCCP or cICP). The samples "
-            "are read as they are stored."
+            "are read as stored, without conversion."
         )
 
 
@@ -101,27 +102,27 @@ def _eight_bits(path, samples, sample_bits):
     largest = int(samples.max())
     if sample_bits is None and largest > 0 and (bits := _bits_of(largest)) < 16:
         raise UserError(
-            f"{path}: its 16-bit samples are at most {largest:,}, so they may hold only {bits} bits; no training image "
-            f"has 16 to compare with. Expected samples up to 65,535: multiply by {2 ** (16 - bits)}, or save 8 bits."
+            f"{path}: its 16-bit samples are at most {largest:,}, so they may hold only {bits} bits, and there is no "
+            f"16-bit training image to compare with. Multiply them by {2 ** (16 - bits)}, or save 8 bits."
         )
     white = 2 ** (sample_bits or 16) - 1
     if largest > white:
         raise UserError(
-            f"{path}: has a sample of {largest:,}. Expected at most {white:,}: the training images hold {sample_bits} "
-            "bits."
+            f"{path}: has a sample of {largest:,}. Expected at most {white:,}, because the training images hold "
+            f"{sample_bits} bits."
         )
     return np.rint(samples * (255 / white)).astype(np.uint8)
 
 
 def png_bytes(image):
-    """Returns uint8 pixels [rows, columns, channels] as the bytes of a PNG."""
+    """Returns the bytes of a PNG with the given pixels, uint8 [rows, columns, channels]."""
     import tensorflow as tf
 
     return tf.io.encode_png(image).numpy()
 
 
 def check_samples(source, image):
-    """Raises `UserError` unless an image's array has integers from 0 to 255; `source` is for the message."""
+    """Raises `UserError` unless an array holds integers from 0 to 255; `source` begins the message."""
     if image.dtype != np.uint8 and (image.dtype.kind not in "ui" or image.min() < 0 or image.max() > 255):
         raise UserError(
             f"{source} has {image.dtype} samples from {image.min():.6g} to {image.max():.6g}. Expected integers from 0 "
@@ -130,25 +131,25 @@ def check_samples(source, image):
 
 
 def check_size(path, found, expected, source):
-    """Raises `UserError` unless an image has the size (height, width, channels) of `source`, for the message."""
+    """Raises `UserError` unless an image has the expected (height, width, channels); `source` says whose that is."""
     if tuple(found) != tuple(expected):
         raise UserError(f"{path}: is {shown_size(found)}. Expected {shown_size(expected)}, {source}.")
 
 
 def shown_size(size):
-    """Returns a size (height, width, channels) for messages: 28x28, grey."""
+    """Returns (height, width, channels) as shown in messages: 28x28, grey."""
     height, width, *channels = size
     return f"{width}x{height}, {COLORS.get(*channels, 'of other channels') if len(channels) == 1 else 'no channels'}"
 
 
 def class_of(path, folders=()):
-    """Returns the name of an image's class, that of the folder directly below the given one, as in `ImageFolder`.
+    """Returns the name of an image's class, that of the folder directly below a given one.
 
-    torchvision's `ImageFolder` does the same. An image directly in a given folder has the name of that folder.
+    torchvision's `ImageFolder` does the same. The class of an image directly in a given folder is that folder's name.
 
     Args:
         path: str, an image.
-        folders: list of str, the folders that were given; one that is in none of them was given by itself.
+        folders: list of str, the folders that were given; an image outside of all of them was given by itself.
     """
     inside = [folder for folder in folders if path.startswith(os.path.join(folder, ""))]
     folder = max(inside, key=len, default=os.path.dirname(path))
@@ -161,11 +162,11 @@ def read_upper_halves(path, encoders):
 
     Args:
         path: str, a PNG, which may be a grid of images without borders; or a folder of PNGs, read in the order of their
-            paths, those of a class in a folder with its name.
+            paths, where the images of a class are in a folder with its name.
         encoders: {"targets": ImageEncoder}.
 
     Raises:
-        UserError: as `read_png`, or an image has another size.
+        UserError: as for `read_png`, or an image has another size.
     """
     encoder = encoders["targets"]
     height, width, channels = encoder.size
@@ -179,7 +180,8 @@ def read_upper_halves(path, encoders):
         image = read_png(name, encoder.sample_bits)
         if image.shape[0] % height or image.shape[1] % width or image.shape[2] != channels:
             raise UserError(
-                f"{name}: is {shown_size(image.shape)}. Expected images of {shown_size(encoder.size)}, one or a grid."
+                f"{name}: is {shown_size(image.shape)}. Expected one image or a grid of images of "
+                f"{shown_size(encoder.size)}."
             )
         label = class_of(name, folders)
         label = label if label in encoder.class_labels else ""
@@ -191,28 +193,30 @@ def read_upper_halves(path, encoders):
 
 
 def _warn_of_classes(folder, names, class_labels):
-    """Logs a warning if a folder has folders that are none of the classes."""
+    """Logs a warning if a folder has subfolders whose names are not those of classes."""
     labels = {class_of(name, [folder]) for name in names}
     if unknown := sorted(labels - {class_of(os.path.join(folder, "_"), [folder]), *class_labels}):
         _LOGGER.warning(
-            f"{folder}: its {counted(len(unknown), 'folder')} {', '.join(unknown)} "
-            f"{'are' if unknown[1:] else 'is'} no class: these images are completed without one. Expected names such "
-            f"as {class_labels[0]}."
+            f"{folder}: {counted(len(unknown), 'subfolder')} ({', '.join(unknown)}) without the name of a class. Their "
+            f"images are completed without one. Expected names such as {class_labels[0]}."
         )
 
 
 def write_grid(path, answers, encoders):
-    """Returns {path: PNG} of a grid without borders: a row for each input, with its outputs, best first.
+    """Returns {path: bytes of a PNG}, a grid without borders with a row per input: its outputs, best first.
 
     Args:
         path: str.
-        answers: list of (input: a text or a list of ids, of which each output is the rest; list of outputs' ids).
+        answers: list of (input, outputs): a text or a list of ids, and lists of ids, which continue such a list.
         encoders: {"targets": ImageEncoder}.
+
+    Raises:
+        UserError: there are no outputs.
     """
     encoder = encoders["targets"]
     most = max((len(outputs) for _, outputs in answers), default=0)
     if not most:
-        raise UserError(f"{path}: there is no image to write. Expected inputs, one per line.")
+        raise UserError(f"{path}: no image to write, because there are no inputs. Expected one input per line.")
     rows = []
     for given, outputs in answers:
         given = given if isinstance(given, list) else []
@@ -223,10 +227,10 @@ def write_grid(path, answers, encoders):
 
 
 class PngHeader(NamedTuple):
-    """The facts about a PNG that its decoded pixels no longer show.
+    """Properties of a PNG that its decoded pixels no longer show.
 
     Attributes:
-        bits: int, per sample: 1, 2, 4, 8 or 16.
+        bits: int, bits per sample: 1, 2, 4, 8 or 16.
         has_alpha: bool, whether there is an alpha channel.
         has_transparency: bool, whether a colour, or entries of the palette, are transparent.
         frames: int, more than 1 for an animation.
@@ -241,7 +245,7 @@ class PngHeader(NamedTuple):
 
 
 def read_header(data):
-    """Returns the `PngHeader` of a PNG's bytes; chunks that are missing or cut off count as empty."""
+    """Returns the `PngHeader` of a PNG's bytes; missing or truncated chunks count as empty."""
     chunks, at = {}, len(SIGNATURE)
     while (name := data[at + 4 : at + 8]) not in (b"IDAT", b""):
         length = int.from_bytes(data[at : at + 4])
@@ -260,47 +264,57 @@ def read_header(data):
 
 
 def read_idx(source, rank):
-    """Returns the uint8 array of an idx file, which may be packed.
+    """Returns the uint8 array of an idx file, which may be compressed.
 
     Args:
         source: path, or an `archives.Member`.
-        rank: int, the expected number of axes: 3 of images, 1 of labels.
+        rank: int, the expected number of axes: 3 for images, 1 for labels.
 
     Raises:
-        UserError: the file is missing, damaged, cut off, or no idx file of that rank.
+        UserError: the file is missing, damaged, truncated, or not an idx file of that rank.
     """
     data = _bytes(source)
     if data[:4] != bytes([0, 0, _BYTES, rank]) or len(data) < 4 + 4 * rank:
-        raise UserError(f"{source}: is no idx file of bytes with {rank} dimensions. Copy it again.")
+        raise UserError(f"{source}: is not an idx file of bytes with {counted(rank, 'dimension')}. Copy it again.")
     shape = tuple(np.frombuffer(data, ">u4", rank, 4).tolist())
     expected = 4 + 4 * rank + math.prod(shape)
     if len(data) != expected:
-        raise UserError(f"{source}: {len(data):,} bytes, {expected:,} by its head: cut off or damaged. Copy it again.")
+        raise UserError(
+            f"{source}: has {len(data):,} bytes, but its header says {expected:,}: truncated or damaged. Copy it again."
+        )
     return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(shape)
 
 
 def read_idx_pairs(images, labels):
-    """Yields (uint8 pixels [rows, columns, 1], number of the class) of two idx files. Raises `UserError` as above."""
+    """Yields (uint8 pixels [rows, columns, 1], number of the class) from two idx files.
+
+    Raises:
+        UserError: as for `read_idx`, or the files differ in length.
+    """
     pixels, numbers = read_idx(images, 3), read_idx(labels, 1)
     if len(pixels) != len(numbers):
-        raise UserError(f"{images} has {len(pixels):,} images, {labels} {len(numbers):,} labels. Expected as many.")
+        raise UserError(
+            f"{images} has {len(pixels):,} images, but {labels} has {len(numbers):,} labels. Expected one per image."
+        )
     for image, number in zip(pixels, numbers.tolist(), strict=True):
         yield image[..., None], number
 
 
 def read_cifar(source, size):
-    """Yields (uint8 pixels [rows, columns, channels], number of the class) of a binary file of CIFAR-10.
+    """Yields (uint8 pixels [rows, columns, channels], number of the class) from a binary file of CIFAR-10.
 
     Args:
         source: path, or an `archives.Member`.
         size: (rows, columns, channels).
 
     Raises:
-        UserError: the file is missing, damaged or cut off.
+        UserError: the file is missing, damaged or truncated.
     """
     data, length = _bytes(source), 1 + math.prod(size)
     if not data or len(data) % length:
-        raise UserError(f"{source}: {len(data):,} bytes, no multiple of {length:,}: cut off or damaged. Copy it again.")
+        raise UserError(
+            f"{source}: has {len(data):,} bytes, not a multiple of {length:,}: truncated or damaged. Copy it again."
+        )
     height, width, channels = size
     for row in np.frombuffer(data, np.uint8).reshape(-1, length):
         yield row[1:].reshape(channels, height, width).transpose(1, 2, 0), int(row[0])

@@ -1,34 +1,37 @@
-"""The page's data about a model that generates text: its search and its probabilities, as JSON."""
+"""The page's data about models that generate text, as JSON: searches and probabilities; and all about translations."""
 
 import dataclasses
+import time
 import types
 
 import numpy as np
 import tensorflow as tf
 
+from t2t_lite import registry
 from t2t_lite.decoding.scoring import GivenTargets
 from t2t_lite.decoding.texts import check_ids, prefix_ids
 from t2t_lite.errors import UserError, located
-from t2t_lite.extras.insights.answers import Answers, checked
+from t2t_lite.extras.insights.answers import Answers, checked, shown_attention
 from t2t_lite.extras.insights.media import types_written, write_files
 from t2t_lite.extras.insights.search_tree import trace
 from t2t_lite.models.outputs import named_outputs
 from t2t_lite.settings.ranges import NEW_TOKENS, Range, typed_value
 from t2t_lite.text.vocabulary import EOS_ID
-from t2t_lite.visualization.sentence_attention import BEGIN, END, MOST_TOKENS
+from t2t_lite.visualization.attention_pictures import attend
+from t2t_lite.visualization.sentence_attention import BEGIN, END, MOST_TOKENS, sentence_ids
 
-_BEAM_SIZE = Range(1, 32)  # answers contain everything that a search keeps
+_BEAM_SIZE = Range(1, 32)  # an answer contains everything that the search keeps
 _TOP = Range(1, 100)
 
 
 class TextAnswers(Answers):
-    """Answers of a TextModel. Subclasses write `searched` and `scored`, the ids that its search reads.
+    """Answers about a TextModel. Subclasses implement `searched` and `scored`, which return the ids that are read.
 
     In a request, "prefix" and "target" are a text, or a list of ids from an answer: a text may be tokenized differently
     from the result of a search.
 
     Attributes:
-        asked: {name: type} of what a request asks about.
+        asked: {name: type}, the names of a request's input.
         length: str, the name of the option that limits the output's length.
     """
 
@@ -42,7 +45,7 @@ class TextAnswers(Answers):
             self.leave_out("files")
 
     def searched(self, request):
-        """Returns the ids that a search reads, of a checked request. Raises `UserError`."""
+        """Returns the ids that a search reads for a checked request. Raises `UserError`."""
         raise NotImplementedError
 
     def scored(self, request, target):
@@ -50,7 +53,7 @@ class TextAnswers(Answers):
         raise NotImplementedError
 
     def given(self, request):
-        """Returns what a request asks about, a text or a list of ids. Raises `UserError`."""
+        """Returns a request's input, a text or a list of ids. Raises `UserError`."""
         return self.prepared(request["text"])
 
     def beam(self, request):
@@ -89,7 +92,7 @@ class TextAnswers(Answers):
         return {"log_prob": sum(step["log_prob"] for step in steps), "steps": steps}
 
     def files(self, request):
-        """Returns "target", the ids of an output, as the files with an "ending" that the problem's writers make.
+        """Converts "target", the ids of an output, to files with this "ending", by the problem's writers.
 
         Returns:
             {"files": [{"name", "type": media type, "data": base64}], "given": [left, top, width, height] or null, see
@@ -107,11 +110,11 @@ class TextAnswers(Answers):
         return {"files": written, "given": area and list(area)}
 
     def search_of(self, request, others=None):
-        """Returns the request, the prefix and the SearchOptions of a search whose whole beam is returned.
+        """Returns the request, the prefix and the SearchOptions; the search returns its whole beam.
 
         Args:
             request: a JSON value.
-            others: {name: type} of further options that it may have.
+            others: {name: type}, further options that the request may have.
         """
         others = {"beam_size": int, "alpha": float, self.length: int, **(others or {})}
         optional = {f"{name}?": kind for name, kind in others.items()}
@@ -120,23 +123,19 @@ class TextAnswers(Answers):
         if self.length in settings:
             settings["extra_length"] = settings.pop(self.length)
         beam_size = typed_value("beam_size", settings.get("beam_size", 4), int, _BEAM_SIZE)
-        # Compiling takes longer than a reader waits, and changes the last digits from one request to the next.
+        # Compiling would take longer than a reader waits, and change the last digits from one request to the next.
         settings |= {"beam_size": beam_size, "n_best": beam_size, "compile": False}
         return request, self.text_or_ids(request, "prefix") or "", self.answerer.search_options(settings)
 
     def prefix_of(self, prefix, source, options):
         """Returns the ids of a prefix, a text or ids. Raises `UserError` if the output has no room for it."""
-        encoder, longest = (
-            self.answerer.encoders["targets"],
-            self.answerer.searcher.longest_output(len(source), options),
-        )
-        return prefix_ids(encoder, prefix, longest) if prefix else []
+        longest = self.answerer.searcher.longest_output(len(source), options)
+        return prefix_ids(self.answerer.encoders["targets"], prefix, longest) if prefix else []
 
     def encoded_target(self, request, target):
-        """Returns what is encoded of a target, a text or ids, of the request's text."""
+        """Returns a target for the request's text as it is encoded; ids are returned unchanged."""
         problem = self.answerer.problem
-        has_symbols = isinstance(target, str) and problem and problem.substitution
-        return problem.encoded_target(target, request["text"]) if has_symbols else target
+        return problem.encoded_target(target, request["text"]) if problem and "text" in request else target
 
     def text_or_ids(self, request, name):
         """Returns a request's text, list of ids, or None. Raises `UserError` for ids that cannot be a target."""
@@ -146,7 +145,7 @@ class TextAnswers(Answers):
             with located(name):
                 check_ids(value[:-1] if may_end else value, size, least=2)
             if not value and name == "target":
-                raise UserError("target: has no ids. Expected some, or a text.")
+                raise UserError("target: has no ids. Expected at least one, or a text.")
             if len(value) > MOST_TOKENS:
                 raise UserError(f"{name}: {len(value):,} ids. Expected at most {MOST_TOKENS}.")
         return value
@@ -156,8 +155,82 @@ class TextAnswers(Answers):
         return tf.nn.log_softmax(tf.cast(logits["targets"], tf.float32))
 
 
+class Translations(TextAnswers):
+    """Answers about a Translator."""
+
+    calls = ("translate", "beam", "steps", "attention", "ponder", "patterns", "files")
+    length = "extra_length"
+
+    def __init__(self, answerer):
+        super().__init__(answerer)
+        if hasattr(answerer.model, "ponder_steps") and "ponder_steps" in registry.list_tellers():
+            self._ponder_steps = registry.teller("ponder_steps")(answerer.model)
+        else:
+            self.leave_out("ponder")
+
+    def translate(self, request):
+        """Translates "text". Optional: "beam_size", "alpha", "extra_length" and "prefix", the beginning of the output.
+
+        Returns:
+            {"translation": str, "hypotheses": [{"text", "score", "ended", "tokens": [{"token", "id", "log_prob"}]}],
+            best first, as many as beams; "source_tokens": [str], "truncated": bool, "seconds": float}.
+            Log-probabilities are in nats; a score is their sum / length penalty.
+        """
+        start = time.perf_counter()
+        request, prefix, options = self.search_of(request)
+        (translation,) = self.answerer.translate(
+            [request["text"]],
+            split_sentences="never",  # the page shows one search
+            prefixes=[prefix],
+            return_token_scores=True,
+            **dataclasses.asdict(options),
+        )
+        return {
+            "translation": translation.text,
+            "hypotheses": [shown_hypothesis(hypothesis) for hypothesis in translation.hypotheses],
+            "source_tokens": translation.source_tokens,
+            "truncated": bool(translation.truncated),
+            "seconds": round(time.perf_counter() - start, 4),
+        }
+
+    def attention(self, request):
+        """Returns the model's attention in "text" and "target" (default: its own translation)."""
+        request = checked(request, {**self.asked, "target?": str | list})
+        return shown_attention(attend(self.answerer, request["text"], self.text_or_ids(request, "target")))
+
+    def ponder(self, request):
+        """Returns the number of steps that the model spent on each piece of "text" and of "target", an output for it.
+
+        Returns:
+            {"source": [{"token": str, "steps": int}], "output": the same}, without EOS.
+        """
+        request = checked(request, {**self.asked, "target": str | list})
+        pair = self.scored(request, self.text_or_ids(request, "target"))
+        (steps,) = self._ponder_steps(*([ids] for ids in pair))
+        encoders = (self.answerer.encoders[side] for side in ("inputs", "targets"))
+        return {
+            name: [{"token": token, "steps": count} for token, count in zip(encoder.pieces(ids), counts, strict=False)]
+            for name, encoder, ids, counts in zip(("source", "output"), encoders, pair, steps, strict=True)
+        }
+
+    def searched(self, request):
+        """Returns the source's ids, EOS included, as `translate` reads them. Raises `UserError` if it is blank."""
+        reader = self.answerer.reader(split_sentences="never")
+        with located("text"):
+            (source,) = reader.read(request["text"]).sources
+        if not source.ids:
+            raise UserError("text: is blank. Expected a sentence.")
+        return [*source.ids[: reader.limit - 1], EOS_ID]
+
+    def scored(self, request, target):
+        """Returns the ids of the text, with EOS, and of the target, with EOS if it is a text. Raises `UserError`."""
+        encoders = self.answerer.encoders
+        source, target = sentence_ids(encoders, "inputs", self.given(request)), self.encoded_target(request, target)
+        return source, sentence_ids(encoders, "targets", target) if isinstance(target, str) else target
+
+
 def shown_hypothesis(hypothesis):
-    """Returns a Hypothesis with token scores as JSON."""
+    """Returns a Hypothesis that has token scores as JSON."""
     ids = [*zip(hypothesis.tokens, hypothesis.ids, strict=True)]
     pairs = [*ids, (END, EOS_ID)][: len(hypothesis.token_scores)]  # a stop string or the limit ends it without EOS
     tokens = [
@@ -169,9 +242,9 @@ def shown_hypothesis(hypothesis):
 
 def _node(encoder, at, node):
     parent, token = (None, BEGIN) if node.parent < 0 else (node.parent, _label(encoder, node.id))
-    shown_of = ("step", "log_prob", "score", "kept", "finished")
-    of_token = {"id": at, "parent": parent, "token": token, "token_id": node.id}
-    return of_token | {name: getattr(node, name) for name in shown_of}
+    fields = ("step", "log_prob", "score", "kept", "finished")
+    place = {"id": at, "parent": parent, "token": token, "token_id": node.id}
+    return place | {name: getattr(node, name) for name in fields}
 
 
 def _token(encoder, number, log_probs):

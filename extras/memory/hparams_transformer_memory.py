@@ -1,9 +1,9 @@
 """Sets of Transformer-XL for `--model=transformer_memory`.
 
-`transformer_xl_…` have the sizes, lengths and optimizer of the authors' scripts (kimiyoung/transformer-xl,
-pytorch/run_enwik8_base.sh and run_wt103_base.sh), but no adaptive softmax, which theirs of WikiText-103 has.
-Distances are clamped in training, too, theirs in evaluation alone. The smaller ones are this package's
-`transformer_lm_` sets with a memory.
+The `transformer_xl_…` sets have the sizes, lengths and optimizer of the authors' scripts (kimiyoung/transformer-xl,
+pytorch/run_enwik8_base.sh and run_wt103_base.sh), but not the adaptive softmax that the authors use for WikiText-103.
+Here distances are also clamped in training; the authors clamp them in evaluation alone. The smaller sets are this
+package's `transformer_lm_` sets with a memory.
 """
 
 from t2t_lite.hparams.transformer_lm import transformer_lm_small, transformer_lm_tiny
@@ -12,7 +12,7 @@ from t2t_lite.settings.config import HParams
 
 
 def _set(hparams, **changes):
-    """Returns changed HParams with attention by distances alone; those of the model are added."""
+    """Returns changed HParams with relative attention and without positions; settings of the model are added."""
     changes |= {"pos": "none", "self_attention_type": "dot_product_relative_memory"}
     hparams = hparams.override_from_dict({name: changes.pop(name) for name in [*changes] if name in hparams})
     for name, value in changes.items():
@@ -21,7 +21,7 @@ def _set(hparams, **changes):
 
 
 def _authors():
-    """Returns what the authors' sets share."""
+    """Returns the settings that the authors' sets have in common."""
     return HParams().override_from_dict(
         {
             "initializer": "normal",
@@ -58,7 +58,10 @@ def transformer_xl_enwik8_base():
 
 @register_hparams
 def transformer_xl_wikitext103_base():
-    """16 layers of 410, a memory of 150 words: perplexity 24.0. Segments of 128, not 150, divide rows of 4,096 ids."""
+    """16 layers of 410, a memory of 150 words: perplexity 24.0 in the paper.
+
+    Segments have 128 ids, not 150, because they have to divide rows of 4,096 ids.
+    """
     return _set(
         _authors(),
         hidden_size=410,

@@ -1,4 +1,4 @@
-"""Transformer-XL's score (Dai et al. 2019), and the state that a model carries from step to step, for each lane."""
+"""Transformer-XL's attention score (Dai et al. 2019), and the state that a model carries from step to step."""
 
 import logging
 from typing import ClassVar
@@ -26,12 +26,12 @@ _LOGGER = logging.getLogger("t2t_lite")
 class MemoryScore(AttentionScore):
     """score(i, j) = (q_i + u) · k_j + (q_i + v) · W_r R_(i - j) (Dai et al., section 3.3).
 
-    R are sinusoids, sines and then cosines, of the hidden size; W_r, u and v are of each layer. As tensor2tensor's
-    `dot_product_relative_memory` is meant to be.
+    R are sinusoids of the hidden size, first the sines and then the cosines. Each layer has its own W_r, u and v. This
+    is what tensor2tensor's `dot_product_relative_memory` is meant to be.
 
     Args:
-        clamp_length: int, larger distances count as this one; 0: none does.
-        position_dropout: float in [0, 1), on the sinusoids.
+        clamp_length: int, the largest distance; larger ones are clamped to it. 0: no limit.
+        position_dropout: float in [0, 1), dropout rate of the sinusoids.
     """
 
     other_name = "dot_product_relative_memory"
@@ -39,12 +39,12 @@ class MemoryScore(AttentionScore):
     HPARAMS: ClassVar = {
         "clamp_length": setting(
             0, 0, 2**20, argument="self_attention.clamp_length", fixed=True,
-            meaning="Of dot_product_relative_memory and relative_segments: larger distances count as this one; 0: none "
-            "does.",
+            meaning="The largest distance of dot_product_relative_memory and relative_segments; larger ones are "
+            "clamped to it. 0: no limit.",
         ),
         "position_dropout": setting(
             0.0, 0, below=1, argument="self_attention.position_dropout",
-            meaning="Of dot_product_relative_memory and relative_segments: dropout of the sinusoids of distances.",
+            meaning="Dropout of the sinusoids of distances (dot_product_relative_memory and relative_segments).",
         ),
     }  # fmt: skip
 
@@ -56,7 +56,7 @@ class MemoryScore(AttentionScore):
         self.position_dropout = position_dropout
 
     def build(self, layer, hidden_size):
-        """Creates W_r, without a bias, and u and v, N(0, 0.02) as in the authors' code."""
+        """Creates W_r, which has no bias, and u and v, drawn from N(0, 0.02) as in the authors' code."""
         layer.position_projection = Dense(
             layer.num_heads * layer.query_size, use_bias=False, dtype=layer.dtype_policy, name="position_projection"
         )
@@ -68,7 +68,7 @@ class MemoryScore(AttentionScore):
         layer.position_dropout = Dropout(self.position_dropout, dtype=layer.dtype_policy, name="position_dropout")
 
     def scores(self, layer, query, key, distances, training):
-        """Returns the scores; arguments as `AttentionScore.scores`."""
+        """Returns the scores; see `AttentionScore.scores` for the arguments."""
 
         def biased(bias):
             bias = ops.cast(layer.of_heads(bias), query.dtype) * ops.cast(layer.query_size**-0.5, query.dtype)
@@ -82,7 +82,7 @@ class MemoryScore(AttentionScore):
         return content + by_key(distances, shape_of(query)[-2], shape_of(key)[-2], products)
 
     def _vectors(self, layer, offsets, rank, training):
-        """Returns W_r R of distances int32 [D], [G, D] or [B, 1, D]: [(B,) heads, (G or 1,) D, key_dim]."""
+        """Returns W_r R, [(B,) heads, (G or 1,) D, key_dim], for distances int32 [D], [G, D] or [B, 1, D]."""
         hidden_size = layer.position_projection.kernel.shape[0]
         if self.clamp_length:
             offsets = ops.clip(offsets, -self.clamp_length, self.clamp_length)
@@ -99,27 +99,29 @@ class MemoryScore(AttentionScore):
         return ops.expand_dims(vectors, 1) if rank == 5 and not lead else vectors
 
     def extra_flops(self, layer, keys):
-        """Counts the products with W_r R of 2 n distances; W_r itself is counted as a dense layer's."""
+        """Counts the products with W_r R for 2 n distances; W_r itself is counted as a dense layer."""
         return 2 * 2 * keys * layer.num_heads * layer.query_size
 
     def extra_memory(self, layer, keys, compute):
-        """Counts those products, and the queries with v added."""
+        """Counts the bytes of these products, and of the queries with v added."""
         return layer.num_heads * (2 * keys + layer.query_size) * compute
 
 
 class CarriedState:
-    """The states of all lanes, as tensors on the devices that take the lanes' batches.
+    """The states of all lanes, as tensors on the devices that process the lanes' batches.
+
+    A step has several batches, its lanes: one for each replica and accumulated batch.
 
     Args:
         model: keras.Model with an `initial_state`.
-        rows: int, of a batch.
-        devices: list of str, of each lane.
+        rows: int, rows per batch.
+        devices: list of str, the device of each lane.
 
     Attributes:
-        now: list of structures of tensors, one for each lane.
+        now: list of structures of tensors, one structure per lane.
 
     Raises:
-        UserError: the first axis of a tensor of `initial_state` is not the rows.
+        UserError: a tensor of `initial_state` does not have the rows as its first axis.
     """
 
     def __init__(self, model, rows, devices):
@@ -132,24 +134,24 @@ class CarriedState:
             if leaf.shape.rank == 0 or leaf.shape[0] != rows:
                 raise UserError(
                     f"{type(model).__name__}.initial_state: returned a tensor of shape {tuple(leaf.shape)} for "
-                    f"rows={rows}. Expected {rows} as the first axis of each."
+                    f"rows={rows}. Expected a first axis of {rows} for each tensor."
                 )
 
     @property
     def spec(self):
-        """The structure of `tf.TensorSpec` that all lanes have."""
+        """The structure of `tf.TensorSpec` that describes the state of any lane."""
         return tf.nest.map_structure(lambda leaf: tf.TensorSpec(leaf.shape, leaf.dtype), self.now[0])
 
     @property
     def bytes(self):
-        """The size of all lanes' states."""
+        """The size of the states of all lanes, in bytes."""
         return sum(leaf.shape.num_elements() * leaf.dtype.size for leaf in tf.nest.flatten(self.now))
 
     def description(self, source):
-        """Returns what a run says about it; `source`: SegmentBatches."""
+        """Returns the line about the state that a run logs when it starts; `source`: SegmentBatches."""
         return (
             f"state: carried from step to step in {counted(len(self.now), 'lane')} of {source.rows} rows, "
-            f"{self.bytes / 1e6:,.1f} MB; segments of {source.length} ids, {source.rows_per_example} a row"
+            f"{self.bytes / 1e6:,.1f} MB; segments of {source.length} ids, {source.rows_per_example} per row"
         )
 
     def save(self, path):
@@ -160,15 +162,15 @@ class CarriedState:
             tf.raw_ops.SaveV2(prefix=path, tensor_names=names, shape_and_slices=[""] * len(names), tensors=leaves)
 
     def restore(self, path):
-        """Reads what `save` wrote. Where nothing is there the states stay as they are, and the user is told.
+        """Reads the files that `save` wrote. Without them the states stay as they are, and a warning is logged.
 
         Raises:
-            UserError: it is of other shapes.
-            tf.errors.OpError: it is damaged.
+            UserError: the saved states have other shapes.
+            tf.errors.OpError: the files are damaged.
         """
         if not tf.io.gfile.exists(f"{path}.index"):
             _LOGGER.warning(
-                f"{path}: no such files, which the newest two checkpoints have: the model's state begins anew"
+                f"{path}: no saved state; the newest two checkpoints have one. The model starts with its initial state"
             )
             return
         reader = tf.train.load_checkpoint(plain_path(path))
@@ -177,8 +179,8 @@ class CarriedState:
             there = shapes.get(self._name(i))
             if there != leaf.shape.as_list():
                 raise UserError(
-                    f"{path}: the state of the model is {shape_text(there)} there, {shape_text(leaf.shape)} in the "
-                    "model. Expected the settings that it was trained with, or another output_dir."
+                    f"{path}: the saved state is {shape_text(there)}, but the model's is {shape_text(leaf.shape)}. "
+                    "Expected the settings that the run was trained with, or another output_dir."
                 )
             with tf.device(leaf.device):
                 values.append(tf.identity(tf.constant(np.asarray(reader.get_tensor(self._name(i))), leaf.dtype)))
@@ -190,21 +192,21 @@ class CarriedState:
 
 
 def lanes_of(replicas, accumulation, before, output_dir):
-    """Returns the number of lanes of a run, the batches of a step.
+    """Returns the number of lanes of a run: its batches per step.
 
     Args:
         replicas: Replicas.
-        accumulation: int, batches that each replica accumulates per step.
+        accumulation: int, batches that a replica accumulates per step.
         before: dict, the `hparams.json` of the resumed run, or None.
         output_dir: str.
 
     Raises:
-        UserError: steps have another number of batches than before, or there are several machines.
+        UserError: the resumed run had another number of batches per step, or there are several machines.
     """
     if replicas.cluster is not None:
         raise UserError(
-            "TF_CONFIG: the model carries a state from step to step, and the chief, which saves checkpoints, has only "
-            "that of its own batches. Expected one machine."
+            "TF_CONFIG: the model carries a state from step to step, but the chief, which saves the checkpoints, only "
+            "has the state of its own batches. Expected one machine."
         )
     lanes = replicas.count * accumulation
     had = (before or {}).get("batches_a_step", lanes)
@@ -212,7 +214,7 @@ def lanes_of(replicas, accumulation, before, output_dir):
         raise UserError(
             f"{output_dir}: batches_a_step: {had} -> {lanes} ({counted(replicas.count, 'replica')} x "
             f"gradient_accumulation_steps={accumulation}). The model carries a state from each batch of a step to the "
-            "same one of the next, so that their number cannot change in a run, even with --allow_hparams_change. "
+            "same batch of the next step, so their number cannot change in a run, even with --allow_hparams_change. "
             f"Expected {had}, or another output_dir."
         )
     return lanes

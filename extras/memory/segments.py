@@ -1,4 +1,4 @@
-"""Batches of segments of long rows, for models that carry a state from one to the next."""
+"""Batches of segments of long rows, for models that carry a state from one segment to the next."""
 
 import numpy as np
 import tensorflow as tf
@@ -15,46 +15,45 @@ from t2t_lite.settings.reserved_names import BEFORE
 
 @register_batches("segments")
 class SegmentBatches(ExampleBatches):
-    """Batches {"targets" [rows, segment_length], "before" [rows]} of which one continues another.
+    """Batches {"targets" [rows, segment_length], "before" [rows]}, each of which continues an earlier one.
 
-    Training reads the stream of whole rows of `sequence_length` ids, so its order, its passes and its position in a
-    checkpoint are those of any other run. Each `lanes` batches of whole rows are cut into segments, A0 B0 A1 B1 …, so
-    batch b of a step of `lanes` batches continues batch b of the step before, or its rows begin. Shorter rows are left
-    out.
+    Training reads the stream of whole rows of `sequence_length` ids, so the order, the epochs and the position in a
+    checkpoint are those of any other run. A group of `lanes` batches of whole rows is cut into segments, A0 B0 A1 B1 …:
+    batch b of a step continues batch b of the previous step, or starts new rows. Shorter rows are left out.
 
     Args:
         problem, hparams, encoders: see `ExampleBatches`; `hparams.segment_length` is a setting of the model.
-        lanes: int, the batches of a step.
+        lanes: int, batches per step.
 
     Attributes:
-        rows: int, of a batch.
-        length: int, of a segment.
+        rows: int, rows per batch.
+        length: int, ids per segment.
 
     Raises:
-        UserError: the problem has no rows of one length, segments do not divide them, or another setting does not fit.
+        UserError: the problem's rows differ in length, segments do not divide them, or another setting does not fit.
     """
 
     def __init__(self, problem, hparams, encoders=None, lanes=1):
         length, row = hparams.get("segment_length", 0), getattr(problem, "sequence_length", 0)
         if not length:
             raise UserError(
-                "the model carries a state from batch to batch, but has no hyperparameter segment_length: declare it "
+                "the model carries a state from batch to batch, but has no hyperparameter segment_length. Declare it "
                 "in the model's HPARAMS."
             )
         if not row or dict(problem.features) != {"targets": 2} or not registry.task_of(problem).is_text:
             raise UserError(
                 f"{problem.full_name}: the model carries a state from one segment of a text to the next, but these "
-                "examples are not rows of one long text. Expected a problem such as languagemodel_own."
+                "examples are not rows of a long text. Expected a problem such as languagemodel_own."
             )
         if row == length:
             raise UserError(
-                f"segment_length={length}: a row of {problem.full_name} has {row} ids, so that no segment comes after "
-                "another and nothing is carried. Expected shorter segments, or longer rows."
+                f"segment_length={length}: a row of {problem.full_name} has {row} ids and is a single segment, so no "
+                "state is carried. Expected shorter segments, or longer rows."
             )
         if row % length:
             raise UserError(
                 f"segment_length={length}: does not divide the {row} ids of a row of {problem.full_name}. Expected a "
-                "divisor, or other rows: t2t-datagen's --sequence_length, where the problem has it."
+                "divisor, or rows of another length: see t2t-datagen's --sequence_length."
             )
         if hparams.batch_size < length:
             raise UserError(
@@ -63,8 +62,8 @@ class SegmentBatches(ExampleBatches):
             )
         if hparams.bpe_dropout:
             raise UserError(
-                f"bpe_dropout={hparams.bpe_dropout}: would change the length of rows, whose segments the model reads "
-                "one after the other. Expected 0."
+                f"bpe_dropout={hparams.bpe_dropout}: would change the length of rows, which must all have the same "
+                "number of segments. Expected 0."
             )
         self.rows, self.length = hparams.batch_size // length, length
         whole = {"batch_size": self.rows * row, "max_length": row, "min_length": row}
@@ -76,7 +75,7 @@ class SegmentBatches(ExampleBatches):
     lanes_of = staticmethod(lanes_of)
 
     def carried(self, model, devices, accumulation):
-        """Returns the `CarriedState` of a run, or None if its model carries none."""
+        """Returns the `CarriedState` of a run, or None if its model carries no state."""
         if model.initial_state(1, training=True) is None:
             return None
         return CarriedState(model, self.rows, [device for device in devices for _ in range(accumulation)])
@@ -87,13 +86,13 @@ class SegmentBatches(ExampleBatches):
         return () if state is None else state
 
     def training(self, paths, facts, most_shapes=None):
-        """As in `ExampleBatches`; all batches have one shape in any case."""
+        """See `ExampleBatches`; all batches have the same shape."""
         rows = batching.training_batches(self.problem, self.hparams, paths, self.encoders, prefetch=False)
         return batching.ahead(rows.batch(self.lanes, drop_remainder=True).flat_map(self._cut))
 
     @tf.autograph.experimental.do_not_convert
     def _cut(self, step):
-        """{"targets": [lanes, rows, sequence_length]} -> dataset of its segments, in turn of all lanes."""
+        """{"targets": [lanes, rows, sequence_length]} -> dataset of its segments, lane by lane in turn."""
         shape = self.lanes, self.rows, self.rows_per_example, self.length
         ids = tf.reshape(step["targets"], shape)
         before = tf.pad(ids[:, :, :-1, -1], [[0, 0], [0, 0], [1, 0]])
@@ -102,11 +101,11 @@ class SegmentBatches(ExampleBatches):
         return tf.data.Dataset.from_tensor_slices({f: tf.reshape(x, [-1, *x.shape[2:]]) for f, x in parts.items()})
 
     def evaluation(self, paths, in_order=False):
-        """Returns the batches of one pass, each of which continues the one before it, padded with 0.
+        """Returns the batches of one pass, each of which continues the batch before it, padded with 0.
 
-        A text in order is read in as many parts as a batch has rows, side by side: at the beginning of each but the
-        first the model knows the id before it, but has no state. Of a text with fewer segments than rows the last rows
-        are padding. Other records begin anew.
+        A text in order is split into as many parts as a batch has rows, which are read in parallel. At the beginning of
+        each part but the first, the model knows the previous id, but has no state. If a text has fewer segments than a
+        batch has rows, the last rows are padding. Without an order each record begins with the initial state.
         """
         reader = ExampleReader(self.problem, self.hparams, "eval", paths, self.encoders)
         rows = [np.array(example["targets"], np.int32) for example in reader.examples()]
@@ -132,5 +131,5 @@ class SegmentBatches(ExampleBatches):
         return np.swapaxes(rows.reshape(len(rows), -1, self.length), 0, 1)
 
     def narrowest(self):
-        """Returns a batch of padding in the one shape of all."""
+        """Returns a batch of padding in the shape that all batches have."""
         return {"targets": tf.zeros([self.rows, self.length], tf.int32), BEFORE: tf.zeros([self.rows], tf.int32)}

@@ -1,4 +1,4 @@
-"""Transformer-XL, a language model that sees the segment before (Dai et al. 2019, arXiv 1901.02860)."""
+"""Transformer-XL, a language model that also sees the previous segment (Dai et al. 2019, arXiv 1901.02860)."""
 
 from typing import ClassVar
 
@@ -17,15 +17,15 @@ from t2t_lite.settings.reserved_names import STATE
 @register_model("transformer_memory")
 @keras.saving.register_keras_serializable("t2t_lite")
 class TransformerMemory(TransformerLM):
-    """A `TransformerLM` whose layers see their own inputs at the positions before those that are read, as a memory.
+    """A `TransformerLM` whose layers also see their own inputs at the positions before the segment, its memory.
 
-    It is trained and evaluated on segments of a text, in order: see `SequenceModel.initial_state`. Without a state, as
-    in decoding and scoring, it is the language model of one pass. The memory has hidden states, to which the weights of
-    a later step are applied; no gradient goes through it. Its adaptive softmax is left out.
+    It is trained and evaluated on the segments of a text, in order: see `SequenceModel.initial_state`. Without a state,
+    as in decoding and scoring, it reads a text in one pass. The memory holds hidden states, to which the weights of a
+    later step are applied; no gradient flows through it. The paper's adaptive softmax is left out.
 
     Args:
         vocab_size: int.
-        target_vocab_size: None, or vocab_size: inputs and targets have one vocabulary.
+        target_vocab_size: None, or vocab_size: inputs and targets share one vocabulary.
         {options}
 
     Raises:
@@ -42,16 +42,16 @@ class TransformerMemory(TransformerLM):
         **TransformerLM.HPARAMS,
         "begin": setting(
             "end", choices=("zero", "end"), argument="begin", fixed=True,
-            meaning="What is read before there is a token: id 1, or the zero vector.",
+            meaning="The first input, before any token: end (id 1) or zero (the zero vector).",
         ),
-        "segment_length": setting(128, 1, 2**20, fixed=True, meaning="Ids of a text that are read at once."),
+        "segment_length": setting(128, 1, 2**20, fixed=True, meaning="Ids per segment, which are read at once."),
         "memory_length": setting(
             128, 1, 2**20, argument="memory_length", fixed=True,
-            meaning="Positions before a segment that each layer sees.",
+            meaning="Positions before a segment that each layer also sees.",
         ),
         "eval_memory_length": setting(
             0, 0, 2**20, argument="eval_memory_length", zero="none",
-            meaning="The same in evaluation; 0: memory_length.",
+            meaning="memory_length in evaluation; 0: the same as in training.",
         ),
     }  # fmt: skip
 
@@ -66,7 +66,7 @@ class TransformerMemory(TransformerLM):
         position = self.config["position"]
         if POSITIONS[position].embedding is not None:
             raise ValueError(
-                "`position` must be none or rotary, since a memory has no absolute positions: received "
+                "`position` must be none or rotary, because a memory has no absolute positions: received "
                 f"position={position!r}."
             )
 
@@ -76,7 +76,7 @@ class TransformerMemory(TransformerLM):
         return self.config["memory_length"]
 
     def initial_state(self, rows, training=False):
-        """Returns {"memory": list of [rows, M, hidden] by layer, "visible": bool [rows, M], whether it is there}."""
+        """Returns {"memory": list of [rows, M, hidden], one per layer, "visible": bool [rows, M], False: empty}."""
         lengths = self.config["memory_length"], self.config["eval_memory_length"]
         length = lengths[0] if training else lengths[1] or lengths[0]
         layers, hidden_size = self.config["num_layers"], self.config["hidden_size"]
@@ -91,7 +91,7 @@ class TransformerMemory(TransformerLM):
             training: bool.
 
         Returns:
-            float32 logits [B, T, vocab_size]; where there is a state {"targets": logits, "state": the next one}.
+            float32 logits [B, T, vocab_size]; with a state {"targets": logits, "state": the next state}.
         """
         if (state := inputs.get(STATE)) is None:
             return super().call(inputs, training)
@@ -111,7 +111,7 @@ class TransformerMemory(TransformerLM):
         return super().compute_mask(inputs) if inputs.get(STATE) is None else None
 
     def compute_output_spec(self, inputs, training=None):
-        """Returns symbolic outputs: logits are float32 whatever the dtype policy."""
+        """Returns symbolic outputs; logits are float32 under any dtype policy."""
         found = super().compute_output_spec(inputs, training)
         if (state := inputs.get(STATE)) is None:
             return found

@@ -1,4 +1,4 @@
-"""Sets of the Music Transformer (Huang et al. 2018): a small one for one machine, and its own; relative positions."""
+"""Sets for the Music Transformer (Huang et al. 2018) with relative positions: a small one, and that of the paper."""
 
 from t2t_lite.hparams.transformer_lm import transformer_lm_base
 from t2t_lite.registry import register_hparams
@@ -6,7 +6,7 @@ from t2t_lite.registry import register_hparams
 
 @register_hparams(model="transformer_lm")
 def music_transformer_small():
-    """4 layers of 128, the relative positions of 256 events, 2,048 events to a batch."""
+    """4 layers of 128 units, relative positions up to 256 events, 2,048 events per batch."""
     return transformer_lm_base().override_from_dict(
         {
             "num_hidden_layers": 4,
@@ -26,7 +26,7 @@ def music_transformer_small():
 
 @register_hparams(model="transformer_lm")
 def music_transformer_base():
-    """Huang et al.'s for performances of 2,048 events: 8 layers of 384, keys of 512 in all, dropout 0.2."""
+    """The paper's set for performances of 2,048 events: 8 layers of 384 units, 512 key units, dropout 0.2."""
     return transformer_lm_base().override_from_dict(
         {
             "num_hidden_layers": 8,

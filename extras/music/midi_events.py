@@ -1,7 +1,7 @@
-"""Standard MIDI Files (RP-001): their notes and tempo, read and written, and their sound.
+"""Reads and writes Standard MIDI Files (RP-001), notes and tempo alone, and turns notes into sound.
 
-mido loses the time before a meta event that it does not know, and refuses files for their keys. pretty-midi, which
-reads by it, looks for tempo in the first track alone.
+mido drops the time before a meta event that it does not know, and rejects files for their key signatures. pretty-midi,
+which reads with mido, takes the tempo from the first track only.
 """
 
 import bisect
@@ -18,21 +18,21 @@ from t2t_lite import files
 from t2t_lite.errors import UserError, counted, located
 
 _DEFAULT_TEMPO = 500_000  # microseconds per quarter note
-_RATES = {24: 24.0, 25: 25.0, 29: 30 / 1.001, 30: 30.0}  # SMPTE's frames per second; 29 is 30 "drop"
+_RATES = {24: 24.0, 25: 25.0, 29: 30 / 1.001, 30: 30.0}  # SMPTE frames per second; 29 stands for "30 drop-frame"
 _META, _END_OF_TRACK, _TEMPO = 0xFF, 0x2F, 0x51
 _SYSTEM_EXCLUSIVE = (0xF0, 0xF7)
 NOTE_OFF, NOTE_ON, _CONTROL = 0x8, 0x9, 0xB
-_OF_ONE_BYTE = (0xC, 0xD)  # changes of program, pressure on a channel
+_ONE_DATA_BYTE = (0xC, 0xD)  # program change, channel pressure; other events have two data bytes
 _ALL_NOTES_OFF = (120, 123, 124, 125, 126, 127)  # controllers that end all notes of a channel
 _LOGGER = logging.getLogger("t2t_lite")
-_DRUMS = 9  # the channel
+_DRUMS = 9  # General MIDI's percussion channel, counted from 0
 _CHANNELS = [channel for channel in range(16) if channel != _DRUMS]
-_RESOLUTION = 960  # ticks per quarter, of which there are two per second without a tempo: half a millisecond each
-_TICKS = 2 * _RESOLUTION
-_RATE = 22050  # samples of a sound per second
-_LOUDEST = 0.9 * 32767  # of 16 bits
+_RESOLUTION = 960  # ticks per quarter note in the files written here
+_TICKS = 2 * _RESOLUTION  # per second, at 120 quarter notes per minute: half a millisecond each
+_RATE = 22050  # samples of sound per second
+_LOUDEST = 0.9 * 32767  # the highest 16-bit sample
 _FADE = 0.1  # seconds
-_LONGEST = 24 * 3600  # seconds of a piece; a longer one is a damaged file
+_LONGEST = 24 * 3600  # seconds; a longer piece comes from a damaged file
 
 
 class NoteEvent(NamedTuple):
@@ -41,8 +41,8 @@ class NoteEvent(NamedTuple):
     Attributes:
         tick: int, from the start of the piece.
         channel: int, from 0; drums have 9.
-        pitch: int, or None where all notes of the channel end.
-        velocity: int, 0 for an end.
+        pitch: int, or None if all notes of the channel end.
+        velocity: int, 0 for the end of a note.
     """
 
     tick: int
@@ -52,13 +52,13 @@ class NoteEvent(NamedTuple):
 
 
 class MidiEvents(NamedTuple):
-    """The notes of a MIDI file, and when they sound.
+    """The notes of a MIDI file and their timing.
 
     Attributes:
         tracks: list of lists of `NoteEvent`.
         last_tick: int, the end of the longest track.
-        seconds: function of a tick.
-        has_one_track: bool, whether channels, not tracks, are the instruments, as in format 0.
+        seconds: function from a tick to seconds.
+        has_one_track: bool, whether channels stand for instruments, as in format 0, instead of tracks.
     """
 
     tracks: list
@@ -68,20 +68,20 @@ class MidiEvents(NamedTuple):
 
 
 def read_events(data):
-    """Returns the `MidiEvents` of the bytes of a MIDI file. Raises `UserError`; the message does not name the file."""
+    """Parses the bytes of a MIDI file into `MidiEvents`. Raises `UserError`, whose message does not name the file."""
     if not data.startswith(b"MThd"):
-        raise UserError(f"is {'no MIDI file' if data else 'empty'}. Expected a Standard MIDI File.")
+        raise UserError(f"is {'not a MIDI file' if data else 'empty'}. Expected a Standard MIDI File.")
     kind, count, division = (int.from_bytes(data[at : at + 2]) for at in (8, 10, 12))
     if kind > 1:
-        what = "whose tracks are separate pieces" if kind == 2 else "which is not known"
-        raise UserError(f"is of MIDI format {kind}, {what}. Expected format 0 or 1.")
+        what = "whose tracks are separate pieces" if kind == 2 else "which is unknown"
+        raise UserError(f"has MIDI format {kind}, {what}. Expected format 0 or 1.")
     tracks, at = [], 8 + max(6, int.from_bytes(data[4:8]))
     if at > len(data):
-        raise UserError("cut off. Copy it again.")
-    while len(tracks) < count or data[at : at + 4] == b"MTrk":  # what follows the tracks is no music
+        raise UserError("truncated. Copy it again.")
+    while len(tracks) < count or data[at : at + 4] == b"MTrk":  # the rest of the file is not music
         start, at = at + 8, at + 8 + int.from_bytes(data[at + 4 : at + 8])
         if at > len(data):
-            raise UserError("cut off. Copy it again.")
+            raise UserError("truncated. Copy it again.")
         if data[start - 8 : start - 4] == b"MTrk":
             tracks.append(_read_track(_Bytes(data[start:at])))
     tempos = [change for _, changes, _ in tracks for change in changes]
@@ -90,7 +90,7 @@ def read_events(data):
 
 
 class _Bytes:
-    """Takes a track's bytes one after the other."""
+    """Reads the bytes of a track in order."""
 
     def __init__(self, content):
         self._content, self._at = content, 0
@@ -108,7 +108,7 @@ class _Bytes:
         return self.take(1)[0]
 
     def number(self):
-        """Returns a number of up to 4 bytes with 7 bits each, of which all but the last have the eighth bit."""
+        """Reads a variable-length number: up to 4 bytes of 7 bits each; the eighth bit is set in all but the last."""
         value = 0
         for _ in range(4):
             value = value << 7 | (byte := self.byte()) & 0x7F
@@ -118,7 +118,7 @@ class _Bytes:
 
 
 def _read_track(content):
-    """Returns ([NoteEvent], [(tick, microseconds per quarter note)], last tick) of a track."""
+    """Parses a track into ([NoteEvent], [(tick, microseconds per quarter note)], last tick)."""
     notes, tempos, tick, status = [], [], 0, None
     while content:
         tick += content.number()
@@ -132,11 +132,11 @@ def _read_track(content):
         elif first in _SYSTEM_EXCLUSIVE:
             content.take(content.number())
         else:
-            status, first = (first, content.byte()) if first & 0x80 else (status, first)  # else a running status
+            status, first = (first, content.byte()) if first & 0x80 else (status, first)  # or running status
             if status is None or status >= 0xF0:
-                raise UserError("damaged (an event of no known kind). Copy it again.")
+                raise UserError("damaged (an event of unknown kind). Copy it again.")
             kind, channel = divmod(status, 16)
-            second = 0 if kind in _OF_ONE_BYTE else content.byte()
+            second = 0 if kind in _ONE_DATA_BYTE else content.byte()
             if (first | second) & 0x80:
                 raise UserError("damaged (an event with a value above 127). Copy it again.")
             if kind in (NOTE_OFF, NOTE_ON):
@@ -147,24 +147,24 @@ def _read_track(content):
 
 
 def _clock(division, tempos):
-    """Returns a function of ticks that returns seconds.
+    """Returns a function from ticks to seconds.
 
     Args:
-        division: int, of the head of a file: ticks per quarter note, or frames per second and ticks per frame.
-        tempos: list of (tick, microseconds per quarter note), of all tracks.
+        division: int, from the header of a file: ticks per quarter note, or frames per second and ticks per frame.
+        tempos: list of (tick, microseconds per quarter note) from all tracks.
     """
     if division & 0x8000:
         frames, ticks = 256 - (division >> 8), division & 0xFF
         if frames not in _RATES or not ticks:
             raise UserError(
-                f"its time is in {frames} frames per second of {ticks} ticks. Expected SMPTE's 24, 25, 29 or 30 frames "
-                "and at least 1 tick."
+                f"its unit of time is {ticks} ticks per frame at {frames} frames per second. Expected at least 1 tick, "
+                "and SMPTE's 24, 25, 29 or 30 frames."
             )
         return lambda tick: tick / (_RATES[frames] * ticks)
     if not division:
-        raise UserError("its time is in 0 ticks per quarter note. Expected at least 1.")
+        raise UserError("its unit of time is 0 ticks per quarter note. Expected at least 1.")
     if any(tempo == 0 for _, tempo in tempos):
-        raise UserError("has a tempo of 0. Expected microseconds per quarter note from 1.")
+        raise UserError("has a tempo of 0 microseconds per quarter note. Expected at least 1.")
     ticks, seconds, rates = [0], [0.0], [_DEFAULT_TEMPO / 1e6 / division]
     for tick, tempo in sorted(tempos, key=lambda change: change[0]):
         seconds.append(seconds[-1] + (tick - ticks[-1]) * rates[-1])
@@ -179,7 +179,7 @@ def _clock(division, tempos):
 
 
 def tracks_bytes(tracks, division):
-    """Returns a MIDI file of format 1 at 120 quarter notes per minute.
+    """Returns the bytes of a MIDI file of format 1 at 120 quarter notes per minute.
 
     Args:
         tracks: list of lists of (tick, bytes of an event), sorted.
@@ -204,7 +204,7 @@ def _track_bytes(events):
 
 
 def _number_bytes(value):
-    """Returns a number of variable length: see `_Bytes.number`."""
+    """Returns the bytes of a variable-length number: see `_Bytes.number`."""
     parts = [value & 0x7F]
     while value := value >> 7:
         parts.insert(0, value & 0x7F | 0x80)
@@ -216,9 +216,9 @@ class Note(NamedTuple):
 
     Attributes:
         start, end: float, seconds.
-        pitch: int, MIDI's, 60 is middle C.
-        velocity: int, 1 to 127, how loud it is.
-        track: int, from 0, the instrument or voice.
+        pitch: int, as in MIDI: 60 is middle C.
+        velocity: int, loudness from 1 to 127.
+        track: int, instrument or voice, from 0.
     """
 
     start: float
@@ -229,17 +229,17 @@ class Note(NamedTuple):
 
 
 def read_midi(path, warn=_LOGGER.warning):
-    """Returns the notes of a MIDI file but for drums, a list of `Note` sorted by start and pitch.
+    """Reads the notes of a MIDI file, except drums, as a list of `Note` sorted by start and pitch.
 
     Notes of one pitch that overlap in one channel end in the order in which they began. A note without an end lasts
     until the end of the piece.
 
     Args:
         path: str.
-        warn: function of a message, called if notes have no end.
+        warn: function that is called with a message if notes have no end.
 
     Raises:
-        UserError: the file is missing, damaged, no MIDI, has no notes, or lasts more than a day.
+        UserError: the file is missing, damaged, not a MIDI file, without notes, or longer than a day.
     """
     data = files.read_bytes(path)
     with located(path):
@@ -252,19 +252,19 @@ def read_midi(path, warn=_LOGGER.warning):
                 seconds = (events.seconds(events.last_tick if tick is None else tick) for tick in (start, end))
                 notes.append(Note(*seconds, pitch, velocity, channel if events.has_one_track else number))
     if not notes:
-        raise UserError(f"{path}: has no notes{', drums apart' if any(events.tracks) else ''}. Leave it out.")
+        raise UserError(f"{path}: has no notes{' except drums' if any(events.tracks) else ''}. Leave it out.")
     if (seconds := events.seconds(events.last_tick)) > _LONGEST:
         raise UserError(f"{path}: lasts {seconds / 3600:,.0f} hours. Expected at most {_LONGEST // 3600}.")
     if unended:
-        warn(f"{path}: {counted(unended, 'note')} without an end, held until that of the piece.")
+        warn(f"{path}: {counted(unended, 'note')} without an end, held until the end of the piece.")
     numbers = {track: number for number, track in enumerate(sorted({note.track for note in notes}))}
     notes = [note._replace(track=numbers[note.track]) for note in notes]
     return sorted(notes, key=lambda note: (note.start, note.pitch))
 
 
 def _spans(track):
-    """Yields (channel, pitch, velocity, first tick, last tick) of a track's notes; the last is None without an end."""
-    playing = collections.defaultdict(list)  # (channel, pitch) -> [(velocity, first tick)] of notes
+    """Yields (channel, pitch, velocity, first tick, last tick) for each note; the last tick is None without an end."""
+    playing = collections.defaultdict(list)  # (channel, pitch) -> [(velocity, first tick)]
     for tick, channel, pitch, velocity in track:
         if velocity:
             playing[channel, pitch].append((velocity, tick))
@@ -278,12 +278,12 @@ def _spans(track):
 
 
 def midi_bytes(notes):
-    """Returns notes as the bytes of a MIDI file, for a piano, with a track for each of theirs.
+    """Returns the bytes of a MIDI file for piano with the given notes, each in its track.
 
-    A channel holds one note of a pitch at a time, so notes of one pitch that overlap are in several channels.
+    A channel plays one note of a pitch at a time, so overlapping notes of one pitch go to several channels.
     """
     busy = collections.defaultdict(list)  # (track, pitch) -> the end of the last note in each channel
-    tracks = collections.defaultdict(list)  # (track, its part with 15 channels) -> [(tick, bytes)]
+    tracks = collections.defaultdict(list)  # (track, its nth group of 15 channels) -> [(tick, bytes)]
     for note in sorted(notes, key=lambda note: note.start):
         start = round(note.start * _TICKS)
         end = max(start + 1, round(note.end * _TICKS))
@@ -294,12 +294,12 @@ def midi_bytes(notes):
         on, off = (status << 4 | _CHANNELS[number] for status in (NOTE_ON, NOTE_OFF))
         tracks[note.track, part].append((start, bytes([on, note.pitch, note.velocity])))
         tracks[note.track, part].append((end, bytes([off, note.pitch, 0])))
-    # At a tick, a note ends before the next one of its pitch begins: 8 is below 9.
+    # Sorting puts the end of a note (8) before the start (9) of the next note of its pitch at the same tick.
     return tracks_bytes([sorted(tracks[key]) for key in sorted(tracks)], _RESOLUTION)
 
 
 def wav_bytes(notes):
-    """Returns the sound of notes as the bytes of a WAV file, mono, 16 bits, made of a few sines for each note."""
+    """Returns the bytes of a WAV file, mono with 16 bits, in which each note is a sum of three sines."""
     sound = np.zeros(int(_RATE * (1 + max((note.end for note in notes), default=0.0))))
     for note in notes:
         start, end = int(_RATE * note.start), int(_RATE * note.end)

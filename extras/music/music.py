@@ -1,6 +1,6 @@
 """Published music: Bach's chorales.
 
-The file is in `tmp_dir`, packed or not, or it is downloaded. docs/extras/music.md has examples.
+The file is read from `tmp_dir`, compressed or not, or downloaded. docs/extras/music.md has examples.
 """
 
 from t2t_lite.corpora import downloads, plain_text, source_files
@@ -18,7 +18,7 @@ _IN_FILE = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "valid"}
 
 @register_problem
 class MusicJsb16(MusicProblem):
-    """Chorales by J. S. Bach, at 16th notes (Boulanger-Lewandowski et al. 2012; Huang et al. 2018)."""
+    """Chorales by J. S. Bach, in steps of 16th notes (Boulanger-Lewandowski et al. 2012; Huang et al. 2018)."""
 
     encoder_class = ChoraleEncoder
     sequence_length = 512
@@ -30,7 +30,7 @@ class MusicJsb16(MusicProblem):
         super().prepare_generation(data_dir, tmp_dir)
 
     def generate_pieces(self, data_dir, tmp_dir, dataset_split):
-        """Yields the ids of each piece, those of a step's four voices together."""
+        """Yields the ids of each piece, with the four voices of a step next to each other."""
         source = next(iter(source_files.find_texts(tmp_dir, f"{_NAME}*", _URL)))
         with plain_text.naming_errors(source), plain_text.open_binary(source) as file:
             pieces = parse_json(file.read(), str(source), schema={_IN_FILE[dataset_split]: list})
@@ -38,10 +38,10 @@ class MusicJsb16(MusicProblem):
         for number, steps in enumerate(pieces[_IN_FILE[dataset_split]], 1):
             with located(f"{source}: {_IN_FILE[dataset_split]}, piece {number}"):
                 if not isinstance(steps, list) or not all(map(_is_step, steps)):
-                    raise UserError(f"no list of steps, each of {VOICES} pitches. Copy the file again.")
+                    raise UserError(f"is not a list of steps of {VOICES} pitches. Copy the file again.")
                 ids = encoder.encode_steps(steps)
                 if {*ids} <= {*encoder.encode("-")}:
-                    raise UserError("silence alone. Leave it out.")
+                    raise UserError("contains nothing but silence. Leave it out.")
             yield ids
 
 

@@ -34,29 +34,29 @@ _WIDEST = 2**15
 
 
 def encode_midi(path, encoder, warn=_LOGGER.warning):
-    """Returns the ids of a MIDI file; `warn` is as of `read_midi`. Raises `UserError`, which names the file."""
+    """Returns the ids of a MIDI file; `warn` as in `read_midi`. Raises `UserError`, which names the file."""
     notes = read_midi(path, warn)
     with located(path):
         return encoder.encode_notes(notes)
 
 
 def read_primers(path, encoders):
-    """Returns the ids of a MIDI file, or of each of a folder's in the order of their paths, as a list of lists."""
+    """Returns a list of ids for a MIDI file, or for each file of a folder in the order of their paths."""
     paths = files.find_files(path, ENDINGS) if files.is_folder(path) else [path]
     return [encode_midi(name, encoders["targets"]) for name in paths]
 
 
 def write_music(path, answers, encoders):
-    """Returns {path: MIDI} of all outputs, each after its primer, and beside them a PNG: see `write_piano_rolls`.
+    """Returns {path: MIDI} of all outputs, each after its primer, along with a PNG: see `write_piano_rolls`.
 
-    Of several outputs, the files are <path>-1.mid and so on, a line's before those of the next one.
+    Several outputs go to <path>-1.mid, <path>-2.mid and so on, in the order of the inputs.
     """
     pieces = _pieces(path, answers, encoders)
     return _by_name(path, pieces, midi_bytes) | {f"{os.path.splitext(path)[0]}.png": _drawn(pieces)}
 
 
 def write_sounds(path, answers, encoders):
-    """Returns {path: WAV} of all outputs, each after its primer; of several as `write_music` names them."""
+    """Returns {path: WAV} of all outputs, each after its primer; names as in `write_music`."""
     return _by_name(path, _pieces(path, answers, encoders), wav_bytes)
 
 
@@ -66,21 +66,21 @@ def write_piano_rolls(path, answers, encoders):
 
 
 def _by_name(path, pieces, as_bytes):
-    """Returns {path: bytes} of the notes of pieces, with numbers in the names of several."""
+    """Returns {path: bytes} for the notes of each piece; the paths of several pieces are numbered."""
     base, ending = os.path.splitext(path)
     names = [path] if len(pieces) == 1 else [f"{base}-{number}{ending}" for number in range(1, len(pieces) + 1)]
     return {name: as_bytes(notes) for name, (notes, _) in zip(names, pieces, strict=True)}
 
 
 def _pieces(path, answers, encoders):
-    """Returns [(notes, seconds of the primer)]."""
+    """Returns [(notes, length of the primer in seconds)]."""
     encoder, pieces = encoders["targets"], []
     for given, outputs in answers:
         given = encoder.encode(given) if isinstance(given, str) else given or []
         primer = max((note.end for note in encoder.decode_notes(given)), default=0.0)
         pieces += [(encoder.decode_notes([*given, *ids]), primer) for ids in outputs]
     if not pieces:
-        raise UserError(f"{path}: there is no music to write. Expected inputs.")
+        raise UserError(f"{path}: no music to write, because there are no inputs. Expected one input per line.")
     return pieces
 
 
@@ -94,7 +94,7 @@ def _drawn(pieces):
 
 
 def _roll(notes, primer):
-    """Returns uint8 [rows, columns, 3] of notes: time from left to right, a row of pixels for each pitch."""
+    """Returns a piano roll, uint8 [rows, columns, 3]: time from left to right, high pitches at the top."""
     seconds = max((note.end for note in notes), default=1.0)
     width = min(1 + int(seconds * _PIXELS_A_SECOND), _WIDEST)
     rows = np.full((HIGHEST - LOWEST + 1, width, 3), 255, np.uint8)
@@ -109,14 +109,14 @@ def _roll(notes, primer):
 
 
 class MusicProblem(Problem):
-    """Pieces in rows of `sequence_length` events. Subclasses write that number and `generate_pieces`.
+    """Pieces in rows of `sequence_length` events. Subclasses write `sequence_length` and `generate_pieces`.
 
-    The ids of a piece end in 1; its last row may be shorter. The development and the test set keep their order, so
-    that windows may slide over them. Evaluations give the loss in nats per note.
+    The ids of a piece end in 1; its last row may be shorter. The development and test sets keep their order, so that
+    windows may slide over them. Evaluations report the loss in nats per note.
 
     Attributes:
         encoder_class: an `EventEncoder` that takes no arguments.
-        most_semitones: int, by how many semitones a training row is transposed at most, up and down.
+        most_semitones: int, how far training rows are transposed at most, up or down.
     """
 
     features = types.MappingProxyType({"targets": 2})
@@ -140,11 +140,11 @@ class MusicProblem(Problem):
         raise NotWritten(f"{type(self).__name__}: write sequence_length.")
 
     def generate_pieces(self, data_dir, tmp_dir, dataset_split):
-        """Yields the ids of each piece, without an end."""
+        """Yields the ids of each piece, without the end."""
         raise NotWritten(f"{type(self).__name__}: write generate_pieces.")
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"targets": ids of a row}, and counts the notes."""
+        """Yields {"targets": ids of a row} and counts the notes."""
         encoder = self.feature_encoders(data_dir)["targets"]
         for piece in self.generate_pieces(data_dir, tmp_dir, dataset_split):
             self.unit_counts["note"] += encoder.count_notes(piece)
@@ -153,15 +153,15 @@ class MusicProblem(Problem):
                 yield {"targets": ids[start : start + self.sequence_length]}
 
     def feature_encoders(self, data_dir):
-        """Returns the encoder of the events."""
+        """Returns the encoder of events."""
         return {"targets": self.encoder_class()}
 
     def generation_settings(self):
-        """Returns the length of the rows."""
+        """See `Problem.generation_settings`; adds the length of the rows."""
         return {**super().generation_settings(), "sequence_length": self.sequence_length}
 
     def augment(self, batch, seeds):
-        """Transposes each row, as far as its lowest and its highest note may move."""
+        """Transposes each row at random, within the range of a piano."""
         import tensorflow as tf
 
         from t2t_lite.data.random_numbers import uniform_numbers
@@ -186,7 +186,7 @@ class MusicProblem(Problem):
 
 @registry.register_problem
 class MusicOwn(OwnProblem, MusicProblem):
-    """MIDI files given to `configure`, as the events of a performance."""
+    """The MIDI files that `configure` was given, as events of a performance."""
 
     settings = own_settings("problem", "sequence_length", "files", sequence_length=1024)
     file_endings = ENDINGS
@@ -206,7 +206,7 @@ class MusicOwn(OwnProblem, MusicProblem):
             pass
 
     def generate_pieces(self, data_dir, tmp_dir, dataset_split):
-        """Yields the ids of each file."""
+        """Yields the ids of the events in each file."""
         self.read_config(data_dir)
         encoder = self.encoder_class()
         for facts in self.files_of(dataset_split):

@@ -1,5 +1,5 @@
-"""What the settings of problems on the user's own files are for `music_own`."""
+"""What the settings of problems on the user's own files mean for `music_own`."""
 
 from t2t_lite.problems.own_settings import explain_settings
 
-explain_settings(train_files="music_own: MIDI, or folders of it.", sequence_length="music_own: 1024.")
+explain_settings(train_files="music_own: MIDI files, or folders of them.", sequence_length="music_own: 1024.")

@@ -1,4 +1,4 @@
-"""Music as events: performances, magenta's `MidiPerformanceEncoder` (Oore et al. 2018), and pieces in four voices."""
+"""Encoders of music as events: magenta's `MidiPerformanceEncoder` (Oore et al. 2018), and pieces in four voices."""
 
 import collections
 import hashlib
@@ -11,23 +11,23 @@ from t2t_lite.text.vocabulary import TextEncoder
 LOWEST, HIGHEST = 21, 108  # pitches of a piano, A0 to C8
 PITCHES = range(LOWEST, HIGHEST + 1)
 _STEPS = 100  # per second
-_MOST_STEPS = 100  # of one shift
+_MOST_STEPS = 100  # per shift event
 _BINS, _BIN = 32, 4  # velocities 1-4, 5-8, …
-_LONGEST_PAUSE = 600  # seconds; a longer one is a damaged file
+_LONGEST_PAUSE = 600  # seconds; a longer pause comes from a damaged file
 VOICES = 4
 SILENCE = -1
-_SECONDS = 0.125  # of a 16th note, at 120 quarters per minute
+_SECONDS = 0.125  # length of a 16th note at 120 quarter notes per minute
 
 
 class EventEncoder(TextEncoder):
-    """Ids of named events: 2 is the first, 3 the second, and so on. As a text, they are their names, in one line.
+    """Maps named events to ids from 2 on. As text, ids are the names of their events, separated by spaces.
 
-    Subclasses also have `encode_notes` and `decode_notes`, lists of `Note` <-> ids.
+    Subclasses also have `encode_notes` and `decode_notes`, between lists of `Note` and ids.
 
     Args:
         names: list of str, without white space.
-        pitches: list of (id of the lowest pitch, number of pitches) of the ranges of ids that are pitches, which all
-            move where music is transposed.
+        pitches: list of (id of the lowest pitch, number of pitches) for each range of ids that stand for pitches;
+            transposing shifts these ids.
     """
 
     def __init__(self, names, pitches):
@@ -42,29 +42,29 @@ class EventEncoder(TextEncoder):
         return hashlib.sha256(" ".join(self._names).encode()).hexdigest()
 
     def encode(self, text):
-        """Returns the ids of names that are separated by white space."""
+        """Returns the ids of event names that are separated by white space. Raises `UserError` for other names."""
         if unknown := [name for name in text.split() if name not in self._ids]:
             first, last = self._names[0], self._names[-1]
-            raise UserError(f"{shown(unknown[0])} is no event of this music. Expected names from {first} to {last}.")
+            raise UserError(f"{shown(unknown[0])} is not an event of this music. Expected {first} to {last}.")
         return [self._ids[name] for name in text.split()]
 
     def encode_notes(self, notes):
-        """Returns the ids of a list of `Note`, sorted by start. Raises `UserError` for a note that has none."""
+        """Returns the ids of a list of `Note` that is sorted by start. Raises `UserError` if a note has no id."""
         raise NotImplementedError
 
     def decode_notes(self, ids):
-        """Returns the list of `Note` of any ids."""
+        """Returns a list of `Note` for any ids."""
         raise NotImplementedError
 
     def count_notes(self, ids):
-        """Returns the number of notes in ids."""
+        """Returns the number of notes that ids stand for."""
         raise NotImplementedError
 
     def _piece(self, i):
         return self._names[i - self.num_reserved_ids]
 
     def tf_encode(self, strings):
-        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; skips what is no event."""
+        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; skips names of other events."""
         import tensorflow as tf
 
         words = tf.strings.split(strings)
@@ -73,7 +73,7 @@ class EventEncoder(TextEncoder):
         return tf.ragged.boolean_mask(words.with_flat_values(ids), words.with_flat_values(tf.reduce_any(same, axis=1)))
 
     def tf_decode(self, ids):
-        """In a graph: int32 [batch, length] -> string [batch]; reserved ids are left out."""
+        """In a graph: int32 [batch, length] -> string [batch]; skips reserved ids."""
         import tensorflow as tf
 
         from t2t_lite.text.vocabulary import tf_visible
@@ -85,11 +85,11 @@ class EventEncoder(TextEncoder):
 
 
 class PerformanceEncoder(EventEncoder):
-    """310 ids: padding, end, 88 notes on, 88 off, 100 shifts of 10 ms each, 32 velocities.
+    """310 ids: padding, end, 88 notes on, 88 notes off, 100 shifts in steps of 10 ms, 32 velocities.
 
-    Notes are of a piano's 88 pitches; instruments are played together. Times are rounded to 10 ms, velocities to 4.
-    The sustain pedal is not read. Of notes of one pitch, the first one ends first; if another one does, its `off` comes
-    after repeated velocities, one for each note that began earlier and still sounds.
+    Notes have the 88 pitches of a piano; all instruments are merged. Times are rounded to 10 ms, velocities to steps of
+    4. The sustain pedal is not read. If several notes of one pitch sound, `off` ends the one that began first. To end a
+    later one, the current velocity is repeated before `off`, once for each note that began earlier and still sounds.
     """
 
     def __init__(self):
@@ -108,7 +108,7 @@ class PerformanceEncoder(EventEncoder):
         for number, note in enumerate(notes):
             if note.pitch not in PITCHES:
                 raise UserError(
-                    f"a note of pitch {note.pitch} at {note.start:.2f} s. Expected {LOWEST} to {HIGHEST}, those of a "
+                    f"has a note of pitch {note.pitch} at {note.start:.2f} s. Expected {LOWEST} to {HIGHEST}, as on a "
                     "piano."
                 )
             start = int(note.start * _STEPS + 0.5)
@@ -117,7 +117,7 @@ class PerformanceEncoder(EventEncoder):
         for step, number, is_end in sorted(events):
             if step - now > _LONGEST_PAUSE * _STEPS:
                 seconds = (step - now) / _STEPS
-                raise UserError(f"{seconds:,.0f} s without an event. Expected pauses of at most {_LONGEST_PAUSE} s.")
+                raise UserError(f"has a pause of {seconds:,.0f} s. Expected at most {_LONGEST_PAUSE} s.")
             while now < step:
                 shift = min(step - now, _MOST_STEPS)
                 ids.append(self._shift + shift - 1)
@@ -136,7 +136,7 @@ class PerformanceEncoder(EventEncoder):
         return ids
 
     def decode_notes(self, ids):
-        """See `EventEncoder`; a note that does not end lasts until the end of all."""
+        """See `EventEncoder`; a note without an end lasts until the end of the piece."""
         step, velocity, velocities, playing, notes = 0, 80, 0, collections.defaultdict(list), []
 
         def end(pitch, place=0):
@@ -168,10 +168,9 @@ class PerformanceEncoder(EventEncoder):
 
 
 class ChoraleEncoder(EventEncoder):
-    """91 ids: padding, end, silence, a piano's 88 pitches.
+    """91 ids: padding, end, silence, and the 88 pitches of a piano.
 
-    Of each step of a 16th note there are the ids of soprano, alto, tenor and bass. A held and a repeated note look the
-    same.
+    Each step of a 16th note has four ids: soprano, alto, tenor and bass. Held and repeated notes look the same.
     """
 
     def __init__(self):
@@ -180,18 +179,23 @@ class ChoraleEncoder(EventEncoder):
         super().__init__(["-", *map(str, PITCHES)], [(self._lowest, len(PITCHES))])
 
     def encode_steps(self, steps):
-        """Returns the ids of steps, each a list of four pitches, from the highest voice on; -1 is silence.
+        """Returns the ids of steps, each a list of four pitches from the highest voice to the lowest; -1 is silence.
 
         Raises:
-            UserError: a pitch is outside of a piano's.
+            UserError: a pitch is outside the range of a piano.
         """
         pitches = [*itertools.chain.from_iterable(steps)]
         if wrong := [pitch for pitch in pitches if pitch != SILENCE and pitch not in PITCHES]:
-            raise UserError(f"a note of pitch {wrong[0]}. Expected {LOWEST} to {HIGHEST}, or {SILENCE} for silence.")
+            raise UserError(
+                f"has a note of pitch {wrong[0]}. Expected {LOWEST} to {HIGHEST}, or {SILENCE} for silence."
+            )
         return [self._silence if pitch == SILENCE else self._lowest + pitch - LOWEST for pitch in pitches]
 
     def encode_notes(self, notes):
-        """See `EventEncoder`: four tracks are the voices, from the highest on; else they are told by their pitches."""
+        """See `EventEncoder`; if there are four tracks, they are the voices, otherwise notes are sorted by pitch.
+
+        A note counts in the steps whose middle it sounds at, so that starts and ends may be off by half a step.
+        """
         tracks = sorted({note.track for note in notes})
         last = max((note.end for note in notes), default=0.0)
         steps = []
@@ -207,7 +211,7 @@ class ChoraleEncoder(EventEncoder):
         return self.encode_steps(steps)
 
     def decode_notes(self, ids):
-        """See `EventEncoder`; a track for each voice."""
+        """See `EventEncoder`; each voice is a track."""
         notes = []
         for voice in range(VOICES):
             start = 0
@@ -220,5 +224,5 @@ class ChoraleEncoder(EventEncoder):
         return sorted(notes, key=lambda note: (note.start, note.track))
 
     def count_notes(self, ids):
-        """Returns the number of ids: each step of each voice counts, silent ones, too."""
+        """Returns the number of ids: each step of each voice counts as a note, even a silent one."""
         return len(ids)

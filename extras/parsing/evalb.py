@@ -22,7 +22,7 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError, counted
 from t2t_lite.extras.parsing import trees
 
-CUTOFF = 40  # words, COLLINS.prm's CUTOFF_LEN; punctuation counts, traces do not
+CUTOFF = 40  # words, CUTOFF_LEN of COLLINS.prm; punctuation counts, traces do not
 PUNCTUATION_TAGS = (",", ":", "``", "''", ".")
 _SAME_LABEL = {"PRT": "ADVP"}
 
@@ -71,14 +71,14 @@ def score_trees(gold, predicted, cutoff=CUTOFF):
         cutoff: maximum length of the sentences in the second result, in words including punctuation.
 
     Returns:
-        (Result of all sentences, Result of those up to `cutoff`, list of str: the problems found in sentences).
+        (Result of all sentences, Result of those up to `cutoff`, list of str: problems with single sentences).
 
     Raises:
-        UserError: there are no trees, or the lists differ in length.
+        UserError: the lists are empty, or differ in length.
     """
     if len(gold) != len(predicted):
         raise UserError(
-            f"{counted(len(gold), 'gold tree')}, {counted(len(predicted), 'prediction')}: expected one for each tree."
+            f"{counted(len(gold), 'gold tree')}, but {counted(len(predicted), 'prediction')}. Expected one for each."
         )
     if not gold:
         raise UserError("no trees to score. Expected at least one.")
@@ -95,7 +95,7 @@ def score_trees(gold, predicted, cutoff=CUTOFF):
 
 @registry.register_metric(of="texts", decides=True)
 def bracketing_f1(outputs, references):
-    """Returns the labelled F1 of trees, 0 to 100."""
+    """Returns the labelled bracketing F1 of trees in brackets, 0 to 100."""
     predicted, gold = ([trees.parse_tree(text) for text in texts] for texts in (outputs, references))
     return score_trees(gold, predicted)[0].f1
 
@@ -108,10 +108,10 @@ def score_tree(gold, predicted):
         return Result(sentences=1, errors=1), "not a tree"
     (right_words, right_tags), (words, tags) = _words_and_tags(gold), _words_and_tags(predicted)
     if len(words) != len(right_words):
-        return Result(sentences=1, errors=1), f"{counted(len(words), 'word')}, the gold tree has {len(right_words)}"
+        return Result(sentences=1, errors=1), f"{counted(len(words), 'word')}, but the gold tree has {len(right_words)}"
     if words != right_words:
         guess, right = next(pair for pair in zip(words, right_words, strict=True) if pair[0] != pair[1])
-        return Result(sentences=1, errors=1), f"the word {guess!r}, in the gold tree {right!r}"
+        return Result(sentences=1, errors=1), f"the word {guess!r} is {right!r} in the gold tree"
     is_word = [tag not in PUNCTUATION_TAGS for tag in right_tags]
     right_brackets, brackets = _brackets(gold, is_word), _brackets(predicted, is_word)
     matched = (right_brackets & brackets).total()
@@ -129,7 +129,7 @@ def score_tree(gold, predicted):
 
 
 def read_predictions(path):
-    """Reads a file of one tree per line: a normalized Tree, None for an invalid tree, or "" for a blank line."""
+    """Reads a file of one tree per line into a list: normalized Trees, None for invalid ones, "" for blank lines."""
     from t2t_lite.corpora import plain_text
 
     trees.import_nltk()

@@ -1,10 +1,10 @@
-"""English constituency parsing (paper, section 6.3): a sentence's words in, its linearised tree out.
+"""English constituency parsing (paper, section 6.3): from the words of a sentence to its linearized tree.
 
     t2t-datagen --problem=parsing_english_own --train_files=a.mrg --dev_files=b.mrg --vocab_size=4000 --data_dir=D
     t2t-datagen --problem=parsing_english_ptb16k --tmp_dir=TREEBANK --data_dir=D
 
-See `t2t_lite.extras.parsing.trees` for the form of trees and of sequences. Words are split into SentencePiece pieces;
-labels are whole tokens, with a vocabulary of their own.
+See `t2t_lite.extras.parsing.trees` for the form of trees and sequences. Words are split into SentencePiece pieces;
+labels are whole tokens, with a separate vocabulary.
 """
 
 import os
@@ -29,14 +29,14 @@ _WSJ_FOLDERS = ("", "wsj", "parsed/mrg/wsj", "treebank_3/parsed/mrg/wsj", "combi
 
 
 class ParsingProblem(Text2TextProblem):
-    """Sentences and their trees. Subclasses write `generate_trees` and `approx_vocab_size` (of the words' pieces)."""
+    """Sentences and their trees. Subclasses write `generate_trees` and `approx_vocab_size`, the pieces for words."""
 
     is_generate_per_split = True
     decode_defaults = types.MappingProxyType({"beam_size": 21, "alpha": 0.3, "extra_length": 300})  # section 6.3
 
     def __init__(self, was_reversed=False, was_copy=False):
         super().__init__(was_reversed, was_copy)
-        self._known_tags = {}  # read with the vocabularies; repairs trees
+        self._known_tags = {}  # read along with the vocabularies, and used to repair trees
 
     def generate_trees(self, data_dir, tmp_dir, dataset_split):
         """Yields the normalized nltk Trees of a split."""
@@ -51,12 +51,12 @@ class ParsingProblem(Text2TextProblem):
     # Vocabularies.
 
     def _paths(self, data_dir):
-        """Returns the paths of the model of the words' pieces, of the list of tokens and of the words' tags."""
+        """Returns three paths: the SentencePiece model for words, the list of tokens, and the tags of words."""
         base = os.path.join(data_dir, f"vocab.{self.dataset_filename()}")
         return f"{base}.inputs.{self.approx_vocab_size}.model", f"{base}.targets.tokens", f"{base}.tags.json"
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Reads all trees once, so that a bad line is found before any work; then makes the vocabularies."""
+        """Reads all trees once, so that a bad line is found before any work; then learns the vocabularies."""
         lines, tokens, tagged = [], set(), []
         for split in (described["split"] for described in self.dataset_splits):
             progress = Progress(f"{self.name}: reading {FILE_TAGS[split]}", "trees")
@@ -76,7 +76,7 @@ class ParsingProblem(Text2TextProblem):
             files.write_json(tags, trees.learn_tags(tagged))
 
     def feature_encoders(self, data_dir):
-        """Returns the encoders of words and of tokens. Raises `UserError` where a file, or nltk, is missing."""
+        """Returns the encoders of words and tokens. Raises `UserError` if a file or nltk is missing."""
         trees.import_nltk()  # evaluation and decoding will need it; fail early
         model, table, tags = self._paths(data_dir)
         for path in (model, table, tags):
@@ -89,16 +89,16 @@ class ParsingProblem(Text2TextProblem):
         }
 
     def vocabulary_files(self, data_dir):
-        """Returns the paths of the vocabularies' files."""
+        """Returns the paths of the vocabulary files."""
         model, table, tags = self._paths(data_dir)
         return [model, model.removesuffix(".model") + ".vocab", table, tags]
 
     def learned_files(self, data_dir):
-        """Returns the paths of the vocabularies' files, which are all made by generation."""
+        """Returns the paths of the vocabulary files, all of which t2t-datagen makes."""
         return ParsingProblem.vocabulary_files(self, data_dir)
 
     def generation_settings(self):
-        """Returns the size of the words' vocabulary."""
+        """Returns the size of the vocabulary for words."""
         return {"vocab_size": self.approx_vocab_size}
 
     # Text.
@@ -109,7 +109,7 @@ class ParsingProblem(Text2TextProblem):
 
     @property
     def eval_decode_metric(self):
-        """Labelled bracketing F1; for `_rev` and `_copy` the share of correct outputs."""
+        """Labelled bracketing F1; for `_rev` and `_copy`, the share of correct outputs."""
         return "bracketing_f1" if self._is_to_trees else "exact_sequence_accuracy"
 
     def input_text(self, text):
@@ -125,13 +125,13 @@ class ParsingProblem(Text2TextProblem):
 
     @property
     def chooses_output(self):
-        """Whether outputs are reranked: if they are trees. `_rev` and `_copy` use the output with the best score."""
+        """Whether outputs are reranked, as trees are; `_rev` and `_copy` take the output with the best score."""
         return self._is_to_trees
 
     def choose_output(self, inputs, outputs, encoders):
-        """Returns the index of the output whose tags fit the words best (`trees.misfit`), the first of equal ones.
+        """Returns the index of the output whose tags fit the words best (`trees.misfit`); ties go to the first.
 
-        A model that was trained on few trees omits words, and the beam contains outputs that omit fewer.
+        A model that was trained on few trees omits words, and the beam may contain outputs that omit fewer.
         """
         words, phrases = trees.escape_words(inputs), _phrases(encoders)
         misfits = [trees.misfit(_tokens(output), words, phrases, self._known_tags) for output in outputs]
@@ -143,7 +143,7 @@ def _tokens(outputs):
 
 
 def _phrases(encoders):
-    """Returns the labels that open a phrase: those whose closing token is in the vocabulary."""
+    """Returns the labels that open a phrase, those with a closing token in the vocabulary."""
     encoder = encoders["targets"]
     entries = encoder.pieces(range(encoder.vocab_size))
     return {entry[1:] for entry in entries if len(entry) > 1 and entry.startswith("/")}
@@ -151,7 +151,7 @@ def _phrases(encoders):
 
 @registry.register_problem
 class ParsingEnglishOwn(OwnCorpus, ParsingProblem):
-    """The user's own treebank, one file of bracketed trees per split, given to `configure`."""
+    """The user's own treebank: one file of bracketed trees per split, which `configure` was given."""
 
     settings = own_settings("format", "problem", "vocab_size", "files", format=1, vocab_size=8000)
     example_flags = "--train_files=train.mrg --dev_files=dev.mrg"
@@ -163,17 +163,17 @@ class ParsingEnglishOwn(OwnCorpus, ParsingProblem):
             flag = f"--{FLAGS[split]}"
             if not split_paths and split != DatasetSplit.TEST:
                 raise UserError(
-                    f"{self.name}: missing {flag}. Expected a file of bracketed trees, such as "
+                    f"{self.name}: {flag} is missing. Expected a file of bracketed trees, such as "
                     f"{flag}={FILE_TAGS[split]}.mrg"
                 )
             if len(split_paths) > 1:
                 raise UserError(
-                    f"{flag}={','.join(split_paths)}: found {counted(len(split_paths), 'file')}. Expected one file of "
+                    f"{flag}={','.join(split_paths)}: {counted(len(split_paths), 'file')}. Expected one file of "
                     "bracketed trees."
                 )
 
     def check_settings(self, values, paths):
-        """See `OwnCorpus.check_settings`; a split's files are one dict."""
+        """See `OwnCorpus.check_settings`; each split has one file instead of a list."""
         super().check_settings(values, paths)
         values["files"] = {split: described[0] for split, described in values["files"].items()}
 
@@ -181,7 +181,7 @@ class ParsingEnglishOwn(OwnCorpus, ParsingProblem):
         """Leaves the check to `ParsingProblem.prepare_generation`, which reads all trees."""
 
     def generate_trees(self, data_dir, tmp_dir, dataset_split):
-        """Yields the trees of a split's file."""
+        """Yields the trees in the file of a split."""
         self.read_config(data_dir)
         for facts in self.files_of(dataset_split):
             for tree, _ in trees.read_trees(facts["path"], self.on_bad_line):
@@ -197,7 +197,7 @@ class _WallStreetJournal(ParsingProblem):
         return [{"split": split, "shards": 10 if split == DatasetSplit.TRAIN else 1} for split in _WSJ_SECTIONS]
 
     def generate_trees(self, data_dir, tmp_dir, dataset_split):
-        """Yields the trees of a split's sections, in the order of their names."""
+        """Yields the trees in the sections of a split, in the order of their names."""
         for section in _WSJ_SECTIONS[dataset_split]:
             for path in _section_files(tmp_dir, section):
                 for tree, _ in trees.read_trees(path, self.on_bad_line):
@@ -205,14 +205,14 @@ class _WallStreetJournal(ParsingProblem):
 
 
 def _section_files(tmp_dir, section):
-    """Returns the sorted `.mrg` files of one section. Raises `UserError` that describes the expected layout."""
+    """Returns the sorted `.mrg` files of a section. Raises `UserError`, which describes the expected layout."""
     for folder in _WSJ_FOLDERS:
         if paths := files.list_files(os.path.join(tmp_dir, folder, f"{section:02d}"), r"(?i).*\.mrg(\.gz)?"):
             return paths
     raise UserError(
-        f"--tmp_dir={tmp_dir}: no .mrg files of WSJ section {section:02d}. Expected your licensed copy of the Penn "
-        f"Treebank (LDC99T42), which is not shipped: {os.path.join(tmp_dir, 'wsj', '02', 'wsj_0200.mrg')} and so on, "
-        "folders 02 to 23, directly there or in parsed/mrg/wsj."
+        f"--tmp_dir={tmp_dir}: no .mrg files for WSJ section {section:02d}. Expected your licensed copy of the Penn "
+        f"Treebank (LDC99T42): {os.path.join(tmp_dir, 'wsj', '02', 'wsj_0200.mrg')} and so on, folders 02 to 23, in "
+        "that folder or in parsed/mrg/wsj."
     )
 
 

@@ -2,10 +2,10 @@
 
     t2t-evalb --gold=wsj_23.mrg --predicted=trees.txt
 
-The gold file holds bracketed trees, which may span several lines; the other one has one tree per line, as
-t2t-decoder writes them for a parsing problem. Both are UTF-8, plain or packed (.gz, .bz2, .xz, .zst). Function labels,
-traces and the outer bracket are removed from both. A blank line is skipped; a line that is not a tree, or has other
-words, counts as an error. The numbers of both are reported, and both are left out of the figures, as in evalb.
+The gold file holds bracketed trees, which may span several lines. The other file has one tree per line, as t2t-decoder
+writes them for a parsing problem. Both are UTF-8, plain or compressed (.gz, .bz2, .xz, .zst). Function labels, traces
+and the outer bracket are removed. A blank line is skipped; a line that is not a tree, or has other words, counts as an
+error. As in evalb, skipped lines and errors are counted but left out of the scores.
 """
 
 import sys
@@ -14,14 +14,14 @@ from t2t_lite.bin import _app
 from t2t_lite.cli.commands import require
 from t2t_lite.errors import UserError, counted
 
-_SHOWN = 10  # as many problems as evalb shows before it gives up
+_SHOWN = 10  # problems; evalb stops after as many
 
 
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("gold", None, "File of gold trees.")
     flags.DEFINE_path("predicted", None, "File of predicted trees, one per line.")
-    flags.DEFINE_integer("cutoff", 40, "The second block is of sentences up to so many words.", 1, 10**6)
+    flags.DEFINE_integer("cutoff", 40, "The second block scores sentences of at most this many words.", 1, 10**6)
 
 
 def check(flags):
@@ -30,29 +30,28 @@ def check(flags):
 
 
 def run(flags):
-    """Prints the figures."""
+    """Prints the scores."""
     from t2t_lite.extras.parsing import evalb, trees
 
     gold = [tree for tree, _ in trees.read_trees(flags.gold)]
     predicted = evalb.read_predictions(flags.predicted)
     if len(gold) != len(predicted):
         raise UserError(
-            f"{flags.gold} has {counted(len(gold), 'tree')}, {flags.predicted} has {counted(len(predicted), 'line')}: "
-            f"expected one line "
-            "for each tree."
+            f"{flags.gold} has {counted(len(gold), 'tree')}, but {flags.predicted} has "
+            f"{counted(len(predicted), 'line')}. Expected one line for each tree."
         )
     total, short, problems = evalb.score_trees(gold, predicted, flags.cutoff)
     for problem in problems[:_SHOWN]:
         print(f"{flags.predicted}, {problem}", file=sys.stderr)
     if len(problems) > _SHOWN:
-        print(f"{flags.predicted}: {len(problems) - _SHOWN:,} more like these", file=sys.stderr)
+        print(f"{flags.predicted}: {len(problems) - _SHOWN:,} more problems", file=sys.stderr)
     _show("All", total)
     print()
     _show(f"len<={flags.cutoff}", short)
 
 
 def _show(title, result):
-    """Prints evalb's summary, under its names."""
+    """Prints a summary under evalb's names."""
     print(f"-- {title} --")
     for name, count in (
         ("Number of sentence", result.sentences),

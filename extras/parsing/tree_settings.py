@@ -1,9 +1,9 @@
-"""What the settings of problems on the user's own files are for `parsing_english_own`."""
+"""What the settings of problems on the user's own files mean for `parsing_english_own`."""
 
 from t2t_lite.problems.own_settings import explain_settings
 
 explain_settings(
     train_files="parsing_english_own: one file of bracketed trees.",
     vocab_size="parsing_english_own: 8000.",
-    vocab_from="Not of parsing_english_own.",
+    vocab_from="Not for parsing_english_own.",
 )

@@ -4,10 +4,10 @@
                                                                 tokens S NP DT NN /NP VP VBZ /VP . /S
 
 The tokens are those of tensor2tensor (data_generators/wsj_parsing.py, after Vinyals et al. 2015): a phrase opens with
-its label and closes with `/label`, and a part of speech stands for one word. So the output need not repeat the words,
-and any sequence of tokens can be made into a tree over the words of the input (see `build_tree`).
+its label and closes with `/label`, and a part of speech stands for one word. The output thus need not repeat the words,
+and any sequence of tokens can be turned into a tree over the words of the input (see `build_tree`).
 
-Trees are nltk's `Tree`, and nltk reads the files: `pip install t2t_lite[parsing]`.
+Trees are nltk's `Tree`, and nltk parses the brackets: `pip install t2t_lite[parsing]`.
 """
 
 import collections
@@ -16,7 +16,7 @@ import re
 
 from t2t_lite.corpora import plain_text
 from t2t_lite.corpora.plain_text import report
-from t2t_lite.errors import UserError, first_line, needs
+from t2t_lite.errors import UserError, counted, first_line, needs
 
 TOP = "TOP"
 OUTER_LABELS = ("", "ROOT", "S1", TOP)  # labels that treebanks use for the bracket around a sentence
@@ -29,8 +29,8 @@ _BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
 _SPACES = [ord(c) for c in map(chr, range(0x80, 0x3001)) if c.isspace()]
 _HIDDEN = {space: 0x10FF00 + at for at, space in enumerate(_SPACES)}
 _SHOWN = {hidden: space for space, hidden in _HIDDEN.items()}
-OTHER_TAG, ALONE = 1.5, 1.0
-RARE = ""  # the entry for words that are not in the training trees: the tags of those that occur once
+OTHER_TAG, ALONE = 1.5, 1.0  # cost of a tag that its word never had in training, and of a tag or word without partner
+RARE = ""  # key of the tags for unknown words: those of the words that occur once in the training trees
 
 
 def import_nltk():
@@ -51,20 +51,20 @@ def read_trees(path, on_bad_line=None):
     Args:
         path: str.
         on_bad_line: None, or a function called with a message about each unreadable tree, which is skipped. Unmatched
-            brackets are still an error, since the beginning of the next tree is unknown.
+            brackets are still an error, because the beginning of the next tree is unknown.
 
     Raises:
-        UserError: nltk is not installed; as `plain_text.read_lines`; or if brackets do not match, there is text outside
-            of them, a tree has no words, or a word has no part of speech. The message names the file and the line.
+        UserError: nltk is not installed; as for `plain_text.read_lines`; or brackets do not match, text is outside of
+            them, a tree has no words, or a word has no part of speech. The message names the file and the line.
     """
-    import_nltk()  # without it no tree can be read, which is not the file's fault
+    import_nltk()  # fails here rather than with a message about the first tree of the file
     count = 0
     for text, line in _bracketed(path, "strict" if on_bad_line is None else "replace"):
         where = f"{path}, line {line}"
         count += 1
         try:
             if on_bad_line is not None and "\ufffd" in text:
-                raise UserError(f"{where}: a tree with bytes that are not UTF-8.")
+                raise UserError(f"{where}: the tree has bytes that are not UTF-8.")
             tree = parse_tree(text, where)
         except UserError as error:
             report(str(error), on_bad_line)
@@ -75,7 +75,7 @@ def read_trees(path, on_bad_line=None):
 
 
 def parse_tree(text, where="tree"):
-    """Returns the normalized Tree of one string of brackets. Raises `UserError`, whose message begins with `where`."""
+    """Parses a string of brackets into a normalized Tree. Raises `UserError`, whose message begins with `where`."""
     depth = longest = 0
     for character in text:
         depth += (character == "(") - (character == ")")
@@ -95,14 +95,14 @@ def _shown_spaces(text):
 
 
 def to_line(tree):
-    """Returns a Tree as one line with single spaces between its parts."""
+    """Returns a Tree as one line of brackets with single spaces."""
     if isinstance(tree, str):
         return tree
     return f"({' '.join([tree.label(), *map(to_line, tree)])})"
 
 
 def _bracketed(path, errors):
-    """Yields (text of one outermost pair of brackets, line where it begins)."""
+    """Yields (text of an outermost pair of brackets, line where it begins)."""
     parts, depth, begin = [], 0, 0
     for number, line in enumerate(plain_text.read_lines(path, errors=errors), 1):
         line = plain_text.clean(line)
@@ -117,7 +117,7 @@ def _bracketed(path, errors):
             depth -= 1
             if depth < 0:
                 raise UserError(
-                    f"{path}, line {number}: unmatched closing bracket. Expected one for each opening bracket."
+                    f"{path}, line {number}: unmatched closing bracket. Expected an opening bracket for each."
                 )
             if not depth:
                 yield " ".join([*parts, line[start : match.end()]]), begin
@@ -128,15 +128,15 @@ def _bracketed(path, errors):
             _check_outside(line[start:], path, number)
     if depth:
         raise UserError(
-            f"{path}, line {begin}: the tree that begins here is not closed: {depth} bracket{'s' * (depth > 1)} open "
-            "at the end of the file."
+            f"{path}, line {begin}: the tree that begins here is not closed. Expected "
+            f"{counted(depth, 'closing bracket')} more at the end of the file."
         )
 
 
 def _check_outside(text, path, number):
     if text.strip():
         raise UserError(
-            f"{path}, line {number}: {text.split()[0]!r} is outside of brackets. Expected trees such as "
+            f"{path}, line {number}: {text.split()[0]!r} is outside the brackets. Expected trees such as "
             "(S (NP (NNP Kim)) (VP (VBZ sleeps)))."
         )
 
@@ -155,19 +155,19 @@ def normalize(tree, where="tree"):
         where: its name in error messages.
 
     Raises:
-        UserError: there are no words, a word has no part of speech, or a label is empty or begins with /.
+        UserError: the tree has no words, a word has no part of speech, or a label is empty or begins with /.
     """
     children = [tree]
     while len(children) == 1 and not isinstance(children[0], str) and children[0].label() in OUTER_LABELS:
         children = list(children[0])
     nonempty = [child for child in (_normalized(child, where) for child in children) if child is not None]
     if not nonempty:
-        raise UserError(f"{where}: a tree without words. Expected at least one.")
+        raise UserError(f"{where}: the tree has no words. Expected at least one.")
     return type(tree)(TOP, nonempty)
 
 
 def strip_label(label):
-    """Returns a label without function, index and alternative: NP-SBJ-1 -> NP. Labels such as -LRB- do not change."""
+    """Removes function, index and alternative from a label: NP-SBJ-1 -> NP. Labels such as -LRB- do not change."""
     return label if label.startswith("-") else re.split(r"[-=|]", label, maxsplit=1)[0] or label
 
 
@@ -175,11 +175,11 @@ def _normalized(tree, where):
     """Returns the normalized copy of an inner node, or None if it is empty."""
     if isinstance(tree, str):
         raise UserError(
-            f"{where}: the word {tree!r} has no part of speech of its own. Expected ({UNKNOWN_TAG} {tree})."
+            f"{where}: the word {tree!r} has no part of speech. Expected brackets such as ({UNKNOWN_TAG} {tree})."
         )
     label = strip_label(tree.label())
     if not label or label.startswith("/"):
-        raise UserError(f"{where}: the label {tree.label()!r} of a bracket. Expected one that does not begin with /.")
+        raise UserError(f"{where}: {tree.label()!r} is not a label. Expected one that does not begin with /.")
     if len(tree) == 1 and isinstance(tree[0], str):
         return None if label == EMPTY_TAG else type(tree)(label, [tree[0]])
     children = [child for child in (_normalized(child, where) for child in tree) if child is not None]
@@ -195,7 +195,7 @@ def is_word(node):
 
 
 def linearize(tree):
-    """Returns (words, tokens) of a normalized Tree, both lists of str; TOP has no token."""
+    """Returns (words, tokens) of a normalized Tree, two lists of str; TOP has no token."""
     words, tokens = [], []
 
     def visit(node):
@@ -213,9 +213,9 @@ def linearize(tree):
 
 
 def escape_words(text):
-    """Returns the words of a text, with brackets as in treebanks: ( becomes -LRB-.
+    """Splits a text into words, with brackets as in treebanks: ( becomes -LRB-.
 
-    Spaces and control characters divide words; a no-break space may be part of one.
+    Spaces and control characters separate words; a no-break space may be part of one.
     """
     words = plain_text.clean(text).split(" ")
     return [re.sub(r"[()]", lambda match: _BRACKETS[match[0]], word) for word in words if word]
@@ -228,13 +228,13 @@ class _Phrase:
 
 
 def build_tree(tokens, words, phrases=(), known_tags=None):
-    """Returns the Tree `(TOP …)` of any sequence of tokens over exactly these words.
+    """Builds the Tree `(TOP …)` that a sequence of tokens describes, over exactly the given words.
 
-    A sequence that `is_valid` gives its own tree. Any other sequence is repaired:
+    A sequence that `is_valid` describes one tree. Any other sequence is repaired:
 
-    1. Tags and words are aligned (tag_alignment.py). A tag without a word is dropped. A word without a
-       tag gets its most frequent tag, or NN, and follows the previous word. At the end of the sentence, it goes into
-       the innermost open phrase, or to the end of the last phrase if none is open.
+    1. Tags and words are aligned (see `align`). A tag without a word is dropped. A word without a tag gets its most
+       frequent tag, or NN, and follows the previous word. At the end of the sentence, it goes into the innermost open
+       phrase, or to the end of the last phrase if none is open.
     2. `/X` closes the innermost open X and everything open inside it. If no X is open, it is ignored.
     3. Phrases that are open at the end are closed. A phrase is dropped if it has no words, or if it would be nested
        inside 198 others.
@@ -244,7 +244,7 @@ def build_tree(tokens, words, phrases=(), known_tags=None):
         words: list of str, at least one.
         phrases: labels that open a phrase, in addition to those that some `/X` among the tokens closes. They are needed
             to distinguish phrases that are never closed from tags.
-        known_tags: result of `tag_alignment.learn_tags` for the training trees, or None.
+        known_tags: result of `learn_tags` for the training trees, or None.
     """
     phrases, known_tags = set(phrases) | _closed(tokens), known_tags or {}
     pairs = list(reversed(_tagged(tokens, words, phrases, known_tags)))
@@ -261,7 +261,7 @@ def build_tree(tokens, words, phrases=(), known_tags=None):
             if token[1:] in labels[1:]:
                 del stack[len(labels) - 1 - labels[::-1].index(token[1:]) :]
         elif token in phrases:
-            if len(stack) >= DEEPEST - 1:  # TOP and the tag are brackets, too
+            if len(stack) >= DEEPEST - 1:  # the tag will be one more bracket
                 continue
             phrase = _Phrase(token)
             stack[-1].children.append(phrase)
@@ -282,16 +282,15 @@ def build_tree(tokens, words, phrases=(), known_tags=None):
 
 
 def misfit(tokens, words, phrases, known_tags):
-    """Returns how badly the tags of a sequence fit the words, float; 0 if each word gets a tag known from training.
+    """Measures how badly the tags of a sequence fit the words, float; 0 if each word gets a tag known from training.
 
-    This is the cost (`t2t_lite.extras.parsing.trees`) of the alignment that `build_tree` makes from the same
-    arguments.
+    This is the `cost` of the alignment that `build_tree` makes from the same arguments.
     """
     return cost(_tagged(tokens, words, set(phrases) | _closed(tokens), known_tags), known_tags)
 
 
 def _tagged(tokens, words, phrases, known_tags):
-    """Returns (tag or None, word or None) pairs: in order if their numbers agree, otherwise aligned."""
+    """Returns (tag or None, word or None) pairs: in order if there are as many tags as words, otherwise aligned."""
     tags = [token for token in tokens if token not in phrases and not _is_closing(token)]
     return align(tags, words, known_tags if len(tags) != len(words) else {})
 
@@ -331,7 +330,7 @@ def _to_nltk(phrase, tree):
 
 
 def learn_tags(pairs):
-    """Returns {word: tags, most frequent first} from (word, tag) pairs; the entry "" is for all other words."""
+    """Returns {word: tags, most frequent first} from (word, tag) pairs; the key "" stands for all other words."""
     counts = collections.defaultdict(collections.Counter)
     for word, tag in pairs:
         counts[word][tag] += 1
@@ -340,16 +339,19 @@ def learn_tags(pairs):
 
 
 def align(tags, words, known_tags):
-    """Returns (tag or None, word or None) pairs in order, at the lowest cost; ties are paired as early as possible.
+    """Aligns tags with words, in order and at the lowest cost; of equally good alignments, the one that pairs earliest.
 
     Args:
         tags: list of str.
         words: list of str.
         known_tags: result of `learn_tags`; with {}, surplus tags or words are left unpaired at the end.
+
+    Returns:
+        List of (tag or None, word or None).
     """
     allowed = [set(known_tags.get(word, known_tags.get(RARE, ()))) for word in words]
     rows, columns = len(tags), len(words)
-    # cost[i][j]: of aligning tags[i:] with words[j:]
+    # cost[i][j] is the cost of aligning tags[i:] with words[j:]
     cost = [[0.0] * (columns + 1) for _ in range(rows + 1)]
     for i in range(rows, -1, -1):
         for j in range(columns, -1, -1):
@@ -374,7 +376,7 @@ def align(tags, words, known_tags):
 
 
 def cost(pairs, known_tags):
-    """Returns the cost of an alignment, float; the arguments are the result of `align` and its `known_tags`."""
+    """Returns the cost of an alignment, float; the arguments are a result of `align` and its `known_tags`."""
     return sum(
         ALONE
         if tag is None or word is None

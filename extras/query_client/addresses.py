@@ -1,4 +1,4 @@
-"""Where requests go: a server's address, the files of an encrypted connection, a model; and errors on the way."""
+"""Where requests go: the address of a server, the files for an encrypted connection, a model; errors of requests."""
 
 import dataclasses
 import ipaddress
@@ -12,7 +12,7 @@ from t2t_lite.errors import Failure, UserError, shown
 from t2t_lite.files.safe_json import MOST_BYTES
 from t2t_lite.settings.ranges import MODEL_VERSION, typed_value
 
-LONGEST_ANSWER = MOST_BYTES  # an answer is held in memory
+LONGEST_ANSWER = MOST_BYTES  # answers are held in memory
 _ADDRESS = re.compile(
     r"(?:(?P<scheme>https?)://)?(?P<host>\[[0-9a-f:.]+\]|[^\s:/?#@\[\]\\]+)(?::(?P<port>[0-9]{1,5}))?"
     r"(?P<path>/[^\s?#\\]*)?",
@@ -44,7 +44,7 @@ class Servable:
             object.__setattr__(self, "version", typed_value("version", self.version, int, MODEL_VERSION))
         if self.version is not None and self.label is not None:
             raise UserError(
-                f"version {self.version} and label {self.label!r}: expected at most one. A label stands for a version."
+                f"version {self.version} and label {self.label!r}: expected at most one: a label names a version."
             )
 
     def __str__(self):
@@ -58,7 +58,8 @@ class Tls:
     """Files (PEM) for an encrypted connection.
 
     Attributes:
-        ca_file: str, certificate authorities that must have signed the server's certificate; None: the system's.
+        ca_file: str, the certificate authorities, one of which must have signed the server's certificate; None: the
+            system's.
         cert_file: str, the client's certificate, if the server requires one; key_file is its private key.
     """
 
@@ -72,11 +73,13 @@ class Tls:
             if path is not None and not os.path.isfile(path):
                 raise UserError(f"{path}: no such file. Expected a PEM file.")
         if (self.cert_file is None) != (self.key_file is None):
-            raise UserError("TLS: a client's certificate and its private key are given together, or neither of them.")
+            raise UserError("TLS: expected a client's certificate and its private key together, or neither.")
         try:
             context = ssl.create_default_context(cafile=self.ca_file)
         except ssl.SSLError:
-            raise UserError(f"{self.ca_file}: not a certificate. Expected a PEM file of authorities.") from None
+            raise UserError(
+                f"{self.ca_file}: not a certificate. Expected a PEM file of certificate authorities."
+            ) from None
         if self.cert_file is not None:
             try:
                 context.load_cert_chain(
@@ -85,7 +88,7 @@ class Tls:
             except ssl.SSLError:
                 raise UserError(
                     f"{self.cert_file}, {self.key_file}: not a certificate and its private key. Expected PEM files "
-                    "that belong together; the key without a password."
+                    "that belong together, and a key without a password."
                 ) from None
         return context
 
@@ -116,7 +119,7 @@ class Address:
             base = server[: at.start()]
             model = f" and --servable_name={at['name']}" if at["name"] else ""
             raise UserError(
-                f"server {shown(server)}: that is where a request goes. Expected the server alone, "
+                f"server {shown(server)}: is the address of a request. Expected that of the server, "
                 f"{base if '://' in base else f'http://{base}'}{model}."
             )
         match = _ADDRESS.fullmatch(server)
@@ -132,7 +135,7 @@ class Address:
         if not scheme and path:
             raise UserError(f"server {shown(server)}: a path needs http:// or https:// before the host.")
         if scheme and protocol == "grpc":
-            raise UserError(f"server {shown(server)}: that is a REST address. Expected host:port for gRPC.")
+            raise UserError(f"server {shown(server)}: is a REST address. Expected host:port for gRPC.")
         if scheme == "http" and encrypted:
             raise UserError(f"server {shown(server)}: http is not encrypted. Expected https:// with TLS.")
         protocol = protocol or ("rest" if scheme else "grpc")
@@ -143,22 +146,22 @@ class Address:
 
 
 def _host(text):
-    """Returns a host's name or address in the form for name resolution, or None if it is invalid."""
+    """Returns a host's name or address in the form that name resolution expects, or None if it is invalid."""
     try:
         if text.startswith("["):
             return str(ipaddress.IPv6Address(text[1:-1]))
         name = text.encode("idna").decode().lower()
-    except ValueError:  # UnicodeError too: a part of the name is empty, or too long
+    except ValueError:  # also UnicodeError: a part of the name is empty or too long
         return None
     return name if re.fullmatch(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?", name) else None
 
 
 class ServerError(Failure):
-    """A server did not answer, or answered with an error.
+    """The server did not answer, or answered with an error.
 
     Attributes:
-        code: str, the name of a gRPC status code, to which REST's statuses are mapped; or CERTIFICATE.
-        retry_after: int, seconds after which the request may be repeated, as set by the server.
+        code: str, the name of a gRPC status code, to which HTTP's statuses are mapped; or CERTIFICATE.
+        retry_after: int, seconds after which the server allows the request to be repeated.
     """
 
     retry_after = 0
@@ -174,8 +177,8 @@ def server_error(code, details, address, servable, timeout):
     Args:
         code: see `ServerError`.
         details: str, the message of the server, or of the library if the server was not reached.
-        address, servable: of the request.
-        timeout: float, its time limit in seconds.
+        address, servable: where the request went.
+        timeout: float, the request's time limit in seconds.
     """
     details = " ".join(str(details).split())[:300].rstrip(".")
     protocol = {"grpc": "gRPC", "rest": "REST"}[address.protocol]

@@ -1,4 +1,4 @@
-"""A client of TensorFlow Serving for exported models: addresses, certificates, retries, batches.
+"""A client of TensorFlow Serving for exported models, with batches and retries.
 
     client = open_client("localhost:8500", Servable("translate"))
     [answer.text for answer in client.translate(["Hello world.", "How are you?"])]
@@ -6,20 +6,23 @@
 grpc_requests.py and rest_requests.py implement the protocols.
 """
 
-import dataclasses
 import functools
 import logging
-import math
 import random
 import time
 
 from t2t_lite.corpora.sentences import SENTENCES
-from t2t_lite.decoding.texts import check_options, check_texts, in_batches, valid_unicode
+from t2t_lite.decoding.texts import check_options, check_texts, in_batches
 from t2t_lite.errors import Failure, UserError, counted
-from t2t_lite.extras.query_client import sentence_answers
 from t2t_lite.extras.query_client.addresses import Address, Servable, ServerError, Tls
-from t2t_lite.extras.query_client.sentence_answers import ServedAnswer
-from t2t_lite.files.safe_json import check_schema
+from t2t_lite.extras.query_client.served_answers import (
+    NoTranslations,
+    ServedAnswer,
+    answer_parts,
+    answers_of,
+    n_best_of,
+    parts_of,
+)
 from t2t_lite.settings.ranges import REQUEST_TIMEOUT, RETRIES, settings_of, typed_value
 from t2t_lite.settings.search_options import SearchOptions
 
@@ -30,25 +33,18 @@ __all__ = ["PROTOCOLS", "Address", "Client", "NoTranslations", "Servable", "Serv
 PROTOCOLS = ("grpc", "rest")
 # Errors that may be temporary; translating has no side effects, so repeating a request is safe.
 _PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
-_REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # of a missing signature
+_REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # sent for a missing signature
 _LONGEST_WAIT = 10.0  # seconds
 _OPTIONS = settings_of(SearchOptions)
-_COLUMNS = {"outputs": [str], "scores": [float], "truncated": [bool]}
-_ROW = {"outputs": [str], "scores": [float], "truncated": bool}  # of the signature n_best
-_LOWEST = -3e38  # scores below mean that there is no hypothesis
-
-
-class NoTranslations(Failure):
-    """The model answers with something other than translations, such as an encoder's classes."""
 
 
 class Client:
     """Translates through a server; thread-safe. `open_client` creates it.
 
     Attributes:
-        transport: has `predict(signature, inputs) -> {output: list}`, of inputs {name: list of str, float or int},
-            `status() -> [(version, state, message)]` and `signatures() -> {name: {input: type}}`; they raise
-            ServerError.
+        transport: has `predict(signature, inputs) -> {output: list}`, where inputs are {name: list of str, float or
+            int}, `status() -> [(version, state, message)]` and `signatures() -> {name: {input: type}}`; all of them
+            raise ServerError.
         retries: int, number of times that a failed request is repeated.
         first_wait: float, seconds before the first retry. The wait doubles each time and varies randomly, so that
             clients that failed together do not retry together.
@@ -77,30 +73,30 @@ class Client:
             split_sentences: "always": send the sentences of a text one by one, and join their answers; a score is their
                 sum. "never": send each text as it is. None, or "auto": split texts of several sentences if the export
                 has the signature `sentences`, since its model was trained on single sentences.
-            alpha, extra_length: float and int, both or neither: see `SearchOptions`. None: the export's.
+            alpha, extra_length: float and int, both or neither: see `SearchOptions`. None: the export's own values.
             seed: int, instead of alpha if the export samples.
             batch_size: int, texts per request; texts of similar length are batched together.
             on_progress: None, or a function called with the number of texts just translated.
 
         Raises:
-            ServerError: there was no answer after all retries.
+            ServerError: the server has not answered after all retries.
             Failure: the answer is not that of an exported model that generates text; `NoTranslations` if the model is
                 of another kind.
-            UserError: an option is out of range, or lacks the other one.
-            TypeError: texts is not a list of str, or there are other arguments, which are fixed in the export.
+            UserError: an option is out of range, or only one of two options that belong together is given.
+            TypeError: texts is not a list of str, or an argument is unknown: all other options are fixed in the export.
         """
         names = ("alpha", "extra_length", "seed", "split_sentences", "batch_size", "on_progress")
         check_options(others, names, "translate")
         texts = check_texts(texts)
         options = {"alpha": alpha, "seed": seed, "extra_length": extra_length}
-        if parts := sentence_answers.parts_of(texts, split_sentences, self._has_sentences):
+        if parts := parts_of(texts, split_sentences, self._has_sentences):
             translate = functools.partial(self.translate, split_sentences="never", batch_size=batch_size, **options)
-            return sentence_answers.joined(translate, parts, on_progress)
+            return answer_parts(translate, parts, on_progress)
         options = {name: _OPTIONS[name].typed(value) for name, value in options.items() if value is not None}
         if options and (len(options) != 2 or extra_length is None):
             raise UserError(
                 f"{', '.join(options)}: expected alpha and extra_length, or, of an export that samples, seed and "
-                "extra_length; the export's own are not known here."
+                "extra_length: the export's own values are not known here."
             )
         signature = "with_options" if options else "serving_default"
         answers = [None] * len(texts)
@@ -109,7 +105,7 @@ class Client:
             # One value per text, because a server that batches requests does not accept scalars.
             inputs |= {name: [value] * len(places) for name, value in options.items()}
             outputs = self._called(signature, inputs)
-            for i, answer in zip(places, self._checked(outputs, len(places)), strict=True):
+            for i, answer in zip(places, answers_of(outputs, len(places), self._where), strict=True):
                 answers[i] = answer.checked(texts[i])
             if on_progress:
                 on_progress(len(places))
@@ -121,38 +117,36 @@ class Client:
         Args:
             texts, split_sentences, batch_size, on_progress: as for `translate`. The k-th hypothesis of a text that is
                 split joins the k-th ones of its sentences.
-            count: int, at most the beam size of the export; None: as many.
+            count: int, at most the beam size of the export; None: all hypotheses.
 
         Raises:
             ServerError, Failure, UserError, TypeError: as `translate`; Failure also if the export has no signature
                 `n_best`, and UserError if it has fewer hypotheses.
         """
         texts = check_texts(texts)
-        if parts := sentence_answers.parts_of(texts, split_sentences, self._has_sentences):
-            each = functools.partial(self.n_best, count=count, split_sentences="never", batch_size=batch_size)
-            return sentence_answers.joined(each, parts, on_progress)
+        if parts := parts_of(texts, split_sentences, self._has_sentences):
+            translate = functools.partial(self.n_best, count=count, split_sentences="never", batch_size=batch_size)
+            return answer_parts(translate, parts, on_progress)
         options = {"signature": "n_best", "batch_size": batch_size, "on_progress": on_progress}
         rows = self.predict({"inputs": texts}, **options)
-        return [self._hypotheses(row, count).checked(text) for row, text in zip(rows, texts, strict=True)]
+        return [n_best_of(row, count, self._where).checked(text) for row, text in zip(rows, texts, strict=True)]
 
     def stream(self, prompt, **options):
-        """Continues a text by the language model of a t2t-server, over REST; it is not repeated if it fails.
+        """Continues a text by the language model of a t2t-server, over REST. A request that fails is not repeated.
 
         Args:
             prompt: str.
-            **options: of the request, see docs/serving.md: max_tokens, temperature, stop and so on.
+            **options: fields of the request, see docs/serving.md: max_tokens, temperature, stop and so on.
 
         Yields:
-            str, the parts of the continuation, as they come.
+            str, the parts of the continuation, as they arrive.
 
         Raises:
-            ServerError: it was refused, or is not complete.
-            UserError: over gRPC, or of a version.
+            ServerError: the request was refused, or the continuation is not complete.
+            UserError: the client uses gRPC, or a version was chosen.
         """
         if not hasattr(self.transport, "stream"):
-            raise UserError(
-                f"{self.transport.address}: streams come over REST. Expected http://host:port of a t2t-server."
-            )
+            raise UserError(f"{self.transport.address}: streams need REST. Expected http://host:port of a t2t-server.")
         (prompt,) = check_texts([prompt])
         for event in self.transport.stream({"prompt": prompt, **options}):
             yield event["choices"][0]["text"]
@@ -173,7 +167,7 @@ class Client:
             A list of {name of the output: value}, one per text. A value that is a list may be padded.
 
         Raises:
-            ServerError: there was no answer after all retries.
+            ServerError: the server has not answered after all retries.
             Failure: the number of answers is wrong.
             UserError, TypeError: the inputs are not lists of str of the same length.
         """
@@ -190,8 +184,8 @@ class Client:
                 name for name, rows in outputs.items() if not isinstance(rows, list) or len(rows) != len(places)
             ]:
                 raise Failure(
-                    f"{self.transport.address}: {self.transport.servable}: {wrong[0]} is not a list of "
-                    f"{counted(len(places), 'answer')}. Expected one for each text."
+                    f"{self._where}: {wrong[0]} is not a list of {counted(len(places), 'answer')}. Expected one for "
+                    "each text."
                 )
             for at, i in enumerate(places):
                 answers[i] = {name: rows[at] for name, rows in outputs.items()}
@@ -200,7 +194,7 @@ class Client:
         return answers
 
     def status(self):
-        """Returns [(version, state, message)] of the model: int, a state such as "AVAILABLE", and an error or ""."""
+        """Returns the model's versions, [(int, a state such as "AVAILABLE", an error or "")]."""
         return self._retrying(self.transport.status)
 
     def close(self):
@@ -232,7 +226,7 @@ class Client:
 
         Args:
             signature: str.
-            error: ServerError of a call, which is raised if the server does not say what the export has.
+            error: ServerError of a call, raised if the server does not tell the signatures of the export.
         """
         try:
             known = self.signatures()
@@ -240,9 +234,9 @@ class Client:
             if error is None:
                 raise
             raise error from None
-        if signature not in known or signature.startswith("__"):  # that one initializes the model
+        if signature not in known or signature.startswith("__"):  # that signature initializes the model
             raise Failure(
-                f"{self.transport.address}: {self.transport.servable}: no signature {signature}. The export has "
+                f"{self._where}: no signature {signature}. The export has "
                 f"{', '.join(sorted(name for name in known if not name.startswith('__')))}."
             ) from None
         return known[signature]
@@ -259,54 +253,9 @@ class Client:
                 _LOGGER.warning(f"{error.code}: asking again in {wait:.1f} s ({attempt + 1} of {self.retries}).")
                 time.sleep(wait)
 
-    def _checked(self, outputs, count):
-        """Checks the outputs of a signature and returns a list of ServedAnswer."""
-        where = f"{self.transport.address}: {self.transport.servable}"
-        try:
-            check_schema(outputs, _COLUMNS, where)
-        except UserError as error:
-            expected = f"Expected outputs, scores and truncated of {counted(count, 'text')}"
-            if "outputs" not in outputs and "truncated" in outputs:
-                raise NoTranslations(
-                    f"{where}: answers with {', '.join(outputs)}. {expected}, as a model that makes texts has; "
-                    "Client.predict returns the answers of others."
-                ) from None
-            raise Failure(f"{error} {expected}, as exports of t2t-exporter have.") from None
-        if sizes := [f"{len(outputs[name])} {name}" for name in _COLUMNS if len(outputs[name]) != count]:
-            raise Failure(f"{where}: answers {', '.join(sizes)} for {counted(count, 'text')}. Expected one for each.")
-        self._check_finite(outputs["scores"])
-        texts = map(valid_unicode, outputs["outputs"])
-        return [ServedAnswer(*row) for row in zip(texts, outputs["scores"], outputs["truncated"], strict=True)]
-
-    def _check_finite(self, scores):
-        if not all(map(math.isfinite, scores)):
-            raise Failure(
-                f"{self.transport.address}: {self.transport.servable}: a score is not finite: the model is damaged. "
-                "Export it from another checkpoint."
-            )
-
-    def _hypotheses(self, row, count):
-        """Checks the outputs of `n_best` for one text, and returns a ServedAnswer."""
-        where = f"{self.transport.address}: {self.transport.servable}"
-        try:
-            check_schema(row, _ROW, where)
-        except UserError as error:
-            raise Failure(f"{error} Expected outputs, scores and truncated, as exports of t2t-exporter have.") from None
-        texts, scores = row["outputs"], row["scores"]
-        if not 0 < len(texts) == len(scores):
-            raise Failure(f"{where}: {len(texts)} outputs and {len(scores)} scores for a text. Expected one for each.")
-        if count is not None and count > len(texts):
-            raise UserError(
-                f"n_best={count}: the export has the {len(texts)} best, its beam_size. Expected at most so many."
-            )
-        self._check_finite(scores)
-        pairs = zip(map(valid_unicode, texts[:count]), scores, strict=False)
-        first, *others = [
-            ServedAnswer(text, score, row["truncated"])
-            for rank, (text, score) in enumerate(pairs)
-            if score > _LOWEST or rank == 0
-        ]
-        return dataclasses.replace(first, others=tuple(others))
+    @property
+    def _where(self):
+        return f"{self.transport.address}: {self.transport.servable}"
 
 
 def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retries=3):
@@ -318,12 +267,12 @@ def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retr
         protocol: "grpc" or "rest"; None: see `Address.parse`.
         tls: Tls; None: not encrypted, unless the address is https.
         timeout: float, seconds for one request, from looking up the host to the answer's last byte; each retry has
-            the same time.
+            the same limit.
         retries: int, number of times that a request is repeated if the server was not available (gRPC's UNAVAILABLE,
             REST's 503) or did not answer in time.
 
     Raises:
-        UserError: an invalid address or file, or gRPC without the packages of `t2t_lite[serving]`.
+        UserError: an address or a file is invalid, or the packages of `t2t_lite[serving]` for gRPC are missing.
     """
     timeout, retries = (
         typed_value("timeout", timeout, float, REQUEST_TIMEOUT),

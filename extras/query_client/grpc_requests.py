@@ -7,7 +7,7 @@ from t2t_lite.errors import Failure, needs
 from t2t_lite.extras.query_client.addresses import LONGEST_ANSWER, server_error
 from t2t_lite.process.quiet_import import import_tensorflow
 
-# Silences gRPC's own log on stderr, since errors have the same content. gRPC reads this when it is imported.
+# Silences gRPC's log on stderr, since errors have the same content. gRPC reads this when it is imported.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 with needs("tensorflow-serving-api", "serving", "gRPC", ", or use REST."):
@@ -27,7 +27,7 @@ with needs("tensorflow-serving-api", "serving", "gRPC", ", or use REST."):
 _OPTIONS = (
     ("grpc.max_receive_message_length", LONGEST_ANSWER),
     ("grpc.enable_http_proxy", 0),
-    # Milliseconds before a channel tries to reconnect. The default is 20 seconds, and our own retries come sooner.
+    # Milliseconds before a channel tries to reconnect. The default is 20 seconds, and the client retries sooner.
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.min_reconnect_backoff_ms", 200),
     ("grpc.max_reconnect_backoff_ms", 1000),
@@ -39,14 +39,14 @@ _CERTIFICATE_WORDS = ("certificate", "handshake", "ssl_error", "verification")
 
 
 class GrpcTransport:
-    """A channel to one server, for one model. See `client.Client` for its methods."""
+    """A gRPC channel to one server, for one model. See `client.Client` for its methods."""
 
     def __init__(self, address, servable, tls, timeout):
         self.address, self.servable, self._timeout = address, servable, timeout
         if tls is None:
             self._channel = grpc.insecure_channel(str(address), options=_OPTIONS)
         else:
-            tls.context()  # checks the files: gRPC would only report that no server was found
+            tls.context()  # checks the files, about which gRPC reports nothing
             credentials = grpc.ssl_channel_credentials(*map(_read, (tls.ca_file, tls.key_file, tls.cert_file)))
             self._channel = grpc.secure_channel(str(address), credentials, options=_OPTIONS)
         self._predictions = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
@@ -63,7 +63,7 @@ class GrpcTransport:
         try:
             return {name: _as_list(tensor) for name, tensor in outputs.items()}
         except (TypeError, ValueError) as error:
-            raise Failure(f"{self.address}: {self.servable}: an answer that is no tensor: {error}.") from None
+            raise Failure(f"{self.address}: {self.servable}: the answer is not a tensor: {error}.") from None
 
     def status(self):
         """Returns [(version, state, message)]."""
@@ -111,7 +111,7 @@ def _type_name(dtype):
 
 def _as_list(tensor):
     array = tf.make_ndarray(tensor)
-    if array.dtype == np.float32:  # with the digits that REST has: those that distinguish it from its neighbors
+    if array.dtype == np.float32:  # as over REST: only as many digits as distinguish it from its neighbors
         array = array.astype(str).astype(float)
     return _as_texts(array.tolist())
 

@@ -1,7 +1,8 @@
-"""Translates lines through a server: from a file, from standard input as they arrive, or typed by a user.
+"""Sends lines to a server: from a file, from standard input as they arrive, or typed by a user.
 
-For an encoder, or a signature that is chosen by its name, a line of output is the JSON of the server's answer. If it
-reads several texts, such as pairs, or questions and contexts, a line of input has them with tabs between them.
+Translations are one line each. For an encoder, or a signature that is chosen by its name, a line of output is the JSON
+of the server's answer. If the model reads several texts, such as pairs, or questions and contexts, a line of input has
+them with tabs between them. A language model's continuations are printed part by part, as they arrive.
 """
 
 import logging
@@ -10,7 +11,7 @@ import sys
 from t2t_lite.cli import console
 from t2t_lite.cli.console import Progress
 from t2t_lite.corpora.plain_text import LONGEST_LINE, as_field
-from t2t_lite.decoding.command import text_files
+from t2t_lite.decoding.command import flag_checks, text_files
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 from t2t_lite.decoding.command.text_files import json_text
 from t2t_lite.errors import Failure, UserError, counted
@@ -20,11 +21,24 @@ from t2t_lite.settings.config import parse_assignments
 from t2t_lite.settings.ranges import BEAM_SIZE
 
 _LOGGER = logging.getLogger("t2t_lite")
-_OF_THE_SEARCH = {"alpha": "alpha", "sampling_seed": "seed", "extra_length": "extra_length"}  # -> SearchOptions
+_SEARCH = {"alpha": "alpha", "sampling_seed": "seed", "extra_length": "extra_length"}  # -> SearchOptions
 _PAIRS = (("first", "second"), ("question", "context"))  # inputs of encoders of two texts
 _COLUMNS = (*_PAIRS, ("inputs", "targets"))  # in the order of a line's columns
-_N_BEST = ("n_best", "return_beams")
-_SETTINGS = (*_OF_THE_SEARCH, *_N_BEST, "write_beam_scores")
+_SETTINGS = (*_SEARCH, "n_best", "return_beams", "write_beam_scores")
+# --decode_hparams of a stream -> names of its request
+_SAMPLING = {
+    "sampling_temp": "temperature",
+    "sampling_keep_top_k": "top_k",
+    "sampling_keep_top_p": "top_p",
+    "sampling_seed": "seed",
+}
+_STREAM = {
+    "extra_length": "max_tokens",
+    "stop": "stop",
+    "no_repeat_ngram_size": "no_repeat_ngram_size",
+    "repetition_penalty": "repetition_penalty",
+}
+_STREAM_SETTINGS = ("sampling_method", *_SAMPLING, *_STREAM)
 
 
 def interact(show):
@@ -37,10 +51,10 @@ def interact(show):
 
 
 class LineQueries:
-    """Sends lines to a server and writes a line for each.
+    """Sends lines to a server and writes one line for each.
 
     Args:
-        client: result of `serving.client.open_client`.
+        client: result of `query_client.client.open_client`.
         decode_hparams: str, `name=value,…` of write_beam_scores, of n_best or return_beams, and of extra_length with
             alpha, or with sampling_seed if the export samples.
         batch_size: int, sentences per request.
@@ -49,7 +63,7 @@ class LineQueries:
         signature: str, the signature to call, whose outputs are JSON; None: the one that fits the settings.
 
     Raises:
-        UserError: a setting is fixed in the export, does not go with another, or a value is out of range.
+        UserError: a setting is fixed in the export or contradicts another, or a value is out of range.
     """
 
     def __init__(
@@ -66,23 +80,23 @@ class LineQueries:
             )
         if signature and (assigned or as_json or split_sentences):
             raise UserError(
-                f"--signature_name={signature}: its outputs are written as they are, in JSON. Leave out "
-                "--decode_hparams, --n_best_format and --split_sentences."
+                f"--signature_name={signature}: writes all outputs as JSON. Remove --decode_hparams, --n_best_format "
+                "and --split_sentences."
             )
         self._is_n_best = settings.n_best > 0 or settings.return_beams
-        assigned &= {*_OF_THE_SEARCH}
+        assigned &= {*_SEARCH}
         if assigned and self._is_n_best:
             raise UserError(
                 f"--decode_hparams: {', '.join(sorted(assigned))}: not with n_best or return_beams, whose signature "
-                "has the export's own. Leave one of them out."
+                "has the export's own. Remove one of them."
             )
         if assigned and (len(assigned) != 2 or "extra_length" not in assigned):
             raise UserError(
                 f"--decode_hparams: {', '.join(sorted(assigned))}: expected alpha and extra_length, or, of an export "
-                "that samples, sampling_seed and extra_length; the export's own are not known."
+                "that samples, sampling_seed and extra_length: the export's own values are not known here."
             )
         self._client = client
-        names = [_OF_THE_SEARCH[name] for name in assigned]
+        names = [_SEARCH[name] for name in assigned]
         self._options = {name: getattr(settings.search, name) for name in names} | {"batch_size": batch_size}
         self._options["split_sentences"] = split_sentences
         if self._is_n_best:
@@ -124,7 +138,7 @@ class LineQueries:
         """Returns the output of a line, without its end: text, or JSON."""
         if isinstance(answer, dict):
             place = {"line": number, "input": line} if self._as_json else {}
-            return json_text(place | dict(sorted(_unpadded(answer).items())))  # gRPC's order is any
+            return json_text(place | dict(sorted(_unpadded(answer).items())))  # gRPC has no order
         if self._as_json:
             return text_files.json_line(number, line, answer, _described)
         return text_files.output_line(answer, self._settings)
@@ -140,7 +154,7 @@ class LineQueries:
             answers = self._client.predict(self._inputs(texts, first), **options)
         for number, answer in enumerate(answers, first):
             if answer.get("truncated") if isinstance(answer, dict) else answer.truncated:
-                _LOGGER.warning(f"line {number}: longer than the export takes; the rest of it was not read.")
+                _LOGGER.warning(f"line {number}: longer than the export takes; the rest was not read.")
             if not isinstance(answer, dict) and answer.is_short:
                 _LOGGER.warning(
                     f"line {number}: the answer is very short, so some of the line may not be translated. "
@@ -168,8 +182,8 @@ class LineQueries:
         inputs = self._client.check_signature(signature)
         if numbers := sorted(name for name, kind in inputs.items() if kind != "string"):
             raise UserError(
-                f"--signature_name={signature}: takes numbers, too: {', '.join(numbers)}. Expected a signature of "
-                "texts; --decode_hparams sends such numbers."
+                f"--signature_name={signature}: also takes numbers: {', '.join(numbers)}. Expected a signature that "
+                "takes only texts; --decode_hparams sends such numbers."
             )
         return next((columns for columns in _COLUMNS if {*columns} == {*inputs}), tuple(sorted(inputs)))
 
@@ -191,21 +205,21 @@ class LineQueries:
         for number, row in enumerate(rows, first):
             if len(row) != len(self._columns):
                 raise UserError(
-                    f"line {number}: {counted(len(row), 'column')}. Expected {' and '.join(self._columns)} with a tab "
-                    "between them."
+                    f"line {number}: {counted(len(row), 'column')}. Expected {' and '.join(self._columns)}, separated "
+                    "by a tab."
                 )
         return {name: [row[at] for row in rows] for at, name in enumerate(self._columns)}
 
 
 def _described(hypothesis):
-    """Returns the JSON object of a hypothesis, of which a server tells less than t2t-decoder knows."""
+    """Returns the JSON object of a hypothesis: a server sends fewer fields than t2t-decoder writes."""
     return {"text": hypothesis.text, "score": round(hypothesis.score, 6)}
 
 
 def _unpadded(answer):
-    """Returns an answer without the padding, "", 0 and vectors of 0, to the longest of a request."""
+    """Removes the padding to the longest answer of a request ("", 0 and vectors of 0) from an answer."""
     lists = {name: value for name, value in answer.items() if isinstance(value, list)}
-    if (length := answer.get("lengths")) is not None:  # of features, and of a text's scores
+    if (length := answer.get("lengths")) is not None:  # the signatures features and score
         return answer | {name: value[:length] for name, value in lists.items()}
     if "tokens" in lists:  # the signature of this name
         counts = {name: _count(lists.get(name, [])) for name in ("tokens", "input_tokens")}
@@ -227,3 +241,55 @@ def _texts(value):
     if isinstance(value, list):
         return [text for item in value for text in _texts(item)]
     return [value] if isinstance(value, str) else []
+
+
+class StreamedQueries:
+    """Sends prompts to a server and prints their continuations.
+
+    Args:
+        client: result of `query_client.client.open_client`, over REST.
+        decode_hparams: str, `name=value,…` of sampling, extra_length, stop and the rules against repetition. The export
+            decides about the others.
+
+    Raises:
+        UserError: another setting, or a value that is out of range.
+    """
+
+    def __init__(self, client, decode_hparams=""):
+        settings = DecodeHParams.parse(decode_hparams)
+        assigned = parse_assignments(decode_hparams, "--decode_hparams")
+        if others := sorted({*assigned} - {*_STREAM_SETTINGS}):
+            raise UserError(
+                f"--decode_hparams: {', '.join(others)}: not available with --stream. Expected "
+                f"{', '.join(_STREAM_SETTINGS)}."
+            )
+        flag_checks.check(flag_checks.Asked(settings=settings, text=decode_hparams))
+        names = {name: key for name, key in (_STREAM | _SAMPLING).items() if name in assigned}
+        if "sampling_method" in assigned:
+            names["sampling_temp"] = "temperature"  # a request samples if it has one
+        search = vars(settings.search) | {"max_tokens": settings.search.extra_length}
+        self._options = {key: search[key] for key in names.values()}
+        if "sampling_method" in assigned and not settings.search.sampling:
+            self._options["temperature"] = 0  # greedy
+        self._client = client
+
+    def run(self, text=None):
+        """Continues a text; without one, each typed line, or each line of standard input."""
+        if text is not None:
+            return self.show(text)
+        return interact(self.show) if console.is_terminal() else self.answer_stdin()
+
+    def show(self, text):
+        """Prints the continuation of a text unchanged."""
+        self._print(text, lambda part: part)
+
+    def answer_stdin(self):
+        """Prints one line for each line of standard input; control characters and line ends become spaces."""
+        for _, lines in text_files.stdin_lines():
+            for line in lines:
+                self._print(line, as_field)
+
+    def _print(self, text, written):
+        for part in self._client.stream(text, **self._options):
+            print(written(part), end="", flush=True)
+        print(flush=True)

@@ -13,7 +13,7 @@ from t2t_lite.errors import Failure, UserError
 from t2t_lite.extras.query_client.addresses import LONGEST_ANSWER, server_error
 from t2t_lite.files.safe_json import check_schema, parse_json
 
-# HTTP statuses that TensorFlow Serving uses for gRPC's codes; 502 comes from proxies.
+# HTTP statuses that TensorFlow Serving sends for gRPC's codes; 502 comes from proxies.
 _CODES = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
@@ -30,9 +30,9 @@ _STATUS = {"model_version_status": [{"version": str | int, "state": str, "status
 
 
 class RestTransport:
-    """Addresses of one model on one server. See `client.Client` for its methods.
+    """The REST paths of one model on one server. See `client.Client` for its methods.
 
-    Every request opens a connection, so no request can fail because a proxy closed an idle one.
+    Every request opens a connection, so no request can fail because a proxy has closed an idle connection.
     """
 
     def __init__(self, address, servable, tls, timeout):
@@ -63,17 +63,17 @@ class RestTransport:
         return list(zip(versions, states, messages, strict=True))
 
     def stream(self, request):
-        """Yields the events of a completion, dicts; the time limit is that of the wait for the next one.
+        """Yields the events of a completion, dicts; the time limit applies to the wait for the next event.
 
         Args:
             request: dict, without "model" and "stream".
 
         Raises:
-            ServerError: it was refused, or failed before its end.
+            ServerError: the request was refused, or the stream failed before its end.
             UserError: a version or label was chosen.
         """
         if self.servable.version is not None or self.servable.label is not None:
-            raise UserError(f"{self.servable}: streams are of the newest version. Leave the version or the label out.")
+            raise UserError(f"{self.servable}: only the newest version can stream. Remove the version or the label.")
         body = json.dumps({"model": self.servable.name, "stream": True, **request})
         with contextlib.closing(self._connection()) as connection, self._errors():
             connection.request("POST", f"{self.address.path}/v1/completions", body, _JSON)
@@ -87,7 +87,7 @@ class RestTransport:
                         yield self._event(line.removeprefix(b"data: "))
 
     def _event(self, line):
-        """Returns the dict of an event. Raises ServerError if it is an error."""
+        """Returns an event, a dict. Raises ServerError if it is an error."""
         where = f"{self.address}: not a t2t-server, its event"
         try:
             event = parse_json(line, where, LONGEST_ANSWER, {"choices?": [{"text": str}]})
@@ -108,7 +108,7 @@ class RestTransport:
                 for name, specs in inputs.items()
             }
         except (KeyError, TypeError, AttributeError):
-            raise Failure(f"{self.address}: {self.servable}: no signatures in the answer about the model.") from None
+            raise Failure(f"{self.address}: {self.servable}: the answer about the model has no signatures.") from None
 
     def close(self):
         """Does nothing, since no connection is kept open."""
@@ -123,8 +123,8 @@ class RestTransport:
             except Exception as error:
                 outcome.append(error)
 
-        # A socket's own timeout applies to each step: looking up the host has none, and a server that keeps sending
-        # single bytes would never exceed it.
+        # A socket's timeout applies to each step: looking up the host has none, and a server that keeps sending single
+        # bytes would never exceed it.
         thread = threading.Thread(target=exchange, daemon=True)
         thread.start()
         try:
@@ -137,13 +137,13 @@ class RestTransport:
         return self._content(*answer)
 
     def _exchange(self, connection, sockets, method, path, body):
-        """Returns (status, reason, content, Retry-After) of an answer. Raises ServerError if there is none."""
-        # The connection's socket is added to `sockets`, since the connection drops it once the answer has started.
+        """Returns (status, reason, content, Retry-After) of an answer. Raises ServerError if none arrives."""
+        # The socket is kept in `sockets`, since the connection drops it once the answer has started.
         with self._errors():
             connection.connect()
             sockets.append(connection.sock)
             connection.request(method, path, body, _JSON if body else {})
-            with contextlib.closing(connection.getresponse()) as answer:  # otherwise it would keep the connection open
+            with contextlib.closing(connection.getresponse()) as answer:  # it would keep the connection open
                 return self._read(answer)
 
     def _connection(self):
@@ -154,7 +154,7 @@ class RestTransport:
 
     @contextlib.contextmanager
     def _errors(self):
-        """Context manager in which errors of a connection become ServerError."""
+        """Context manager that turns errors of a connection into ServerError."""
         try:
             yield
         except TimeoutError:
@@ -172,7 +172,7 @@ class RestTransport:
         too_long = (answer.length or 0) > LONGEST_ANSWER
         if too_long or len(data := answer.read(LONGEST_ANSWER + 1)) > LONGEST_ANSWER:
             raise Failure(
-                f"{self.address}: {self.servable}: an answer of more than {LONGEST_ANSWER:,} bytes. Ask for fewer "
+                f"{self.address}: {self.servable}: an answer of more than {LONGEST_ANSWER:,} bytes. Send fewer "
                 "sentences at a time."
             )
         if answer.length:
@@ -190,7 +190,7 @@ class RestTransport:
         if status != 200:
             code, details = _CODES.get(status, f"HTTP {status}"), _message(content.get("error"))
             error = self._error(code, details if isinstance(details, str) and details else f"HTTP {status} {reason}")
-            error.retry_after = int(retry_after[:6]) if re.fullmatch("[0-9]+", retry_after) else 0  # or it is a date
+            error.retry_after = int(retry_after[:6]) if re.fullmatch("[0-9]+", retry_after) else 0  # it may be a date
             raise error
         return content
 
@@ -199,7 +199,7 @@ class RestTransport:
 
 
 def _message(error):
-    """Returns the message of an error, as TensorFlow Serving or as OpenAI's API has it, or None."""
+    """Returns the message of an error, in the format of TensorFlow Serving or of OpenAI's API, or None."""
     return error.get("message") if isinstance(error, dict) else error
 
 

@@ -10,8 +10,8 @@
     t2t-query-server --server=localhost:8500 --servable_name=encoder --signature_name=features < texts > features.jsonl
     t2t-query-server --server=localhost:8500 --servable_name=translate --status
 
-Every line of a file or of standard input gives one line of output, in order; an empty line stays empty. docs/serving.md
-describes everything.
+Every line of a file or of standard input gives one line of output, in order; an empty line stays empty. See
+docs/serving.md.
 """
 
 import contextlib
@@ -22,8 +22,8 @@ from t2t_lite.cli import console
 from t2t_lite.cli.commands import Mode, check_mode, require
 from t2t_lite.settings.ranges import DECODE_BATCH, MODEL_VERSION, REQUEST_TIMEOUT, RETRIES, SPLIT_SENTENCES
 
-_TEXT = "text goes to the server as it is, and the vocabulary is in the export"
-_CLOUD = "there is no client for Google Cloud ML Engine"
+_TEXT = "the server gets plain text, and the vocabulary is part of the export"
+_CLOUD = "Google Cloud ML Engine is not supported"
 _ANSWERS = ("batch_size", "split_sentences", "n_best_format", "signature_name")
 
 _MODES = {
@@ -44,15 +44,19 @@ def define_flags(flags):
     )
     flags.DEFINE_string("version_label", None, "The label of a version in the server's model config, such as stable.")
     flags.DEFINE_enum(
-        "protocol", None, ["grpc", "rest"], "How to talk to it. Default: REST to an http address, otherwise gRPC."
+        "protocol", None, ["grpc", "rest"], "Protocol. Default: REST for an http address, otherwise gRPC."
     )
-    flags.DEFINE_string("inputs_once", None, "Translate this, and stop.")
+    flags.DEFINE_string("inputs_once", None, "Translate this text, and stop.")
     flags.DEFINE_path("inputs_file", None, "Translate the lines of this file.")
-    flags.DEFINE_path("outputs_file", None, "Write here, when all is translated. Default: standard output.")
-    flags.DEFINE_bool(
-        "stream", False, "Continue a text by t2t-server's language model, over REST, and print each part as it comes."
+    flags.DEFINE_path(
+        "outputs_file", None, "Write to this file when everything is translated. Default: standard output."
     )
-    flags.DEFINE_bool("status", False, "Print the model's versions and their states; exit status 0 if one can be used.")
+    flags.DEFINE_bool(
+        "stream", False, "Continue a text by t2t-server's language model, over REST, and print each part as it arrives."
+    )
+    flags.DEFINE_bool(
+        "status", False, "Print the model's versions and their states; exit status 0 if one is available."
+    )
     flags.DEFINE_integer("batch_size", 32, "Sentences per request.", limits=DECODE_BATCH)
     flags.DEFINE_enum(
         "split_sentences",
@@ -63,17 +67,17 @@ def define_flags(flags):
     flags.DEFINE_string(
         "decode_hparams",
         "",
-        "alpha=0.6,extra_length=50, or sampling_seed=1,extra_length=50 where the export samples: instead of its own, "
-        "and only together. n_best=4, or return_beams=true for all: the best outputs of a line. "
-        "write_beam_scores=true: a tab and the score after each output. All else is fixed in the export.",
+        "alpha=0.6,extra_length=50, or sampling_seed=1,extra_length=50 where the export samples: both together replace "
+        "the export's values. n_best=4, or return_beams=true for all: the best outputs of a line. "
+        "write_beam_scores=true: a tab and the score after each output. All other options are fixed in the export.",
     )
     formats = "text: outputs of a line are separated by tabs; json: one JSON object per line, as of t2t-decoder."
     flags.DEFINE_enum("n_best_format", "text", ["text", "json"], formats)
     flags.DEFINE_string(
         "signature_name",
         None,
-        "Call this signature, such as features, tokens or score, and write its outputs as JSON. Several texts of a "
-        "line have tabs between them. Default: translations, or an encoder's answers.",
+        "Call this signature, such as features, tokens or score, and write its outputs as JSON. Several texts in a "
+        "line are separated by tabs. Default: translations, or an encoder's answers.",
     )
     flags.DEFINE_float(
         "timeout_secs",
@@ -84,13 +88,13 @@ def define_flags(flags):
     flags.DEFINE_integer(
         "retries",
         3,
-        "How often a request is sent again that found no server or no answer in time; the waits in between double, "
-        "from half a second on.",
+        "How often a request is repeated that found no server or no answer in time; the waits double, starting at half "
+        "a second.",
         limits=RETRIES,
     )
-    flags.DEFINE_bool("tls", False, "Encrypt; each of the next three flags does so, too.")
-    flags.DEFINE_path("tls_ca_file", None, "PEM file of the authorities that may sign. Default: the usual ones.")
-    flags.DEFINE_path("tls_cert_file", None, "PEM file of the client's certificate, where the server asks for one.")
+    flags.DEFINE_bool("tls", False, "Encrypt the connection. Each of the next three flags implies it.")
+    flags.DEFINE_path("tls_ca_file", None, "PEM file of the trusted certificate authorities. Default: the system's.")
+    flags.DEFINE_path("tls_cert_file", None, "PEM file of the client's certificate, if the server requires one.")
     flags.DEFINE_path("tls_key_file", None, "PEM file of its private key.")
     for name in ("problem", "data_dir", "t2t_usr_dir"):
         flags.no_effect(name, _TEXT)
@@ -99,7 +103,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` for mistakes that can be seen without imports."""
+    """Raises `UserError` for mistakes that can be found without imports."""
     require(flags, "server", "servable_name")
     _app.refuse_packed(flags, "outputs_file")
     modes = [name for name in _MODES if name in flags and flags[name].value not in (None, False)]
@@ -112,8 +116,7 @@ def run(flags):
     """Translates, or prints the model's state."""
     from t2t_lite import files
     from t2t_lite.extras.query_client import client as query
-    from t2t_lite.extras.query_client.line_queries import LineQueries, interact
-    from t2t_lite.extras.query_client.streamed_queries import StreamedQueries
+    from t2t_lite.extras.query_client.line_queries import LineQueries, StreamedQueries, interact
 
     pem_files = [flags.tls_ca_file, flags.tls_cert_file, flags.tls_key_file]
     files.check_outputs(

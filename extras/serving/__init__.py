@@ -1,6 +1,6 @@
-"""t2t-server: an export behind TensorFlow Serving's REST paths, and streams as OpenAI's completions have them.
+"""t2t-server: serves an export at TensorFlow Serving's REST paths, and streams completions as OpenAI's API does.
 
-For machines without Docker: requests are batched together, new versions are loaded while old ones answer, metrics are
-Prometheus', and a page tries the model in the browser.
+For machines without Docker: concurrent requests are computed in batches, a new version is loaded while the old one
+answers, metrics have the format of Prometheus, and a page lets you try the model in a browser.
 Needs: pip install 't2t_lite[web]'.
 """

@@ -1,13 +1,18 @@
-"""Completions of prompts, whole or as server-sent events, as OpenAI's API has them: docs/serving.md."""
+"""Completions of prompts, whole or as server-sent events, in the JSON of OpenAI's API: docs/serving.md."""
 
+import dataclasses
 import json
 import logging
 import threading
 import time
 import uuid
 
-from t2t_lite.extras.serving.model_errors import model_errors
+from t2t_lite.errors import UserError, nearest
 from t2t_lite.extras.serving.refusals import FAILED, Refusal
+from t2t_lite.extras.serving.served_export import model_errors
+from t2t_lite.files.safe_json import check_schema
+from t2t_lite.settings.ranges import Range, typed_value
+from t2t_lite.settings.search_options import SearchOptions
 
 _LOGGER = logging.getLogger("t2t_lite")
 PATH = "/v1/completions"
@@ -16,15 +21,103 @@ HEADERS = [
     ("Cache-Control", "no-store"),
     ("X-Accel-Buffering", "no"),  # else nginx holds parts back
 ]
-_LAST_SECONDS = 20.0  # in which a server that stops lets streams come to their end
+_LAST_SECONDS = 20.0  # grace period for open streams when the server stops
 _DONE = b"data: [DONE]\n\n"
 _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+_SAMPLING = ("temperature", "top_p", "top_k")
+_NUMBERS = (*_SAMPLING, "seed", "no_repeat_ngram_size", "repetition_penalty", "max_tokens")
+_READ = {"model": str, "prompt": str | list, "stream": bool, "stop": str | list, **dict.fromkeys(_NUMBERS, float)}
+# Clients send these, although they change nothing.
+_UNREAD = {
+    "n": float, "best_of": float, "echo": bool, "suffix": str, "logprobs": float, "logit_bias": dict,
+    "presence_penalty": float, "frequency_penalty": float, "user": str, "stream_options": dict,
+}  # fmt: skip
+# The only values that can be served.
+_NEUTRAL = {
+    "n": [1], "best_of": [1], "echo": [False], "suffix": [""], "logprobs": [], "logit_bias": [{}],
+    "presence_penalty": [0], "frequency_penalty": [0],
+}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class CompletionRequest:
+    """A request for a completion.
+
+    Attributes:
+        prompt: str.
+        is_streamed: bool.
+        max_tokens: int, the most ids of the continuation.
+        options: SearchOptions.
+    """
+
+    prompt: str
+    is_streamed: bool
+    max_tokens: int
+    options: SearchOptions
+
+    @classmethod
+    def parse(cls, request, defaults, most_tokens):
+        """Returns the CompletionRequest of a body.
+
+        The request samples if it has `temperature`, `top_p` or `top_k`, or if the export samples; `temperature` 0 means
+        greedy search.
+
+        Args:
+            request: dict. A null counts as missing.
+            defaults: SearchOptions of the export.
+            most_tokens: int, the largest `max_tokens`.
+
+        Raises:
+            Refusal: a name is unknown, or a value has a wrong type or cannot be served.
+        """
+        given = {name: value for name, value in request.items() if value is not None}
+        try:
+            for name, value in given.items():
+                _check(name, value)
+            is_streamed = given.get("stream", False)
+            limits = Range(1, most_tokens)
+            max_tokens = typed_value("max_tokens", given.get("max_tokens", defaults.extra_length), int, limits)
+            return cls(_prompt(given), is_streamed, max_tokens, _options(given, defaults))
+        except UserError as error:
+            raise Refusal(str(error)) from None
+
+
+def _check(name, value):
+    """Raises `Refusal` or `UserError` for an unknown name, a value of a wrong type, or a value that is not served."""
+    kinds = _READ | _UNREAD
+    if name not in kinds:
+        raise Refusal(f"{name[:200]}: unknown. {nearest(name[:200], _READ) or ''}".rstrip())
+    check_schema(value, kinds[name], name)
+    if name in _NEUTRAL and value not in _NEUTRAL[name]:
+        only = f"only {_NEUTRAL[name][0]!r} is served" if _NEUTRAL[name] else "not served"
+        raise Refusal(f"{name}: {only}. Remove it.")
+
+
+def _prompt(given):
+    prompt = given.get("prompt")
+    if isinstance(prompt, list) and len(prompt) == 1:
+        prompt = prompt[0]
+    if not isinstance(prompt, str):
+        raise Refusal("prompt: expected one text. Send several texts one by one.")
+    return prompt
+
+
+def _options(given, defaults):
+    search = vars(defaults) | {name: given[name] for name in (*_NUMBERS, "stop") if name in given}
+    search.pop("max_tokens", None)
+    if search["top_k"] == -1:
+        search["top_k"] = 0
+    is_greedy = given.get("temperature") == 0 or not (defaults.sampling or any(name in given for name in _SAMPLING))
+    options = SearchOptions(
+        **(search | {"sampling": True})
+    )  # so that values out of range are errors for greedy search, too
+    return dataclasses.replace(options, sampling=not is_greedy)
 
 
 class Completions:
     """The places of a server for texts that are generated part by part.
 
-    A client that has gone frees its place at once, even while a step of its text is computed, or traced.
+    When a client leaves, its place is free at once, even while a step of its text is being computed or traced.
 
     Args:
         most: int, the number of places.
@@ -32,8 +125,9 @@ class Completions:
 
     def __init__(self, most):
         self._most, self._lock = most, threading.Lock()
-        self._abandonments = []  # of texts that are not closed: functions that return whether the client has gone
-        self._end = float("inf")  # time.monotonic() at which the open ones are ended
+        # For each completion that is not closed: the function that returns whether its client has gone.
+        self._abandonments = []
+        self._end = float("inf")  # time.monotonic() at which open completions are ended
 
     @property
     def num_open(self):
@@ -50,7 +144,7 @@ class Completions:
             is_abandoned: function that returns whether there is nobody to read the answer; called by any thread.
         """
         with self._lock:
-            # The model may be busy with as many other texts of clients that have gone: each takes memory.
+            # The model may still be busy with texts whose clients have gone, and each takes memory.
             if self.num_open >= self._most or len(self._abandonments) >= 2 * self._most:
                 raise Refusal(f"all {self._most} streams of the server are in use", "UNAVAILABLE")
             self._abandonments.append(is_abandoned)
@@ -67,7 +161,7 @@ class Completions:
         return Completion(stream, name, is_abandoned, release, lambda: time.monotonic() > self._end)
 
     def end(self):
-        """Ends the open ones, unless they come to their end soon."""
+        """Ends open completions, unless they finish soon."""
         self._end = time.monotonic() + _LAST_SECONDS
 
 
@@ -78,8 +172,8 @@ class Completion:
         stream: GenerationStream.
         name: str, the model's name.
         is_abandoned: function that returns whether there is nobody to read the answer.
-        on_close: function that is called once.
-        must_end: function that returns whether the server stops.
+        on_close: function that is called once, by `close`.
+        must_end: function that returns whether the server stops now.
     """
 
     def __init__(self, stream, name, is_abandoned, on_close, must_end):
@@ -89,7 +183,7 @@ class Completion:
         self._is_aborted = False
 
     def whole(self):
-        """Returns the answer, a dict, when all is generated. Raises `Refusal` if there is nobody to read it."""
+        """Generates all of the text; returns the answer, a dict. Raises `Refusal` if the client has gone."""
         for _ in self._parts():
             pass
         if self._is_aborted:
@@ -97,14 +191,14 @@ class Completion:
         return self._answer(self._stream.text)
 
     def events(self):
-        """Yields the events, bytes, as their texts become known. Raises `Refusal` if there is nobody to read them."""
+        """Yields the events, bytes, as their texts become known. Raises `Refusal` if the client has gone."""
         for part in self._parts():
             yield _event(self._head | {"choices": [_choice(part)]})
         yield _event(self._answer("") | {"generated_text": self._stream.text})
         yield _DONE
 
     def close(self):
-        """Frees the place, and what the model keeps of the text."""
+        """Frees the place, and the state that the model keeps for the text."""
         on_close, self._on_close = self._on_close, lambda: None
         on_close()
         self._stream.close()
@@ -131,21 +225,21 @@ class Completion:
 
 
 class EventStream:
-    """The body of an answer (PEP 3333): an iterator of bytes, which the server closes at its end, or before.
+    """The body of an answer (PEP 3333): an iterator of bytes, which the server closes when it ends or before.
 
     Args:
-        completion: Completion, which is closed with it.
+        completion: Completion, which is closed together with the body.
         on_end: function that is called once, with the name of a gRPC code.
 
     Raises:
-        Exception: the first event could not be made; then it is closed.
+        Exception: the first event could not be made; then the completion is closed.
     """
 
     def __init__(self, completion, on_end):
         self._completion, self._on_end, self._code = completion, on_end, "CANCELLED"
         self._events = completion.events()
         try:
-            self._first = [next(self._events)]  # so that an error may still have a status
+            self._first = [next(self._events)]  # before the status is sent, so that an error can still have its own
         except BaseException:
             completion.close()
             raise
@@ -177,7 +271,7 @@ class EventStream:
 
 
 def error_of(message, code):
-    """Returns the JSON object of an error, in which OpenAI's clients look for its message."""
+    """Returns the JSON object of an error in the form that OpenAI's clients expect."""
     return {"error": {"message": message, "code": code}}
 
 
@@ -186,5 +280,5 @@ def _choice(text, reason=None):
 
 
 def _event(value):
-    """Returns a server-sent event, bytes. Characters that some clients take for ends of lines are escaped."""
+    """Returns a server-sent event, bytes. Characters that some clients take for line ends are escaped."""
     return f"data: {json.dumps(value, ensure_ascii=False).translate(_LINE_ENDS)}\n\n".encode()

@@ -40,7 +40,7 @@ def parse_body(body):
 
 
 def tensors_of(request, specs):
-    """Returns ({input: array}, whether the request is in row format). Texts are bytes, in arrays of objects.
+    """Returns {input: array}, and whether the request is in row format. Texts are bytes, in arrays of objects.
 
     Args:
         request: dict of `parse_body`, with "instances" (row format) or "inputs" (column format).
@@ -88,7 +88,7 @@ def to_json(value):
 
 
 def _json(value, levels):
-    """Returns `json.dumps(value)`, computed row by row, since no other thread of Python runs during a call."""
+    """Returns `json.dumps(value)`, computed row by row because `json` blocks all other threads during a call."""
     if levels and isinstance(value, dict):
         return f"{{{', '.join(f'{_json(name, 0)}: {_json(item, levels - 1)}' for name, item in value.items())}}}"
     if levels and isinstance(value, list) and value and isinstance(value[0], list | dict):
@@ -204,13 +204,11 @@ def _scalar(value, dtype):
 
 
 def _plain(name, tensor):
-    """Returns the JSON value of an array. A float32 has only the digits that distinguish it from its neighbors."""
+    """Returns the JSON value of an array. A float32 gets only as many digits as distinguish it from its neighbors."""
     if tensor.dtype == object:
         return _map(_bytes_object if name.endswith("_bytes") else _text, tensor.tolist())
     if tensor.dtype == np.float32:
-        if (
-            tensor.ndim > 1 and tensor.size > _NUMBERS_AT_ONCE
-        ):  # the rest of the server waits while NumPy formats numbers
+        if tensor.ndim > 1 and tensor.size > _NUMBERS_AT_ONCE:  # other threads wait while NumPy formats numbers
             return [_plain(name, row) for row in tensor]
         return tensor.astype(str).astype(float).tolist()
     return tensor.tolist()
@@ -252,7 +250,7 @@ def _invalid(value, what):
 
 
 def _beginning(value):
-    """Returns the beginning of a value as JSON, without encoding all of a large one."""
+    """Returns the beginning of a value as JSON, without encoding all of a large value."""
     text, encoder = "", json.JSONEncoder()  # ASCII: a value may hold half a surrogate pair
     for part in encoder.iterencode(value):
         text += part[:_MOST_SHOWN]

@@ -34,7 +34,8 @@ class ModelVersions:
     Args:
         name: str, the model's name in messages.
         folder: str, the export_dir.
-        load: function of a path that returns a ServedExport, ready for requests. A `UserError` of it says what to do.
+        load: function of a path that returns a ServedExport, ready for requests, or raises a `UserError` that says what
+            to do. None: `load_export`.
     """
 
     def __init__(self, name, folder, load=None):
@@ -48,7 +49,7 @@ class ModelVersions:
         """Loads the newest version, unless it is loaded, and drops the previous one.
 
         Raises:
-            UserError: there is no version, or it cannot be loaded. Then the previous one is still served.
+            UserError: the folder has no version, or the newest cannot be loaded. The previous one is still served.
         """
         paths = self._paths()
         if not paths:
@@ -65,9 +66,9 @@ class ModelVersions:
 
     def watch(self, seconds, stop):
         """Refreshes whenever a file of the exports has changed, until the event `stop` is set."""
-        fingerprint = ()  # always refreshes the first time: files may have changed since the last `refresh`
+        fingerprint = ()  # differs from all others: files may have changed since the last `refresh`
         while not stop.wait(seconds):
-            if self._freed:  # a loaded SavedModel refers to itself in many places
+            if self._freed:  # a loaded SavedModel has many reference cycles
                 self._freed.clear()
                 gc.collect()
             try:
@@ -76,10 +77,9 @@ class ModelVersions:
                 fingerprint, version = current, self._served[0]
                 self.refresh()
             except (UserError, Failure) as error:
-                fingerprint = (
-                    None if isinstance(error, Failure) else fingerprint
-                )  # a failure may pass without a change of the files
-                _LOGGER.warning(f"{error} What was loaded before is still served: {self.name}, {self._served[0]}.")
+                # A failure may pass although no file changes.
+                fingerprint = None if isinstance(error, Failure) else fingerprint
+                _LOGGER.warning(f"{error} The loaded version is still served: {self.name}, {self._served[0]}.")
             else:
                 if version != self._served[0]:
                     _LOGGER.info(f"Now serving {self}.")
@@ -107,7 +107,7 @@ class ModelVersions:
         return f"{self.name}, version {self._served[0]}"
 
     def _end(self, number):
-        if self._states[number][0] == "UNLOADING":  # it may have been loaded again, perhaps in vain
+        if self._states[number][0] == "UNLOADING":  # otherwise it has been loaded again, or that has failed
             self._states[number] = ("END", "OK", "")
         self._freed.append(number)
 
@@ -142,9 +142,7 @@ class ModelVersions:
 
 def load_export(path):
     """Returns the ServedExport of a path, ready for requests."""
-    from t2t_lite.extras.serving.served_export import (
-        ServedExport,  # here, since whether there is one needs no TensorFlow
-    )
+    from t2t_lite.extras.serving.served_export import ServedExport  # imports TensorFlow, which looking for one does not
 
     export = ServedExport(path)
     export.warm_up()
@@ -155,7 +153,7 @@ def load_export(path):
 def watching(versions, seconds):
     """Context manager in which a thread calls `versions.watch`.
 
-    The thread ends with the context: Python ends remaining threads by an exception, which TensorFlow's C++ does not
+    The thread ends with the context: Python ends remaining threads by an exception that TensorFlow's C++ code does not
     pass on, so that a server that was asked to stop would abort.
     """
     stop = threading.Event()

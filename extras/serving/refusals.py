@@ -1,27 +1,27 @@
-"""Errors with which a server answers a request, as in TensorFlow Serving's REST API."""
+"""Errors that a server sends as answers, as in TensorFlow Serving's REST API."""
 
 import http
 
-# TensorFlow Serving's http_server.cc
+# From TensorFlow Serving's http_server.cc; gRPC has no code for 408, 413 and 415.
 _STATUSES = {
     "INVALID_ARGUMENT": 400,
     "NOT_FOUND": 404,
     "INTERNAL": 500,
     "RESOURCE_EXHAUSTED": 429,
-    "PAYLOAD_TOO_LARGE": 413,  # not one of gRPC's
+    "PAYLOAD_TOO_LARGE": 413,
     "UNAVAILABLE": 503,
     "DEADLINE_EXCEEDED": 504,
     "UNIMPLEMENTED": 501,
-    "CANCELLED": 503,  # hardly anyone will read it
-    "REQUEST_TIMEOUT": 408,  # not one of gRPC's, like the next one
+    "CANCELLED": 503,  # usually nobody reads it
+    "REQUEST_TIMEOUT": 408,
     "UNSUPPORTED_MEDIA_TYPE": 415,
 }
-RETRY_AFTER = 1  # seconds, of answers with status 503
+RETRY_AFTER = 1  # seconds, sent with status 503
 FAILED = "the server failed; its log has the details"
 
 
 class Refusal(Exception):
-    """A request cannot be answered.
+    """The reason why a request cannot be answered.
 
     Attributes:
         code: str, the name of a gRPC status code.

@@ -1,4 +1,4 @@
-"""Computes concurrent requests together, in one call of a signature, and texts of several sentences one by one."""
+"""Computes concurrent requests in one call of a signature, and splits texts of several sentences into rows."""
 
 import collections
 import math
@@ -16,20 +16,20 @@ PATIENCE = 0.5  # seconds, the interval at which a waiting request checks whethe
 
 
 class Batcher:
-    """Calls signatures from a few threads of its own.
+    """Calls signatures from a few worker threads.
 
-    A free thread takes the oldest request at once, together with the requests of the same signature and shapes that
-    have arrived meanwhile. A request with more rows than fit into a call is computed one call at a time, and the rest
-    goes to the end of the queue, so that short requests need not wait for long ones. Under load, a thread first gives
-    the callers that have just been answered `wait` seconds to ask again: otherwise two groups of callers would
-    alternate with half-full batches.
+    A free thread takes the oldest request at once, together with requests of the same signature and shapes that have
+    arrived meanwhile. A request with more rows than fit into a call is computed one call at a time: the rest goes to
+    the end of the queue, so that short requests need not wait for long ones. Under load, a thread first gives the
+    callers that have just been answered `wait` seconds to ask again. Otherwise two groups of callers would alternate
+    with half-full batches.
 
     Args:
         most_rows: int, rows of a call. A larger request is split if its rows are independent.
         num_threads: int.
         wait: float, seconds without a new request after which a batch is full enough.
         on_batch: None, or a function called with (rows, seconds that each request waited, seconds of the call).
-        most_waiting: int, rows that may wait; a single request may have more. None: any number.
+        most_waiting: int, the most rows that may wait; a single request may have more. None: any number.
     """
 
     def __init__(self, most_rows, num_threads, wait=0.003, on_batch=None, most_waiting=None):
@@ -52,8 +52,8 @@ class Batcher:
         Args:
             signature: Signature.
             inputs: {name: array}.
-            is_abandoned: function that returns whether nobody waits for the outputs any more. It is called while the
-                request waits; rows that no thread has taken by then are not computed.
+            is_abandoned: function that returns whether the client has gone. It is called while the request waits; rows
+                that no thread has taken by then are not computed.
 
         Raises:
             Refusal: the request is too long and cannot be split, too many rows wait, or it is abandoned.
@@ -85,10 +85,10 @@ class Batcher:
         while True:
             batch = self._take()
             self._answer(batch)
-            del batch  # so that nothing refers to an export that is no longer served
+            del batch  # it would keep an export alive that is no longer served
 
     def _take(self):
-        """Waits for requests and takes the rows of one call from them, a list of `_Part`."""
+        """Waits for requests; returns the rows of the next call, a list of `_Part`."""
         with self._changed:
             if self._requests:
                 self._await_more()
@@ -106,7 +106,7 @@ class Batcher:
             return batch
 
     def _await_more(self):
-        """Returns when a full batch waits, or no request has arrived for a while."""
+        """Returns when enough rows for a full batch wait, or no request has arrived for a while."""
         while (count := len(self._requests)) and sum(request.left for request in self._requests) < self._most_rows:
             if not self._changed.wait(self._wait) and len(self._requests) == count:
                 return
@@ -117,7 +117,7 @@ class Batcher:
             outputs = batch[0].request.signature(_joined([part.inputs for part in batch]))
         except Exception as error:
             if len(batch) > 1:
-                for part in batch:  # other requests still get their answers
+                for part in batch:  # one by one, so that the other requests still get their answers
                     self._answer([part])
                 return
             with self._changed:
@@ -145,9 +145,9 @@ class _Request:
     """A waiting request.
 
     Attributes:
-        rows: int, its share of a batch.
-        left: int, rows that no thread has taken.
-        key: requests with equal keys can be joined; None: it is computed alone.
+        rows: int, the number of its rows.
+        left: int, the number of rows that no thread has taken.
+        key: requests with equal keys can share a call; None: the request is computed alone.
     """
 
     def __init__(self, signature, inputs):
@@ -196,7 +196,7 @@ def _joined(parts):
 
 
 class SentenceBatcher:
-    """Runs requests like a `Batcher`; texts of several sentences become several rows.
+    """Runs requests like a `Batcher`, but turns texts of several sentences into several rows.
 
     Args:
         batcher: Batcher.
@@ -211,8 +211,8 @@ class SentenceBatcher:
     def run(self, signature, inputs, **options):
         """Returns the outputs of a signature, {name: array}; arguments and errors are those of `Batcher.run`.
 
-        A score is the sum of the sentences' scores, and a text is truncated if a sentence is. Raises `Refusal` if there
-        are too many sentences.
+        The score of a text is the sum of its sentences' scores, and a text is truncated if one of its sentences is.
+        Raises `Refusal` for too many sentences.
         """
         texts = inputs.get("inputs")
         if not getattr(signature, self._attribute, False) or texts.ndim != 1:

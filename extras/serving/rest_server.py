@@ -1,4 +1,4 @@
-"""TensorFlow Serving's REST API over an export: a WSGI application. docs/serving.md lists the paths.
+"""TensorFlow Serving's REST API for an export, as a WSGI application. docs/serving.md lists the paths.
 
 Paths, JSON and error messages are those of TensorFlow Serving's http_rest_api_handler.cc, so that its clients notice no
 difference.
@@ -14,11 +14,11 @@ import urllib.parse
 import zlib
 
 from t2t_lite.extras.serving import completions, start_page
-from t2t_lite.extras.serving.completion_requests import CompletionRequest
+from t2t_lite.extras.serving.completions import CompletionRequest
 from t2t_lite.extras.serving.json_tensors import body_of, parse_body, rows_of, tensors_of, to_json
-from t2t_lite.extras.serving.model_errors import model_errors
 from t2t_lite.extras.serving.refusals import FAILED, RETRY_AFTER, Refusal, http_status
 from t2t_lite.extras.serving.request_batching import PATIENCE
+from t2t_lite.extras.serving.served_export import model_errors
 
 _LOGGER = logging.getLogger("t2t_lite")
 _VERSION = r"(?:/versions/(?P<version>\d+))?"
@@ -41,8 +41,8 @@ class RestServer:
         metrics: ServerMetrics.
         most_rows: int, maximum number of rows of a request.
         longest_body: int, maximum number of bytes of a request, as sent and decompressed.
-        origins: list of str, such as https://example.org, whose pages may read answers in a browser; "*": all.
-        most_streams: int, maximum number of completions at a time; 0: none are served.
+        origins: list of str, such as https://example.org, whose pages may read answers in a browser; "*": all origins.
+        most_streams: int, maximum number of completions at a time; 0: completions are not served.
     """
 
     def __init__(self, versions, batcher, metrics, most_rows, longest_body, origins=(), most_streams=0):
@@ -50,7 +50,7 @@ class RestServer:
         self._completions = completions.Completions(most_streams) if most_streams else None
         self._most_rows, self._longest_body, self._origins = most_rows, longest_body, origins
         self._is_stopping = False
-        # One request is parsed at a time: the objects of a hostile one take many times the memory of its text.
+        # One request is parsed at a time: its objects may take many times the memory of its text.
         self._parsing = threading.Lock()
 
     def __call__(self, environ, start_response):
@@ -102,7 +102,7 @@ class RestServer:
         self._is_stopping = True
 
     def end_streams(self):
-        """Ends completions that do not come to their end soon; called when no further requests are accepted."""
+        """Ends completions that do not finish soon; called when no further requests are accepted."""
         if self._completions:
             self._completions.end()
 
@@ -121,7 +121,7 @@ class RestServer:
         return headers
 
     def _paths(self):
-        """Returns what can be asked, a list of str such as "GET /health"."""
+        """Returns the methods and paths, a list of str such as "GET /health"."""
         model = start_page.model_path(self._versions.name)
         streams = [f"POST {completions.PATH}"] * (self._completions is not None)
         others = (start_page.PATH, model, f"{model}/metadata", HEALTH_PATH, METRICS_PATH)
@@ -181,7 +181,7 @@ class RestServer:
                 raise Refusal(f'Serving signature name: "{signature_name[:200]}" not found in signature def')
             signature = export.signatures[signature_name]
             rows = rows_of(request, signature.inputs)
-            if rows > self._most_rows:  # before converting them to arrays, which takes far longer than parsing the JSON
+            if rows > self._most_rows:  # before they become arrays, which takes far longer than parsing
                 raise Refusal(f"Task size {rows} is larger than maximum input batch size {self._most_rows}")
             inputs, is_row = tensors_of(request, signature.inputs)
             del request
@@ -216,7 +216,7 @@ class RestServer:
         return answer
 
     def _request(self, environ, start):
-        """Returns the object in a request's body."""
+        """Returns the JSON object in a request's body."""
         if time.perf_counter() > start + PATIENCE and _abandonment(environ)():
             raise Refusal("the client has gone", "CANCELLED")
         return parse_body(self._body(environ))
@@ -265,7 +265,7 @@ def _methods(path):
 
 
 def _abandonment(environ):
-    """Returns the function that returns whether nobody waits for the answer any more."""
+    """Returns a function that returns whether the client has gone."""
     return environ.get("waitress.client_disconnected", lambda: False)
 
 

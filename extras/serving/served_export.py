@@ -1,5 +1,6 @@
-"""An export that is loaded for serving: its signatures from arrays to arrays, without the Keras model."""
+"""An export that is loaded for serving: signatures from arrays to arrays, without the Keras model, and their errors."""
 
+import contextlib
 import os
 
 import numpy as np
@@ -9,6 +10,7 @@ from google.protobuf import json_format
 from tensorflow.core.protobuf import saved_model_pb2
 
 from t2t_lite.corpora.sentences import SENTENCES
+from t2t_lite.extras.serving.refusals import Refusal
 from t2t_lite.files import plain_folder
 
 _OF_TEXTS, _OUTPUTS = {"serving_default", "with_options"}, {"outputs", "scores", "truncated"}
@@ -43,7 +45,7 @@ class ServedExport:
             signature.wants_sentences = signature.is_of_texts and SENTENCES in self.signatures
 
     def warm_up(self):
-        """Calls every signature once, with one row, since the first call also optimizes the graph."""
+        """Calls every signature once, with one row: the first call also optimizes the graph."""
         for signature in self.signatures.values():
             signature(
                 {
@@ -62,9 +64,9 @@ class Signature:
     Attributes:
         inputs: {name: tf.TensorSpec}.
         rows_are_independent: bool, whether requests can be computed together: the first axis of all outputs is the
-            batch, and the others are fixed. Otherwise a row would be padded to the longest of other requests.
-        is_of_texts: bool, whether it answers texts by texts, and by nothing that cannot be joined.
-        wants_sentences: bool, whether, in addition, its model was trained on single sentences.
+            batch, and the others are fixed. Otherwise rows would be padded to the longest row of other requests.
+        is_of_texts: bool, whether it answers texts by texts, and all its outputs can be joined.
+        wants_sentences: bool, whether it does, and its model was trained on single sentences.
     """
 
     is_of_texts = wants_sentences = False
@@ -81,3 +83,21 @@ class Signature:
         """{name: array} -> {name: array}; texts are bytes in arrays of objects. Raises `tf.errors.OpError`."""
         tensors = {name: tf.constant(value, self.inputs[name].dtype) for name, value in inputs.items()}
         return {name: np.asarray(value.numpy()) for name, value in self._function(**tensors).items()}
+
+
+@contextlib.contextmanager
+def model_errors():
+    """Context manager for calls of a model: errors that its inputs may cause become `Refusal`."""
+    try:
+        yield
+    except tf.errors.InvalidArgumentError as error:
+        raise Refusal(_reason(error)) from None
+    except tf.errors.ResourceExhaustedError:
+        raise Refusal("out of memory; send fewer or shorter texts at a time", "RESOURCE_EXHAUSTED") from None
+
+
+def _reason(error):
+    """Returns the line of TensorFlow's message that describes the error, without its location in the graph."""
+    heads = ("Graph execution error", "Detected at", "<stack traces", "\t")
+    lines = [line for line in error.message.splitlines() if line and not line.startswith(heads)]
+    return lines[0] if lines else "the model refused the inputs"

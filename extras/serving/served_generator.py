@@ -1,7 +1,7 @@
-"""The language model of an export, of which a server streams the texts.
+"""The language model of an export, whose texts a server streams.
 
-A SavedModel's signatures answer at their end alone. Streams therefore come from the Keras model, which an export holds,
-too: step by step, with the same weights.
+A SavedModel's signatures return whole texts. Streams therefore come from the Keras model, which is also part of an
+export: step by step, with the same weights.
 """
 
 import threading
@@ -15,8 +15,8 @@ from t2t_lite.runs.locating import find_run, read_facts
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.rows import longest_text
 
-MOST_TOKENS = 512  # that a request may have, or as many as the export's own, as of the signature `with_options`
-_MOST_TRACED = 64  # combinations of settings whose traced steps are kept
+MOST_TOKENS = 512  # limit of a request, unless the export's own is larger; as for the signature `with_options`
+_MOST_TRACED = 64  # number of combinations of settings whose traced steps are kept
 
 
 def load_with_generator(path):
@@ -34,11 +34,11 @@ class ServedGenerator:
         path: str, the export's folder.
 
     Attributes:
-        options: SearchOptions, those of the export, but greedy if they are of a search with several beams.
+        options: SearchOptions, those of the export, but with one beam.
         most_tokens: int, the most ids that a request may ask for.
 
     Raises:
-        UserError: t2t-exporter did not write it, or it is no language model's.
+        UserError: t2t-exporter did not write the export, or its model is not a language model.
     """
 
     def __init__(self, path):
@@ -46,8 +46,8 @@ class ServedGenerator:
         problem = find_run(path).problem
         if (task := registry.task_of(problem)).answered_by != Generator.task.answered_by:
             raise UserError(
-                f"{path}: --max_streams: a run of {problem.full_name}, whose task is {task.name}: only language models "
-                "answer part by part. Leave the flag out."
+                f"{path}: --max_streams: only language models answer part by part, and the task of "
+                f"{problem.full_name} is {task.name}. Remove the flag."
             )
         self._generator = Generator.load(path)
         self.options = SearchOptions(**{**facts["search"], "beam_size": 1})
@@ -55,13 +55,13 @@ class ServedGenerator:
         self._longest_prompt = facts["max_input_length"]
         self._traced, self._lock = set(), threading.Lock()
         for _ in self.stream("a", 2, self.options):
-            pass  # the first steps are traced
+            pass  # traces the first steps
 
     def stream(self, prompt, max_tokens, options):
         """Returns a GenerationStream.
 
         Args:
-            prompt: str, of which the last pieces are read, as many as by the export's signatures.
+            prompt: str; only its last pieces are read, as many as the export's signatures read.
             max_tokens: int, the most ids of the continuation.
             options: SearchOptions.
         """
@@ -75,7 +75,7 @@ class ServedGenerator:
         return stream
 
     def _limit_traces(self, width, options):
-        """Forgets what is traced, if there is too much: anyone may send any settings."""
+        """Forgets all traced steps if there are too many: anyone may send any settings."""
         names = ("sampling", "top_k", "no_repeat_ngram_size")
         rules = options["top_p"] < 1, options["repetition_penalty"] != 1
         traced = (width, bucket_width(options["max_new_tokens"]), *map(options.get, names), *rules)

@@ -13,7 +13,7 @@ prometheus_client.disable_created_metrics()  # TensorFlow Serving has no creatio
 
 
 class ServerMetrics:
-    """Counters and histograms of a server. Times are in microseconds, as in TensorFlow Serving."""
+    """Counters and histograms of a server. Times are exported in microseconds, as in TensorFlow Serving."""
 
     def __init__(self):
         self._registry = prometheus_client.CollectorRegistry()
@@ -30,15 +30,15 @@ class ServerMetrics:
         )
 
     def add_request(self, name, code):
-        """Counts a request to the model `name`, and how it ended: a gRPC code."""
+        """Counts a request to the model `name`, by the gRPC code with which it ended."""
         self._requests.labels(name, code).inc()
 
     def add_latency(self, name, call, seconds):
-        """Counts the time of a request to the model `name`."""
+        """Adds the time of a request to the model `name`."""
         self._latency.labels(name, call, "REST").observe(1e6 * seconds)
 
     def add_batch(self, name, rows, waits, seconds):
-        """Counts a call for the model `name`: its rows, the seconds that its requests waited, and its own."""
+        """Adds a call of the model `name`: its rows, the seconds that each request waited, and its own seconds."""
         self._batch_size.labels(name).observe(rows)
         self._runtime.labels(name, "Predict", "TF2").observe(1e6 * seconds)
         for wait in waits:

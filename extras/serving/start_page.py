@@ -1,4 +1,4 @@
-"""What GET / answers: in a browser a page to try the model, to other clients the server's paths as JSON."""
+"""Answers GET /: in a browser by a page to try the model, for other clients by the server's paths as JSON."""
 
 import pathlib
 import urllib.parse
@@ -9,7 +9,7 @@ PATH = "/"
 _PAGE = pathlib.Path(__file__).with_name("static") / "index.html"
 _KIND = "text/html; charset=utf-8"
 _HEADERS = [
-    # The page is one file that loads nothing but this server's JSON.
+    # The page is one file that loads only JSON of this server.
     (
         "Content-Security-Policy",
         "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "

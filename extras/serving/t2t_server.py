@@ -5,10 +5,10 @@
     t2t-query-server --server=http://localhost:8501 --servable_name=translate --inputs_once="The red house."
     curl -d '{"inputs": ["The red house."]}' http://localhost:8501/v1/models/translate:predict
     # or open http://localhost:8501 in a browser: a page with a form
-    t2t-server --export_dir=stories --max_streams=16           # a language model, which answers part by part
+    t2t-server --export_dir=stories --max_streams=16           # a language model that answers part by part
     curl -N -d '{"prompt": "Once upon", "stream": true}' http://localhost:8501/v1/completions
 
-The newest version is served; a newer one is loaded as soon as it is there. SIGTERM or Ctrl-C stops the server once it
+The newest version is served; a newer one is loaded as soon as it appears. SIGTERM or Ctrl-C stops the server once it
 has answered pending requests. docs/serving.md has the paths and what differs from TensorFlow Serving.
 """
 
@@ -29,16 +29,16 @@ _LOGGER = logging.getLogger("t2t_lite")
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("export_dir", None, "Folder of the numbered exports, as t2t-exporter writes it.")
-    flags.DEFINE_integer("port", 8501, "Port to listen on; 0: any that is free.", 0, 2**16 - 1)
+    flags.DEFINE_integer("port", 8501, "Port to listen on; 0: any free port.", 0, 2**16 - 1)
     flags.DEFINE_string(
-        "host", "127.0.0.1", "Address to listen on. There is no password: 0.0.0.0 opens the server to everyone."
+        "host", "127.0.0.1", "Address to listen on. The server has no password: 0.0.0.0 opens it to everyone."
     )
     flags.DEFINE_string("servable_name", "translate", "The model's name in the paths.")
-    flags.DEFINE_integer("max_batch_size", 1024, "Texts of a request.", limits=DECODE_BATCH)
+    flags.DEFINE_integer("max_batch_size", 1024, "Maximum number of texts in a request.", limits=DECODE_BATCH)
     flags.DEFINE_integer(
         "max_execution_batch_size",
         32,
-        "Texts computed together, of several requests. One long text holds up the others.",
+        "Maximum number of texts computed together, from several requests. A long text delays the others.",
         limits=DECODE_BATCH,
     )
     flags.DEFINE_integer(
@@ -53,34 +53,34 @@ def define_flags(flags):
     flags.DEFINE_integer(
         "max_enqueued_batches",
         64,
-        "Batches that may wait, of --max_execution_batch_size texts each; what comes beyond is answered with 503.",
+        "Batches that may wait, of --max_execution_batch_size texts each; further requests are answered with 503.",
         1,
         10**6,
     )
     flags.DEFINE_integer(
         "max_streams",
         0,
-        "Texts of a language model generated at the same time, piece by piece, for POST /v1/completions; what comes "
-        "beyond is answered with 503. 0: none. Streams need the model a second time in memory.",
+        "Texts of a language model that are generated at the same time, piece by piece, for POST /v1/completions; "
+        "further requests are answered with 503. 0: none. Streams need the model a second time in memory.",
         0,
         256,
     )
-    flags.DEFINE_path("t2t_usr_dir", None, "Your own folder, if what is streamed is of your own problem or model.")
-    flags.DEFINE_integer("max_body_bytes", 2**24, "The longest request, also when decompressed.", 2**10, 2**30)
+    flags.DEFINE_path("t2t_usr_dir", None, "Folder of your own code, if you stream texts of your own problem or model.")
+    flags.DEFINE_integer("max_body_bytes", 2**24, "Bytes of the longest request, also when decompressed.", 2**10, 2**30)
     flags.DEFINE_list(
         "allow_origin",
         [],
-        "Origins such as https://example.org whose pages may ask this server in a browser, or *, for all pages.",
+        "Origins such as https://example.org whose pages may ask this server in a browser; *: all pages.",
     )
     flags.DEFINE_float(
         "drain_secs",
         0,
         "Seconds after SIGTERM in which requests are still accepted, while /health answers 503: time for a load "
-        "balancer to turn to others.",
+        "balancer to choose another server.",
         0,
         3600,
     )
-    flags.DEFINE_float("poll_secs", 1, "Seconds between two looks for a new version.", 0.05, 10**6)
+    flags.DEFINE_float("poll_secs", 1, "Seconds between two checks for a new version.", 0.05, 10**6)
 
 
 def check(flags):

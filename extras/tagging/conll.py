@@ -1,9 +1,9 @@
-"""CoNLL's columns: a line for each word, and a blank line after each sentence.
+"""Reads files in CoNLL's columns: a line for each word, and a blank line after each sentence.
 
-Two forms are read. In the older one (CoNLL-2003 and the like) the word is the first column and its tag the last, with
-tabs or spaces between columns; -DOCSTART- lines are skipped. CoNLL-U has ten columns, the first of which numbers the
-words: the word is FORM and its tag UPOS. Both skip comments, and CoNLL-U also the ranges of multiword tokens (`1-2`)
-and empty words (`1.1`).
+Two forms are read. In the older one (as in CoNLL-2003), the first column is the word and the last its tag, separated by
+tabs or spaces; -DOCSTART- lines are skipped. CoNLL-U has ten columns, of which the first numbers the words; the word is
+FORM and its tag UPOS. Comments are skipped in both forms, and in CoNLL-U also ranges of multiword tokens (`1-2`) and
+empty words (`1.1`).
 """
 
 import re
@@ -15,7 +15,7 @@ from t2t_lite.errors import UserError, counted
 
 CONLL_U = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 LAYOUT = tables.Layout(("word", "tag"))
-_NO_WORD = re.compile(r"\d+[-.]\d+")  # the ID of a multiword token or of an empty word
+_NO_WORD = re.compile(r"\d+[-.]\d+")  # ID of a multiword token or an empty word
 _NAMED_COLUMNS = re.compile(r"# *global\.columns *= *(.+)")
 _METADATA = re.compile(r"#\s*([\w.:\[\]-]+\s*=|(newdoc|newpar|sent_id|id)\b)")  # `# text = …`, `# newdoc id …`
 _HEADER_WORDS = tables.header_words("word", "tag") | {"lemma", "id"}
@@ -26,7 +26,7 @@ class TaggedSentence(NamedTuple):
 
     Attributes:
         words, tags: lists of str of the same length.
-        place: str, the file and the line of its first word.
+        place: str, the file and line of its first word.
     """
 
     words: list
@@ -39,14 +39,14 @@ def read_conll(path, with_tags=True, layout=LAYOUT, on_bad_line=None):
 
     Args:
         path: path of the file, which may be compressed.
-        with_tags: bool, whether every word needs a tag; if not, a column of words is enough.
-        layout: `tables.Layout`, which may choose the columns of the word and of its tag, by number, or by the names of
-            CoNLL-U or of a first line.
+        with_tags: bool, whether every word needs a tag; otherwise a column of words is enough.
+        layout: `tables.Layout`, which may choose the columns of words and tags: by number, by CoNLL-U's names, or by
+            the names in a header.
         on_bad_line: None, or a function called with a message about each unreadable line, whose sentence is skipped.
 
     Raises:
-        UserError: as `plain_text.read_lines`, or a word has no tag, a line has more or fewer columns than the first, or
-            the first line looks like a header.
+        UserError: as for `plain_text.read_lines`, or a word has no tag, a line has more or fewer columns than the
+            first, or the first line looks like a header.
     """
     form, waiting = None, []
     for block in _blocks(path, on_bad_line):
@@ -62,7 +62,7 @@ def read_conll(path, with_tags=True, layout=LAYOUT, on_bad_line=None):
 
 
 def _blocks(path, on_bad_line):
-    """Yields the blocks between blank lines as lists of (number, line), without -DOCSTART- and without bad blocks."""
+    """Yields blocks between blank lines as lists of (number, line), without -DOCSTART- lines; skips bad blocks."""
     block, is_bad = [], False
     for number, line in enumerate(plain_text.read_lines(path, on_bad_line), 1):
         if line is None:
@@ -89,15 +89,15 @@ def _sentences(form, blocks, on_bad_line):
 
 
 class _Form(NamedTuple):
-    """The form of a file's lines.
+    """The form of the lines in a file.
 
     Attributes:
         path: str.
         is_conll_u: bool.
-        is_tabbed: bool, whether tabs, not spaces, separate the columns.
+        is_tabbed: bool, whether tabs instead of spaces separate the columns.
         width: int, the number of columns.
         word, tag: ints, indices of columns.
-        header: int, the number of the line that names the columns, or 0 if there is none.
+        header: int, the number of the line that names the columns; 0 without a header.
         has_features: bool, whether tags have the form key=value.
     """
 
@@ -111,7 +111,7 @@ class _Form(NamedTuple):
     has_features: bool = False
 
     def sentence(self, block):
-        """Returns the `TaggedSentence` of a list of (number, line), which may be empty. Raises `UserError`."""
+        """Parses a list of (number, line) into a `TaggedSentence`, which may be empty. Raises `UserError`."""
         words, tags, place = [], [], ""
         for number, line in block:
             if number == self.header or (not words and line.startswith("#") and self._is_comment(line)):
@@ -127,7 +127,7 @@ class _Form(NamedTuple):
         return TaggedSentence(words, tags, place)
 
     def _is_comment(self, line):
-        """Returns whether a line before the words of a sentence, which begins with #, is not the word # or #hashtag."""
+        """Returns whether a line beginning with # before the words of a sentence is a comment, not a word like #tag."""
         cells = _cells(line, self.is_tabbed)
         if self.is_conll_u or len(cells) != self.width or _METADATA.match(line):
             return True
@@ -140,14 +140,14 @@ class _Form(NamedTuple):
         if is_complete and all(word_and_tag) and not lacks_tag:
             return
         what = ", the tag is _" if lacks_tag else "" if all(cells) else ", one of them blank"
-        expected = "the word first and its tag last, and a blank line after each sentence."
+        expected = f"{self.width}, the word first and its tag last, and a blank line after each sentence."
         if self.is_conll_u:
-            expected = "those of CoNLL-U; --columns=FORM,XPOS or the like chooses the word and its tag."
-        raise UserError(f"{where}: found {counted(len(cells), 'column')}{what}. Expected {self.width}, {expected}")
+            expected = f"the {self.width} of CoNLL-U; a flag such as --columns=FORM,XPOS chooses the word and its tag."
+        raise UserError(f"{where}: found {counted(len(cells), 'column')}{what}. Expected {expected}")
 
 
 def _form(path, block, with_tags, layout):
-    """Returns the `_Form` of a file by its first block, or None if every line of the block begins with #."""
+    """Determines the `_Form` of a file from its first block; None if every line of the block begins with #."""
     words = [(number, line) for number, line in block if not line.startswith("#")]
     headers = filter(None, (_NAMED_COLUMNS.match(line) for _, line in block))
     names = next((header[1].split() for header in headers), None)
@@ -165,7 +165,7 @@ def _form(path, block, with_tags, layout):
 
 
 def _old_form(path, words, with_tags, layout):
-    """Returns the `_Form` of a file that is not CoNLL-U. Raises `UserError` for a header or numbered words."""
+    """Determines the `_Form` of a file that is not CoNLL-U. Raises `UserError` for a header or numbered words."""
     number, line = words[0]
     is_tabbed, where = "\t" in line, f"{path}, line {number}"
     cells = _cells(line, is_tabbed)
@@ -175,8 +175,8 @@ def _old_form(path, words, with_tags, layout):
     numbers = [str(n) for n in range(1, 1 + len(words))]
     if not layout.columns and len(cells) > 2 and len(words) > 1 and first_cells == numbers:
         raise UserError(
-            f"{where}: the first column numbers the words. Expected the word there, ten columns (CoNLL-U), or "
-            "--columns=2,4 or the like, which choose the word and its tag."
+            f"{where}: the first column numbers the words. Expected the word there, CoNLL-U's ten columns, or a flag "
+            "such as --columns=2,4, which chooses the word and its tag."
         )
     word, tag = 0, -1
     if layout.columns:
@@ -184,7 +184,7 @@ def _old_form(path, words, with_tags, layout):
         tag = tags[0] if tags else word
         if max(word, tag) >= len(cells):
             raise UserError(
-                f"{where}: found {counted(len(cells), 'column')}. Expected those of "
+                f"{where}: found {counted(len(cells), 'column')}. Expected the columns of "
                 f"--columns={','.join(layout.columns)}."
             )
     header, has_features = (number if layout.has_header else 0), "=" in cells[tag]

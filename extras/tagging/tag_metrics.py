@@ -1,4 +1,4 @@
-"""Metrics of the tags of words, and of entities by conlleval's rules, as seqeval applies them."""
+"""Metrics for tags, and for entities by conlleval's rules as seqeval applies them."""
 
 import re
 
@@ -7,14 +7,14 @@ import numpy as np
 from t2t_lite.errors import UserError, shown
 from t2t_lite.evaluation.answer_scores import AnswerMetric
 
-# IOB1, IOB2, IOE and IOBES; BILOU; BMES, with O also called BMESO; BMEWO.
+# IOB1, IOB2, IOE and IOBES; BILOU; BMES (with O also called BMESO); BMEWO.
 _SCHEMES = [re.compile(f"O|[{marks}](-.*)?") for marks in ("BIES", "BILU", "BMES", "BMEW")]
 _IN_IOBES = {"L": "E", "U": "S", "M": "I", "W": "S"}
-EXPECTED = "O, B-…, I-…, and where used E-…, S-… (IOBES), L-…, U-… (BILOU), M-… for I-… (BMES), or W-… for S-… (BMEWO)"
+EXPECTED = "O, B-…, I-…, and E-…, S-… (IOBES) or L-…, U-… (BILOU); or M-… for I-… (BMES) and W-… for S-… (BMEWO)"
 
 
 def _word_counts(predicted, expected):
-    """Returns int [sentences, 2]: the words with the right tag, and all words."""
+    """Returns int [sentences, 2]: numbers of words with the right tag, and of all words."""
     pairs = zip(predicted, expected, strict=True)
     return np.array([(sum(a == b for a, b in zip(*tags, strict=True)), len(tags[1])) for tags in pairs])
 
@@ -26,12 +26,12 @@ def _has_entities(answers):
 def _entity_counts(predicted, expected):
     if not _has_entities([*predicted, *expected]):
         tags = sorted({tag for sentence in (*predicted, *expected) for tag in sentence})
-        raise UserError(f"entities: the tags {shown(', '.join(tags))}. Expected {EXPECTED}.")
+        raise UserError(f"entities: {shown(', '.join(tags))} are not tags of entities. Expected {EXPECTED}.")
     return entity_counts(predicted, expected)
 
 
 def _share(part, *wholes):
-    """Returns a score of rows of counts: len(wholes) times the sum of column `part` over those of `wholes`, as F1."""
+    """Returns a function from rows of counts to len(wholes) * sum of column `part` / sum of columns `wholes`."""
 
     def score(rows):
         sums = rows.sum(axis=0)
@@ -50,12 +50,12 @@ OF_TAGS = {
 
 
 def are_of_entities(tags):
-    """Returns whether all tags are those of entities, such as O, B-PER and I-PER, by one of the schemes."""
+    """Returns whether all tags belong to one of the schemes for entities, such as O, B-PER and I-PER."""
     return any(all(map(scheme.fullmatch, tags)) for scheme in _SCHEMES)
 
 
 def odd_tags(tags):
-    """Returns the sorted tags that do not fit the entity scheme of the others; [] if tags are not about entities.
+    """Returns the sorted tags that do not fit the scheme of the others; [] if the tags do not stand for entities.
 
     Args:
         tags: set of str.
@@ -68,10 +68,10 @@ def odd_tags(tags):
 def entities(tags):
     """Returns the entities of a sentence, a set of (type, first word, last word), counted from 0.
 
-    A continuing tag after no entity, or after one of another type, begins an entity.
+    A continuing tag begins an entity if no entity, or one of another type, comes before it.
 
     Args:
-        tags: list of str, for which `are_of_entities`.
+        tags: list of str for which `are_of_entities` is true.
     """
     spans, start, last_mark, kind = set(), None, "O", ""
     for at, tag in enumerate([*tags, "O"]):
@@ -86,7 +86,7 @@ def entities(tags):
 
 
 def entity_counts(predicted, expected):
-    """Returns int [sentences, 3]: the numbers of entities that are predicted and expected, predicted, and expected.
+    """Returns int [sentences, 3]: numbers of entities that are right, predicted, and expected.
 
     Args:
         predicted, expected: lists of lists of tags.

@@ -2,9 +2,10 @@
 
     t2t-datagen --problem=tag_own --train_files=train.conll --dev_files=dev.conll --vocab_size=8000 --data_dir=D
 
-A file has CoNLL's columns: a line for each word, which is the first column, its tag the last, and a blank line after
-each sentence; or CoNLL-U's ten, of which FORM and UPOS are read. --columns chooses others. The tags are those of the
-training files. `D/tag_own.json` stores everything that was asked for, so that later commands need only `--data_dir=D`.
+A file has CoNLL's columns: a line for each word with the word first and its tag last, and a blank line after each
+sentence; or CoNLL-U's ten columns, of which FORM and UPOS are read. --columns chooses others. The training files
+determine the tags. `D/tag_own.json` stores everything that was asked for, so that later commands need only
+`--data_dir=D`.
 """
 
 import functools
@@ -27,11 +28,11 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 class Text2TagProblem(Text2TextProblem):
-    """Words in, a tag for each word out. Subclasses write `tags` and `generate_samples`.
+    """From words to a tag for each word. Subclasses write `tags` and `generate_samples`.
 
-    Samples are {"inputs": list of str, "targets": list of as many str}. In records and batches the inputs are the
-    pieces of all words and 1 (`word_pieces`), and the targets are aligned with them: the tag's id, from 1, at the first
-    piece of each word and 0 elsewhere. Rows longer than the hyperparameter `max_length` are truncated between words:
+    Samples are {"inputs": list of str, "targets": list of as many str}. In records and batches, the inputs are the
+    pieces of all words and 1 (`word_pieces`). The targets are aligned with them: a tag's id, from 1, at the first piece
+    of each word, and 0 elsewhere. Rows longer than the hyperparameter `max_length` are truncated between words:
     see `cut_words`.
     """
 
@@ -42,11 +43,11 @@ class Text2TagProblem(Text2TextProblem):
     cuts_rows = True
 
     def tags(self, data_dir):
-        """Returns the names of the tags in order, a list of str."""
+        """Returns the names of the tags in the order of their ids, a list of str."""
         raise NotWritten(f"{type(self).__name__}: write tags.")
 
     def texts(self, sample):
-        """See `Text2TextProblem.texts`: the sentence, from which a vocabulary is learned."""
+        """See `Text2TextProblem.texts`; a vocabulary is learned from whole sentences."""
         words = sample.get("inputs")
         is_list = isinstance(words, list | tuple) and all(isinstance(word, str) for word in words)
         return [" ".join(words) if is_list else None]
@@ -57,7 +58,7 @@ class Text2TagProblem(Text2TextProblem):
         return '"inputs": list of str, "targets": list of str'
 
     def feature_encoders(self, data_dir):
-        """Returns the vocabulary of the inputs, and a `ClassLabelEncoder` of the tags."""
+        """Returns the vocabulary for the inputs, and a `ClassLabelEncoder` for the tags."""
         return {**super().feature_encoders(data_dir), "targets": ClassLabelEncoder(self.tags(data_dir))}
 
     def sample_encoder(self, data_dir):
@@ -76,20 +77,20 @@ def _encode(name, encoders, samples):
         words, tags = sample["inputs"], sample.get("targets")
         if not isinstance(tags, list | tuple) or len(tags) != len(words):
             raise UserError(
-                f"{name}: generate_samples gave {counted(len(words), 'word')} with the tags {shown(tags)}. Expected as "
-                "many tags as words."
+                f"{name}: generate_samples yielded {counted(len(words), 'word')} with the tags {shown(tags)}. Expected "
+                "as many tags as words."
             )
         inputs, targets = [], []
         for pieces, tag in zip(word_pieces(encoders["inputs"], words), tags, strict=True):
             inputs += pieces
-            with located(f"{name}: generate_samples gave a tag"):
+            with located(f"{name}: generate_samples yielded a wrong tag"):
                 targets += [*encoders["targets"].encode(tag), *[0] * (len(pieces) - 1)]
         examples.append({"inputs": [*inputs, EOS_ID], "targets": [*targets, 0]})
     return examples
 
 
 def cut_words(inputs, targets, longest):
-    """Truncates a row, in a graph, to at most `longest` ids, between words unless there is only one.
+    """Truncates a row, in a graph, to at most `longest` ids: between words, or within the first if that is too long.
 
     Args:
         inputs: int [length], the pieces of words and 1.
@@ -110,7 +111,7 @@ def cut_words(inputs, targets, longest):
 
 @registry.register_problem
 class TagOwn(OwnCorpus, Text2TagProblem):
-    """Sentences with a tag for each word, given to `configure`."""
+    """Sentences with a tag for each word, from the files that `configure` was given."""
 
     columns = LAYOUT.names
     example_flags = "--train_files=train.conll --dev_files=dev.conll"
@@ -123,7 +124,7 @@ class TagOwn(OwnCorpus, Text2TagProblem):
         return self.determined("tags", data_dir)
 
     def eval_metrics(self):
-        """Returns the metrics of tags, and entity_f1 for tags such as B-PER and O."""
+        """Returns the metrics for tags, and entity_f1 if the tags stand for entities."""
         tags = (self._config or {}).get("tags")
         return [*super().eval_metrics(), *(["entity_f1"] if tags and are_of_entities(tags) else [])]
 
@@ -139,7 +140,7 @@ class TagOwn(OwnCorpus, Text2TagProblem):
         if odd := odd_tags(tags):
             _LOGGER.warning(
                 f"--{FLAGS[DatasetSplit.TRAIN]}: {self.paths_of(DatasetSplit.TRAIN)}: evaluations will not have "
-                f"entity_f1, because of the tags {shown(', '.join(odd))}. Expected {EXPECTED}."
+                f"entity_f1, because {shown(', '.join(odd))} do not belong to one scheme. Expected {EXPECTED}."
             )
         super().check_corpus(data_dir, tmp_dir)
 
@@ -150,8 +151,8 @@ class TagOwn(OwnCorpus, Text2TagProblem):
             for word, tag in zip(sentence.words, sentence.tags, strict=True):
                 if tag not in tags:
                     raise UserError(
-                        f"{sentence.place}: the tag {shown(tag)} of {shown(word)} is in no training file. Expected one "
-                        f"of {shown(', '.join(sorted(tags)))}."
+                        f"{sentence.place}: the tag {shown(tag)} of {shown(word)} is not in the training files. "
+                        f"Expected one of {shown(', '.join(sorted(tags)))}."
                     )
             yield {"inputs": sentence.words, "targets": sentence.tags}
 

@@ -1,4 +1,4 @@
-"""The task of giving a tag to each word of a sentence."""
+"""The task of tagging each word of a sentence."""
 
 import dataclasses
 import functools
@@ -20,7 +20,7 @@ from t2t_lite.text.reading_graph import beginnings, valid, with_eos
 from t2t_lite.text.rows import longest_text, row_ids
 from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
 
-_MOST = 2**16  # ids of a sentence that an export reads
+_MOST = 2**16  # ids per sentence that an export reads
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Tagging:
     Attributes:
         words: list of str.
         tags: list of str, the most probable tag of each word.
-        probabilities: list of float, that of each tag.
-        parts: int, in how many parts the sentence was read; each has at most as many ids as the model reads.
-        truncated: False, since every word gets its tag.
+        probabilities: list of float, the probability of each tag.
+        parts: int, how many parts the sentence was read in, each at most as long as the model's input.
+        truncated: False, because every word gets a tag.
     """
 
     words: list[str]
@@ -44,9 +44,9 @@ class Tagging:
 
 @registry.register_task("tagging")
 class TaggingTask(LabelTask):
-    """Tags of words. `scores` are probabilities at all positions, float32 [rows, S, tags]; a word's first piece counts.
+    """Tags words. `scores` are probabilities at all positions, float32 [rows, S, tags]; a word's first piece counts.
 
-    A sentence is a str, whose words are separated by white space, or a tuple of its words. A long one is read in parts.
+    A sentence is a str with words separated by white space, or a tuple of words. A long sentence is read in parts.
     """
 
     eval_metrics = ("token_accuracy",)
@@ -66,7 +66,7 @@ class TaggingTask(LabelTask):
         return Reading([[*ids[: longest - 1], EOS_ID]], len(ids) >= longest)
 
     def read(self, text, longest):
-        """Returns the Reading of a sentence; its source is the words and, for each row, where its words begin."""
+        """Returns the Reading of a sentence; its source is (words, for each row the places where its words begin)."""
         words, pieces = self._pieces(text)
         rows, starts = [], []
         for ids in pieces:
@@ -79,7 +79,7 @@ class TaggingTask(LabelTask):
         return Reading([[*row, EOS_ID] for row in rows], source=(words, starts))
 
     def _pieces(self, text):
-        """Returns (list of words, their pieces: a list of int for each)."""
+        """Returns (list of words, list of the pieces of each word, a list of int)."""
         words = text.split() if isinstance(text, str) else [*text]
         return words, word_pieces(self.encoder, [self.problem.input_text(word) for word in words])
 
@@ -91,25 +91,25 @@ class TaggingTask(LabelTask):
         return Tagging(words, tags, [float(np.max(one)) for one in of_words], max(len(starts), 1))
 
     def compared(self, inputs, targets, chosen):
-        """See `EncoderTask`: two lists of tags."""
+        """See `EncoderTask`; the lists of chosen and of expected tags."""
         is_word, decode = targets != 0, self.encoders["targets"].decode
         return [[decode(i) for i in ids[is_word].tolist()] for ids in (chosen, targets)]
 
     @staticmethod
     def as_line(answer):
-        """Returns CoNLL's columns; the end of the output makes a blank line."""
+        """Returns CoNLL's columns; the end of the answer makes a blank line."""
         pairs = zip(answer.words, answer.tags, strict=True)
         return "".join(f"{as_field(word)}\t{as_field(tag)}\n" for word, tag in pairs)
 
     @classmethod
     def shown(cls, answer):
-        """See `EncoderTask`: the words in their order."""
+        """See `EncoderTask`; words stay in order."""
         words = [f"{word} {tag}" for word, tag in zip(answer.words, answer.tags, strict=True)]
         return "", [[*zip(words, answer.probabilities, strict=True)]]
 
     @classmethod
     def file_reader(cls, ending, problem, folder):
-        """See `EncoderTask`: words in CoNLL's columns, of the user's own tags those of the training files."""
+        """See `EncoderTask`; reads words in CoNLL's columns, for tag_own the columns of the training files."""
         if ending not in ("conll", "conllu"):
             return None
         if hasattr(problem, "read_config"):
@@ -130,7 +130,7 @@ class TaggingTask(LabelTask):
         for sentence, words in zip(sentences, reference.keys, strict=True):
             if sentence.words != words:
                 raise UserError(
-                    f"{sentence.place}: the words {shown(' '.join(sentence.words))}, where {reference.path} has "
+                    f"{sentence.place}: has the words {shown(' '.join(sentence.words))}, but {reference.path} has "
                     f"{shown(' '.join(words))}. Expected the same words in both files."
                 )
         return [sentence.tags for sentence in sentences]
@@ -139,8 +139,8 @@ class TaggingTask(LabelTask):
         """See `EncoderTask`.
 
         Returns:
-            {"words" and "tags" string, "probabilities" float32, that of each tag, [batch, words], padded with "" and 0;
-            "truncated" bool [batch]}.
+            {"words": string, "tags": string, "probabilities": float32 (of each tag), all [batch, words], padded with ""
+            and 0; "truncated": bool [batch]}.
         """
         words, pieces, is_cut = self._words(texts, _MOST)
         pieces = pieces[:, : longest - 1]
@@ -167,15 +167,15 @@ class TaggingTask(LabelTask):
         return with_eos(ids, tf.minimum(lengths, longest - 1)), is_cut | (lengths >= longest)
 
     def _words(self, texts, longest):
-        """Reads the words of texts, of a very long one the first.
+        """Splits texts into words; only the beginning of a very long text is read.
 
         Args:
             texts: list of one string [batch].
             longest: int, how many ids of a text are read at least.
 
         Returns:
-            (words, string [batch, (words)]; the pieces of each, int32 [all words, (pieces)]; bool [batch], whether a
-            text was cut).
+            (words, string [batch, (words)]; pieces of each word, int32 [all words, (pieces)]; bool [batch], whether a
+            text was truncated).
         """
         texts, is_cut = beginnings(valid(texts[0]), longest)
         words = split_words(texts)
@@ -197,12 +197,12 @@ def _words(path, layout):
 
 
 def _row_splits(ends, first, limit, room):
-    """Returns the row splits, int64 [rows + 1], by which words are read in as few rows as possible.
+    """Returns row splits, int64 [rows + 1], that put words into as few rows as possible.
 
     Args:
-        ends: int64 [words + 1], the ids before each word, and in all.
+        ends: int64 [words + 1], the number of ids before each word, and in all.
         first, limit: int64 [sentences], where the words of each sentence begin and end.
-        room: int, ids of a row, at least as many as a word has.
+        room: int, the most ids per row, at least as many as any word has.
     """
 
     def begin_rows(at, begins):

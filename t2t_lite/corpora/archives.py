@@ -63,7 +63,7 @@ class Member:
 
         Raises:
             UserError: the member does not exist (similar names are suggested) or is not a regular file, the archive
-                contains an unsafe name, or it is damaged or truncated. Reading inside the `with` can raise it, too.
+                contains an unsafe name, or it is damaged or truncated. Reading inside the `with` can also raise it.
         """
         with _naming_damage(self, self.url):
             walk = _walk(self.archive, posixpath.normpath(self.name), self.url)
@@ -177,7 +177,7 @@ class _Unpacker(io.RawIOBase):
 
 
 def _walk(archive, pattern, url, matches=operator.eq):
-    """Yields the wanted members, opened. Raises `UserError` if there are none."""
+    """Yields the matching members, opened. Raises `UserError` if no member matches."""
     names, has_match = [], False
     for name, is_file, open_file in _entries(archive):
         clean = posixpath.normpath(name)

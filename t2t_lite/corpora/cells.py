@@ -67,7 +67,7 @@ def _first_lines(lines):
 
 def _rows(lines, separator):
     """Yields (first line, last line, list of str) of each row; instead of cells that cannot be read, a `csv.Error`."""
-    # Strict about quotes, or with quotes as text beside tabs; CR alone ends no line.
+    # Quotes are checked strictly; between tabs they are text. A CR alone does not end a line.
     options = {"quoting": csv.QUOTE_NONE} if separator == "\t" else {"strict": True}
     rows = csv.reader((line.replace("\r", " ") + "\n" for line in lines), delimiter=separator, **options)
     while True:
@@ -84,8 +84,8 @@ def _rows(lines, separator):
 def _find_separator(path, lines, is_cut, layout):
     """Returns the one separator by which all of a file's first lines have the expected columns.
 
-    If there is none, returns the one that gives most lines the expected columns. Failing that, returns the
-    only one that occurs in the lines, or a comma, so that messages name the line that is wrong.
+    Otherwise returns the separator that gives most lines the expected columns, then the only one that occurs in the
+    lines, then a comma, so that messages name the line that is wrong.
 
     Args:
         path: the file, for errors.
@@ -115,7 +115,7 @@ def _find_separator(path, lines, is_cut, layout):
 
 
 def _sample(lines, separator, is_cut):
-    """Returns the rows of the first lines, each a list of str; [] is one that cannot be read."""
+    """Returns the rows of the first lines, each a list of str; [] stands for an unreadable row."""
     sample = []
     for _, last, cells in _rows(lines, separator):
         if isinstance(cells, csv.Error):
@@ -155,7 +155,7 @@ def read_fields(path, fields, on_bad_line=None):
 
 
 def _text(row, field, where):
-    """Returns the text of a field. Raises `UserError` if there is none."""
+    """Returns the text of a field. Raises `UserError` if the field is missing or its value is not a text."""
     value, names = row, [field] if field in row else field.split(".")
     for name in names:
         if not isinstance(value, dict) or name not in value:

@@ -32,8 +32,8 @@ def are_there(sources, tmp_dir):
 def provide(sources, tmp_dir, checksums=None):
     """Downloads the files of a `source_data_files` list that `tmp_dir` lacks, and checks all of its archives.
 
-    An archive is checked against the SHA-256 in `<archive>.sha256` beside it, which is written after a download, or
-    else against the one in `checksums`. If the size of a user's archive differs from the published one, this is only
+    An archive is checked against the SHA-256 in `<archive>.sha256`, which is written after a download, or else against
+    the one in `checksums`. If the size of a user's archive differs from the published one, this is only
     logged, since the archive may have been repacked or shortened on purpose.
 
     Args:
@@ -121,7 +121,7 @@ def read_prepared(folder, split, languages):
         if not isinstance(features, dict | tfds.features.FeaturesDict) or language not in features:
             raise UserError(f"{folder}: has no {language}. Expected the features {' and '.join(languages)}.")
         if not isinstance(features[language], tfds.features.Text):
-            raise UserError(f"{folder}: its feature {language} is no text. Expected tfds.features.Text.")
+            raise UserError(f"{folder}: its feature {language} is not a text. Expected tfds.features.Text.")
     # tensorflow-datasets reads the test sets from .sgm files and leaves their entities as they are.
     decode = wmt_files.unescape if split == "test" else str
     for inputs, targets in prepared_examples(builder, folder, split, languages):
@@ -157,8 +157,8 @@ def _check(path, url, expected):
     if (digest := file_sha256(path, length, changed)) != sha256:
         what = "Delete both" if origin == recorded else "Delete it"
         raise UserError(
-            f"{path}: its SHA-256 is {digest[:12]}…, expected {sha256[:12]}… ({origin}). {what} and run again: it is "
-            "downloaded anew."
+            f"{path}: its SHA-256 is {digest[:12]}…, expected {sha256[:12]}… ({origin}). {what} and run again to "
+            "download the file anew."
         )
 
 

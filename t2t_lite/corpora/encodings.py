@@ -1,4 +1,4 @@
-"""How a text file is compressed and encoded, told by its bytes; advice if it is not UTF-8; mojibake."""
+"""How a text file is compressed and encoded, judged by its bytes; advice for text that is not UTF-8; mojibake."""
 
 import codecs
 import itertools
@@ -58,7 +58,7 @@ def check_head(name, head, has_lines=True):
 
     This refuses archives and other compressed data, UTF-16 and UTF-32 with or without a byte order mark, and lines that
     end in CR alone. Some of these would pass as UTF-8: UTF-16 of Latin or Cyrillic letters is UTF-8 with a NUL or
-    another control character beside each letter.
+    another control character next to each letter.
 
     Args:
         name: the source, for messages.
@@ -92,7 +92,7 @@ def not_utf8(name, number, error, begin=0):
 
 
 def advice(valid, following):
-    """Returns what to do about the first line that is not UTF-8.
+    """Returns advice about the first line that is not UTF-8.
 
     The lines that are not ASCII show whether the text has another encoding, or is UTF-8 with a few damaged lines.
     Converting the latter would damage all of its good lines.
@@ -155,7 +155,7 @@ def is_mojibake(text):
     """Returns whether a text is mojibake, in whole or in part, or contains U+FFFD in place of unreadable bytes.
 
     Correct text may contain such sequences by chance: `CAFÉ™`, `«IRMÃ»`, `è…”`. So a sequence counts only if the
-    character that it stands for fits the letters beside it.
+    character that it stands for fits its neighbours.
     """
     if text.isascii():
         return False

@@ -18,7 +18,7 @@ from t2t_lite.files.hashes import SeenHashes, hash64
 _LARGEST = 10**9
 _DEFAULTS = {"too_long": 1000, "length_ratio": 3.0}
 ORDER = ("empty", "too_long", "length_ratio", "copied", "wrong_script", "mojibake", "duplicate")  # cheapest first
-# Correct translations of short sentences can differ in length: "Hi." is "Grüß Gott!". Of the 156,611 English-German
+# Correct translations of short sentences can differ in length: "Hi." is "Grüß Gott!". Among the 156,611 English-German
 # pairs of Tatoeba, 19 exceed a ratio of 3, nearly all of them correct; 17 exceed it by no more characters than this.
 _ALLOWANCE = 10
 _IGNORED, _ALL_HASHES = re.compile(r"[\W_]+"), 2**64
@@ -36,13 +36,13 @@ def parse_filters(words):
         name, equals, number = word.strip().partition("=")
         if name not in (*ORDER, "all"):
             raise UserError(
-                f"{flag}: {name!r} is no filter. {nearest(name, ORDER, end=' ')}Expected any of "
+                f"{flag}: {name!r} is not a filter. {nearest(name, ORDER, end=' ')}Expected any of "
                 f"{', '.join(ORDER)}, or all."
             )
         if equals and name not in _DEFAULTS:
             raise UserError(f"{flag}: {name} takes no number. Expected --filters={name}.")
         if name in thresholds:
-            raise UserError(f"{flag}: {name} comes twice. Leave one out.")
+            raise UserError(f"{flag}: {name} comes twice. Name it once.")
         thresholds[name] = _number(flag, name, number) if equals else _DEFAULTS.get(name, True)
     if thresholds.pop("all", False):
         for name in ORDER:
@@ -69,7 +69,7 @@ class PairFilter:
     * length_ratio: the longer side has more than threshold (3) · n + 10 characters, if the shorter one has n.
     * copied: both sides are equal, ignoring case and surrounding spaces.
     * wrong_script: on either side, fewer than half of the letters belong to a script of its language.
-    * mojibake: either side is UTF-8 that was read in another encoding (`mojibake.is_mojibake`).
+    * mojibake: either side is UTF-8 that was read in another encoding (`encodings.is_mojibake`).
     * duplicate: the same pair has passed this object before. This compares 64-bit hashes and stores 8 bytes per pair;
       among 40 million different pairs, the probability of any mistake is 1 in 20,000.
 
@@ -84,7 +84,7 @@ class PairFilter:
 
     def __init__(self, thresholds, languages, removed):
         self._tests = [(name, test) for name, test in _tests(thresholds, languages) if test]
-        removed.update(dict.fromkeys(thresholds, 0))  # filters that remove nothing are reported, too
+        removed.update(dict.fromkeys(thresholds, 0))  # filters that remove nothing are reported as well
         self._seen = SeenHashes() if thresholds.get("duplicate") else None
         self._removed = removed
 

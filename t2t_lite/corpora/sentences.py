@@ -1,4 +1,4 @@
-"""Splits texts into sentences, and sentences that are too long where it does least harm; joins the translations."""
+"""Splits texts into sentences, and long sentences where it does least harm; joins the translations."""
 
 import itertools
 import re
@@ -35,7 +35,7 @@ _BEFORE_NUMBERS = {
     "Abs", "Art", "Ch", "Eq", "Fig", "Figs", "No", "Nos", "Nr", "Sec", "Vol", "art", "ch", "eq", "fig", "no", "nos",
     "nr", "pp", "sec", "vol", "рис", "стр",
 }  # fmt: skip
-# Behind these words, and behind numbers, a number is no ordinal, and may end a sentence: "see Eq. 2."
+# After these words, and after numbers, a number is not an ordinal and may end a sentence: "see Eq. 2."
 _REFERENCE = re.compile(
     r"\b(?:Abb|Abs|Art|Ch|Chapter|Eqs?|Equation|Figs?|Figure|Kapitel|Nos?|Nr|Number|Part|Secs?|Section|Step|Tab|Table|Vol|pp?)"
     r"\.?\s?\d\d?\Z",
@@ -45,7 +45,7 @@ _SEVERAL_DOTS = re.compile(r"(?:^|[\s(\[\"'“„«])((?:[^\W\d_]{1,2}\.){1,4}[^
 _INITIAL_BEFORE = re.compile(r"\w\.\s+\w\Z")  # J. K, z. B
 _NEVER_LAST = {"e.g", "i.e", "c.f", "z.B", "d.h", "u.a", "o.ä", "s.u", "v.a"}
 _MAY_BE_LAST = {"Co", "Inc", "Jr", "Ltd", "Sr"}
-# Words by which a sentence is known to begin behind an abbreviation; no names, unlike He, which is one in "K. He".
+# Words that show that a sentence begins after an abbreviation. None is a name, as He is in "K. He".
 _STARTER = re.compile(
     r"[\"'“‘„«(\[]?(?:After|All|Although|And|As|At|Because|Before|But|During|For|From|However|If|In|It|Its|Many|"
     r"Most|On|Our|Since|Some|That|The|Their|Then|There|Therefore|These|They|This|Those|Thus|We|What|When|While|With)"
@@ -175,7 +175,27 @@ def join_texts(texts, language=None):
     return "".join(pieces), starts
 
 
-def progress_in_wholes(on_progress, num_wholes, num_parts):
+def answers_to_parts(answer, parts, on_progress=None):
+    """Answers the parts of several texts together; returns a list with the answers to each text's parts, in order.
+
+    Args:
+        answer: function of a list of parts and `on_progress` that returns one answer for each part.
+        parts: list of lists, the parts of each text.
+        on_progress: None, or a function that is called with numbers of texts.
+    """
+    every = [part for of_text in parts for part in of_text]
+    if on_progress and len(every) > len(parts):
+        on_progress = _progress_in_wholes(on_progress, len(parts), len(every))
+    answers = iter(answer(every, on_progress=on_progress))
+    return [[next(answers) for _ in of_text] for of_text in parts]
+
+
+def ranks(lists):
+    """Returns the k-th items of non-empty lists, for each k; a list that has fewer repeats its last item."""
+    return [[items[min(rank, len(items) - 1)] for items in lists] for rank in range(max(map(len, lists)))]
+
+
+def _progress_in_wholes(on_progress, num_wholes, num_parts):
     """Returns a function that takes a number of parts and calls `on_progress` with the wholes that they complete."""
     parts = wholes = 0
 

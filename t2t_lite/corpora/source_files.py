@@ -141,15 +141,16 @@ def read_packed_pairs(path, languages, removed=None, on_bad_line=None):
 
     Args:
         path: path of the archive.
-        languages: (of inputs, of targets), the extensions of two files whose names are the same without them. If there
-            are none, the archive has one `.tmx`.
+        languages: (of inputs, of targets), the extensions of two files whose names are the same without them. Without
+            such files, the archive must have one `.tmx`.
         removed, on_bad_line: see `tmx.read_pairs`.
 
     Raises:
         UserError: the archive is damaged, or has none or several of such pairs; or as `plain_text.read_pairs` and
             `tmx.read_pairs`.
     """
-    names = archives.member_names(path)
+    # A Mac adds a hidden file of attributes for each other one.
+    names = [name for name in archives.member_names(path) if not os.path.basename(name).startswith(".")]
     by_ending = [{_base(name, f".{language}"): name for name in names} for language in languages]
     bases = sorted(({*by_ending[0]} & {*by_ending[1]}) - {None})
     memories = [name for name in names if plain_text.kind(name) == ".tmx"]
@@ -169,8 +170,7 @@ def read_packed_pairs(path, languages, removed=None, on_bad_line=None):
 def _base(name, ending):
     """Returns a member's name without the extension of its language and compression, or None for other files."""
     base, extension = os.path.splitext(plain_text.without_packing(name))
-    is_language = subtags(extension) == subtags(ending)
-    return base if is_language and not os.path.basename(name).startswith(".") else None
+    return base if subtags(extension) == subtags(ending) else None
 
 
 def _listed(names):

@@ -276,7 +276,7 @@ def columns_hint(layout, names, rows):
 
     Args:
         layout, rows: see `header_question`.
-        names: list of str, those of the columns; None: there is no header.
+        names: list of str, those of the columns; None without a header.
     """
     places = likely_columns(layout, names, rows)
     columns = places and [names[at] if names else str(at + 1) for at in places]

@@ -39,7 +39,7 @@ class _Variant(NamedTuple):
 def read_pairs(source, languages=None, removed=None, on_bad_line=None):
     """Yields {"inputs": str, "targets": str} for every unit that has a segment in each of two languages.
 
-    The segments are matched by language, in any order. `en` matches `en-US`, too, and `en-US` matches `en`; if several
+    The segments are matched by language, in any order. `en` and `en-US` match each other; if several
     segments match, an exact match is preferred, then the first one.
 
     Args:
@@ -107,7 +107,7 @@ def _pair(variants, languages):
 
 @functools.lru_cache(maxsize=1024)
 def _rank(language, target):
-    """Returns how well a language matches the target: from 0, not at all, to 3, the same code."""
+    """Ranks the match of a language with the target: from 0, none, to 3, the same code."""
     language, target = (code.replace("_", "-").casefold() for code in (language, target))
     if language == target:
         return 3

@@ -74,7 +74,7 @@ def read_sides(path, side):
 
 
 def language_of(path, side):
-    """Returns the language of a test set, which XML names and of which the name of an `.sgm` tells; "": unknown."""
+    """Returns the language of a test set, which XML states and the name of an `.sgm` file implies; "": unknown."""
     if plain_text.kind(path) != XML:
         return plain_text.kind(plain_text.without_packing(path).rpartition(".")[0]).removeprefix(".")
     return _TestSet(path).languages.get(side, "")

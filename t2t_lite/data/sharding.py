@@ -1,7 +1,7 @@
 """Distributes a stream of samples over shuffled shards, in bounded memory, in several processes, and resumably.
 
 The stream is split into chunks. Each chunk is encoded, its samples are assigned to shards, and the result is kept in a
-file beside the shards. Then each shard is assembled from its parts of all chunks and shuffled in memory. The position
+file next to the shards. Then each shard is assembled from its parts of all chunks and shuffled in memory. The position
 of a sample depends only on the seed and its place in the stream, so neither the number of processes nor an interruption
 changes a byte.
 """
@@ -9,7 +9,6 @@ changes a byte.
 import collections
 import concurrent.futures
 import contextlib
-import errno
 import hashlib
 import itertools
 import json
@@ -29,6 +28,7 @@ from t2t_lite import files
 from t2t_lite.data.manifests import Facts, check_examples, check_facts
 from t2t_lite.data.record_format import SIDES, serialize
 from t2t_lite.errors import Failure, UserError
+from t2t_lite.files.file_errors import explain
 from t2t_lite.process.quiet_import import start_worker
 
 CHUNK_FORMAT = 2  # increase it when chunks of an earlier version can no longer be used
@@ -135,14 +135,14 @@ class Chunks:
 
 @contextlib.contextmanager
 def removed_on_failure(paths):
-    """Context that removes the shards `paths` and the chunks beside them after an error in the samples.
+    """Context that removes the shards `paths` and their chunks after an error in the samples.
 
     After any other error, such as a full disk or a killed process, the same command resumes.
     """
     try:
         yield
     except Exception as error:
-        if not (isinstance(error, Failure) or _is_disk_full(error)):
+        if not _is_of_the_machine(error):
             remove_chunks(paths)
             for path in paths:  # of an earlier run
                 files.remove_if_there(path)
@@ -150,13 +150,13 @@ def removed_on_failure(paths):
 
 
 def remove_chunks(paths):
-    """Removes the chunks of `write_shards` beside the shards `paths`."""
+    """Removes the chunks that `write_shards` left next to the shards `paths`."""
     for path in _chunk_files(paths):
         files.remove_if_there(path)
 
 
 def chunk_path(paths, number):
-    """Returns the path of a chunk beside the shards `paths`."""
+    """Returns the path of a chunk of the shards `paths`."""
     return f"{paths[0]}.chunk-{number:05d}"
 
 
@@ -165,8 +165,9 @@ def _chunk_files(paths, ending=""):
     return files.list_files(folder, rf"{re.escape(name)}\.chunk-.*{re.escape(ending)}")
 
 
-def _is_disk_full(error):
-    return isinstance(error, tf.errors.ResourceExhaustedError) or getattr(error, "errno", None) == errno.ENOSPC
+def _is_of_the_machine(error):
+    """Returns whether an error says nothing about the samples, so that the finished chunks are still of use."""
+    return isinstance(error, Failure | tf.errors.ResourceExhaustedError) or isinstance(explain(error), Failure)
 
 
 class _Runner:
@@ -178,9 +179,9 @@ class _Runner:
         self._pool = None
 
     def all(self, tasks, starts_processes=True):
-        """Yields the results of all (function, *arguments), in order. The first one runs in this process.
+        """Yields the results of all tasks (function, *arguments), in order. The first task runs in this process.
 
-        The others do so, too, unless `starts_processes` is set or processes already run: starting them takes seconds.
+        So do the others unless `starts_processes` is set or processes already run: starting them takes seconds.
         """
         waiting = collections.deque()
         try:
@@ -196,7 +197,7 @@ class _Runner:
         except BrokenProcessPool:
             raise Failure(
                 "a process that encodes was killed, most often because memory ran out (each takes some 600 MB). Run "
-                "the same command with a smaller --num_workers: it goes on from what is finished."
+                "the same command with a smaller --num_workers: it resumes from the finished part."
             ) from None
 
     def _start(self):
@@ -209,7 +210,7 @@ class _Runner:
 
     def _end(self):
         is_main, interrupts = threading.current_thread() is threading.main_thread(), []
-        # Ctrl-C here would leave processes that Python waits for, so it is delivered after they have ended.
+        # Ctrl-C here would leave processes that Python waits for, so it takes effect after they have ended.
         handler = signal.signal(signal.SIGINT, lambda *signalled: interrupts.append(signalled)) if is_main else None
         try:
             self._pool.shutdown(cancel_futures=True)
@@ -224,9 +225,9 @@ def read_index(path, shards, groups, features):
     """Returns the facts of a chunk that `_write_chunk` recorded. Raises `UserError` if they are damaged."""
     index = files.read_json(f"{path}.json", {"samples": int, "bytes": [int], "groups": [dict]})
     if len(index["bytes"]) != shards or len(index["groups"]) != groups or min(index["bytes"]) < 0:
-        raise UserError(f"{path}.json: damaged: not of {shards} shards. Run t2t-datagen again: it begins anew.")
+        raise UserError(f"{path}.json: damaged: not of {shards} shards. Run t2t-datagen again: it starts over.")
     if files.size(path) != sum(index["bytes"]):
-        raise UserError(f"{path}: damaged or cut off. Run t2t-datagen again: it begins anew.")
+        raise UserError(f"{path}: damaged or truncated. Run t2t-datagen again: it starts over.")
     for number, facts in enumerate(index["groups"]):
         check_facts(facts, features, f"{path}.json: groups: item {number}")
     return index
@@ -237,7 +238,7 @@ def _read_index(path, samples, shards, groups, features):
     if index["samples"] != samples:
         raise UserError(
             f"{path}: was made of {index['samples']:,} samples, now there are {samples:,}: the source has changed "
-            "since t2t-datagen was stopped. Run it again: it begins anew."
+            "since t2t-datagen was stopped. Run it again: it starts over."
         )
     return index
 
@@ -258,19 +259,19 @@ def _write_chunk(path, samples, groups, seed, encode, features):
             writer.write(record)
             sizes[shard_of_example[at]] += len(record) + _FRAME
     index = {"samples": len(samples), "bytes": sizes, "groups": [facts_of_group.as_json() for facts_of_group in facts]}
-    files.write_bytes(f"{path}.json", json.dumps(index).encode())  # last: a chunk that has it is complete
+    files.write_bytes(f"{path}.json", json.dumps(index).encode())  # last, since it marks a complete chunk
     return index
 
 
 def _deal(count, shards, seed):
-    """Returns the shard of each example; every block of examples, one per shard, uses each shard once."""
+    """Returns the shard of each example; each block of `shards` examples in turn uses every shard once."""
     draw = np.random.default_rng(int.from_bytes(hashlib.sha256(seed.encode()).digest()))
     rounds = draw.permuted(np.tile(np.arange(shards), (-(-count // shards), 1)), axis=1)
     return rounds.reshape(-1)[:count]
 
 
 def _write_shard(path, parts, seed):
-    """Assembles a shard from (path of a chunk, first byte, number of bytes); seed None: in this order."""
+    """Assembles a shard from parts (path of a chunk, first byte, number of bytes); seed None: keeps their order."""
     if files.exists(path):
         return
     records = []
@@ -289,7 +290,7 @@ def _split(data, chunk, size):
     while begin < size:
         end = begin + _FRAME + (struct.unpack_from("<Q", data, begin)[0] if begin + _FRAME <= len(data) else size)
         if end > min(size, len(data)):
-            raise UserError(f"{chunk}: damaged or cut off. Run t2t-datagen again: it begins anew.")
+            raise UserError(f"{chunk}: damaged or truncated. Run t2t-datagen again: it starts over.")
         records.append(data[begin:end])
         begin = end
     return records

@@ -19,7 +19,7 @@ from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.texts import check_list, check_options, check_text
 from t2t_lite.errors import UserError, located
 from t2t_lite.process.backend import check_tensorflow
-from t2t_lite.settings.ranges import COMPUTE_DTYPES, LONG_INPUTS, Choices, typed_value
+from t2t_lite.settings.ranges import COMPUTE_DTYPES, LONG_INPUTS, Choices, settings_of, typed_value
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.tasks.task import Task, check_answered_by
 from t2t_lite.text.stray_characters import reading_plain
@@ -36,7 +36,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 _CPU_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86's two kinds of instructions, and ARM's
 _GPU_CAPABILITY = (8, 0)  # Ampere, the first with bfloat16
 _OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))
-_OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")
+_OF_SAMPLING = [name for name, declared in settings_of(SearchOptions).items() if "may_sample" in declared.needs]
 
 
 class Answerer:

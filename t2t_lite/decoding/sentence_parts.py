@@ -8,9 +8,10 @@ import numpy as np
 
 from t2t_lite import registry
 from t2t_lite.corpora.sentences import (
+    answers_to_parts,
     checked_choice,
     join_texts,
-    progress_in_wholes,
+    ranks,
     sentence_parts,
     split_text,
     starts_of,
@@ -142,14 +143,13 @@ def answer_parts(translate, readings, language=None, prefixes=None, on_progress=
     Returns:
         list of `Translation`, one for each text.
     """
-    sources, options = [source for reading in readings for source in reading.sources], {}
+    options = {}
     if prefixes is not None:
         pairs = zip(one_for_each(prefixes, len(readings), "prefixes"), readings, strict=True)
         options["prefixes"] = [one for first, (_, parts, *_) in pairs for one in (first, *[None] * (len(parts) - 1))]
-    if on_progress and len(sources) > len(readings):
-        on_progress = progress_in_wholes(on_progress, len(readings), len(sources))
-    found = iter(translate(sources, on_progress=on_progress, **options))
-    return [joined(one.text, one.parts, [next(found) for _ in one.parts], language) for one in readings]
+    translate = functools.partial(translate, **options)
+    found = answers_to_parts(translate, [reading.sources for reading in readings], on_progress)
+    return [joined(one.text, one.parts, of_text, language) for one, of_text in zip(readings, found, strict=True)]
 
 
 def joined(text, parts, translations, language=None):
@@ -167,15 +167,15 @@ def joined(text, parts, translations, language=None):
     first = translations[0]
     if parts == [text]:
         return first
-    count = max(len(one.hypotheses) for one in translations)
-    ranks = [[one.hypotheses[min(rank, len(one.hypotheses) - 1)] for one in translations] for rank in range(count)]
     sizes = [len(one.source_tokens) for one in translations]
     spans = None
     if any(one.source_spans is not None for one in translations):
         spans = _shifted([one.source_spans for one in translations], starts_of(parts, text))
     return dataclasses.replace(
         first,
-        hypotheses=tuple(_joined_hypotheses(of_rank, sizes, language) for of_rank in ranks),
+        hypotheses=tuple(
+            _joined_hypotheses(of_rank, sizes, language) for of_rank in ranks([one.hypotheses for one in translations])
+        ),
         truncated=any(one.truncated for one in translations),
         source_tokens=[token for one in translations for token in one.source_tokens],
         source_spans=spans,

@@ -111,17 +111,19 @@ def prefix_ids(encoder, prefix, longest_output):
 
 
 def in_batches(items, size, length=len):
-    """Yields lists of the places of items, those of similar length together, the shortest first.
+    """Yields lists of the places of items, those of similar length together.
 
     Args:
         items: list.
-        size: int, the most items of a batch.
-        length: function of an item.
+        size: int, the most items of a batch, or a function of a batch's first item that returns it.
+        length: function of an item; batches begin with the items of which it is smallest.
 
     Raises:
         UserError: the size is out of range; before anything is yielded.
     """
-    size = typed_value("batch_size", size, int, DECODE_BATCH)
-    order = sorted(range(len(items)), key=lambda at: length(items[at]))
-    for start in range(0, len(order), size):
-        yield order[start : start + size]
+    most = size if callable(size) else typed_value("batch_size", size, int, DECODE_BATCH)
+    order, start = sorted(range(len(items)), key=lambda at: length(items[at])), 0
+    while start < len(order):
+        end = start + (most(items[order[start]]) if callable(most) else most)
+        yield order[start:end]
+        start = end

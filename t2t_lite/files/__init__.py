@@ -34,7 +34,7 @@ from t2t_lite.files.file_system import size as size
 from t2t_lite.files.pipes import written_path
 from t2t_lite.files.safe_json import parse_json
 
-PACKERS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}  # programs, of files unpacked while reading
+PACKERS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}  # ending -> program that unpacks the file
 MOST_BYTES_OF_A_VOCABULARY = 2**28
 INCOMPLETE = ".t2t_lite_incomplete"  # suffix of files while they are written; users' files do not have it
 _MOST_BYTES_OF_JSON = 2**28
@@ -48,12 +48,12 @@ def read_bytes(path, most=None):
             parts.append(part)
             size += len(part)
     if most is not None and size > most:
-        raise UserError(f"{path}: more than {most:,} bytes, which no such file has.")
+        raise UserError(f"{path}: more than {most:,} bytes, too many for such a file.")
     return b"".join(parts)
 
 
 def list_files(folder, pattern):
-    """Returns the sorted paths in a folder whose full names match a regular expression; [] if there is no such folder.
+    """Returns the sorted paths in a folder whose whole names match a regular expression; [] if the folder is missing.
 
     Unlike in TensorFlow's globs, no character of the folder's own name acts as a pattern.
     """
@@ -95,12 +95,12 @@ def _linked(folder):
 
 
 def lock_file(path):
-    """Opens a local file for appending text and locks it until it is closed; None if another process holds the lock.
+    """Opens a local text file for appending and locks it until it is closed; None if another process holds the lock.
 
     Raises:
         OSError: it cannot be opened.
     """
-    file = open(path, "a")  # noqa: SIM115  (open as long as the lock is held)
+    file = open(path, "a")  # noqa: SIM115  (an open file holds the lock)
     try:
         import fcntl
     except ImportError:  # on Windows nothing is locked
@@ -249,7 +249,7 @@ def make_folder(path):
 
 
 def check_is_no_file(path):
-    """Raises `UserError` if there is a file at the path of a folder to write to."""
+    """Raises `UserError` if the path of an output folder is a file."""
     if exists(path) and not is_folder(path):
         raise _in_the_way(path)
 
@@ -292,7 +292,7 @@ def check_outputs(inputs, outputs):
                 identity = _identity(path if path == "-" else written_path(path) + suffix, 1)
             if identity is None:  # nothing could be lost
                 break
-            through = f", which is written through {path}{suffix}," if suffix else ""
+            through = f", which uses {path}{suffix} while it is written," if suffix else ""
             if identity in input_names:
                 raise UserError(
                     f"{_title(name, path)}{through} would overwrite {input_names[identity]}, an input. Choose another "
@@ -300,7 +300,8 @@ def check_outputs(inputs, outputs):
                 )
             if identity in output_names:
                 raise UserError(
-                    f"{_title(name, path)}{through} is {output_names[identity]} too. Expected another file for each."
+                    f"{_title(name, path)}{through} is the same file as {output_names[identity]}. Expected one file "
+                    "for each output."
                 )
             output_names[identity] = _title(name, path)
 

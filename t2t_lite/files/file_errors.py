@@ -1,4 +1,4 @@
-"""One sentence for each reason why a path cannot be used, for errors of Python and of TensorFlow.
+"""Converts errors of Python and TensorFlow about a path into one sentence for each cause.
 
 No module that is imported here needs TensorFlow.
 """
@@ -16,34 +16,34 @@ _READ, _WRITE = "read", "write"
 _MISTAKES = {
     errno.EACCES: "no permission to {do} here. Choose another path or change its permissions.",
     errno.EPERM: "no permission to {do} here. Choose another path or change its permissions.",
-    errno.EROFS: "its file system can only be read. Choose another folder.",
+    errno.EROFS: "the file system is read-only. Choose another folder.",
     errno.EISDIR: "is a folder. Expected a file.",
     errno.ENOTDIR: "a file is in the way where a folder is expected. Check the path.",
-    errno.EEXIST: "is there already. Choose another path.",
-    errno.ENOTEMPTY: "this folder is not empty. Choose another.",
-    errno.ELOOP: "a link that leads back to itself. Check where it points.",
-    errno.ENAMETOOLONG: "longer than a name can be in its file system. Choose a shorter one.",
-    errno.ENXIO: "is a socket, or a device that is not there. Expected a file.",
-    errno.ENODEV: "is a device that is not there. Expected a file.",
-    errno.ESPIPE: "is a pipe, in which nothing can be looked up. Expected a file.",
-    errno.ETXTBSY: "is a program that is running. Choose another path.",
-    errno.EBADF: "is not open to {do} it. Choose another path.",
+    errno.EEXIST: "already exists. Choose another path.",
+    errno.ENOTEMPTY: "this folder is not empty. Choose another one.",
+    errno.ELOOP: "is a link that leads back to itself. Check where it points.",
+    errno.ENAMETOOLONG: "the name is too long for the file system. Choose a shorter one.",
+    errno.ENXIO: "is a socket, or a device that does not exist. Expected a file.",
+    errno.ENODEV: "is a device that does not exist. Expected a file.",
+    errno.ESPIPE: "is a pipe, in which no position can be chosen. Expected a file.",
+    errno.ETXTBSY: "is a running program. Choose another path.",
+    errno.EBADF: "was not opened in a mode to {do} it. Choose another path.",
     errno.EBUSY: "is in use. Choose another path.",
     errno.EXDEV: "is on another file system. Choose another path.",
 }
 _FAILURES = {
     errno.ENOSPC: "the disk is full. Free some space and run the same command again.",
     errno.EDQUOT: "the disk quota is used up. Free some space and run the same command again.",
-    errno.EFBIG: "larger than a file may be here. Check `ulimit -f`, or choose another file system.",
+    errno.EFBIG: "the file would exceed the largest size allowed here. Check `ulimit -f`, or choose another disk.",
     errno.EIO: "the disk or the device reports an error. Check it, or copy the file again.",
     errno.EMFILE: "too many files are open. Raise the limit (`ulimit -n`) and run the same command again.",
     errno.ENFILE: "too many files are open on this machine. Run the same command again later.",
-    errno.ESTALE: "the network file system has lost it. Run the same command again.",
+    errno.ESTALE: "the network file system has lost the file. Run the same command again.",
     getattr(errno, "EREMOTEIO", None): "the network file system does not answer. Run the same command again.",  # Linux
 }
 _MISSING = {
     _READ: "no such file. Check the path.",
-    _WRITE: "cannot be written: its folder does not exist. Make it, or choose another.",
+    _WRITE: "cannot be written: its folder does not exist. Create the folder, or choose another one.",
 }
 _CODES = {os.strerror(code): code for code in (*_MISTAKES, *_FAILURES, errno.ENOENT) if code is not None}
 # The ends of TensorFlow's messages for system errors: "<path>; No such file or directory".
@@ -69,11 +69,13 @@ def shown_path(path):
 def check_name(path):
     """Returns a path. Raises `UserError` for an impossible one: with a NUL, or not UTF-8."""
     if "\0" in path:
-        raise UserError(f"{shown_path(path)}: a path with a NUL byte, which no file has. Check the path.")
+        raise UserError(f"{shown_path(path)}: the path has a NUL byte, which no file name can have. Check the path.")
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:
-        raise UserError(f"{shown_path(path)}: a name that is not UTF-8. Rename it, or choose another path.") from None
+        raise UserError(
+            f"{shown_path(path)}: the name is not UTF-8. Rename the file, or choose another path."
+        ) from None
     return path
 
 
@@ -120,9 +122,11 @@ def explain(error, path=None, doing=_READ):
     if isinstance(error, OSError) and error.errno is not None:
         return _of_code(error.errno, _name_in(error) if path is None else path, doing)
     if isinstance(error, UnicodeEncodeError) and "surrogates" in text:
-        return UserError(f"{shown_path(path or error.object)}: a name that is not UTF-8. Choose another path.")
+        return UserError(f"{shown_path(path or error.object)}: the name is not UTF-8. Choose another path.")
     if isinstance(error, ValueError) and "embedded null" in text:
-        return UserError(f"{shown_path(path or 'a path')}: a path with a NUL byte, which no file has. Check the path.")
+        return UserError(
+            f"{shown_path(path or 'a path')}: has a NUL byte, which no file name can have. Check the path."
+        )
     return _of_tensorflow(error, text, path, doing) if is_tensorflows(error) else None
 
 

@@ -1,6 +1,6 @@
-"""What `tf.io.gfile` does, for local paths by Python: only addresses such as gs://bucket/file need TensorFlow.
+"""The functions of `tf.io.gfile`; Python handles local paths, so only addresses like gs://bucket/file need TensorFlow.
 
-A missing file is Python's `FileNotFoundError` for both.
+For both, a missing file raises Python's `FileNotFoundError`.
 """
 
 import collections
@@ -27,7 +27,7 @@ def _gfile():
 
 
 def exists(path):
-    """Returns whether there is a file or a folder."""
+    """Returns whether a file or a folder exists at a path."""
     if not is_remote(path):
         return os.path.exists(path)
     with translated(path):
@@ -35,7 +35,7 @@ def exists(path):
 
 
 def is_folder(path):
-    """Returns whether there is a folder at a path."""
+    """Returns whether a folder exists at a path."""
     return _gfile().isdir(path) if is_remote(path) else os.path.isdir(path)
 
 
@@ -64,17 +64,16 @@ def list_names(folder):
 
 
 def walk(folder):
-    """Yields (folder, names of its folders, names of its files) of a folder and of all in it, links too."""
+    """Yields (folder, names of its folders, names of its files) for a folder and all folders in it; follows links."""
     return _gfile().walk(folder) if is_remote(folder) else os.walk(folder, followlinks=True)
 
 
 def find_files(folder, endings):
-    """Returns the sorted paths of the files in a folder, at any depth, whose names end in one of some endings.
+    """Returns the sorted paths of the files in a folder, at any depth, whose names have one of the given endings.
 
-    Names that begin with a dot are hidden and left out. Links to folders are followed, except back to a folder on the
-    way to them.
+    Names that begin with a dot are skipped. Links to folders are followed, except a link to a folder that contains it.
     """
-    found, above = [], {folder: [_real(folder)]}  # the real paths of a folder and of those on the way to it
+    found, above = [], {folder: [_real(folder)]}  # the real paths of a folder and of the folders that contain it
     with translated(folder):
         for where, folders, names in walk(folder):
             way = above.get(where, [])

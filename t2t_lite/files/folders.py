@@ -1,4 +1,4 @@
-"""Folders that appear only when they are complete; locks that allow one process at a time."""
+"""Folders that appear only when they are complete, and locks that admit one process at a time."""
 
 import contextlib
 import os
@@ -29,7 +29,8 @@ def check_kinds(folder, of_files=(), of_folders=()):
 
     Args:
         folder: str, which may be missing.
-        of_files, of_folders: regular expressions of the names in it that are to be files, and folders.
+        of_files: regular expressions of names in the folder that must be files.
+        of_folders: likewise, of names that must be folders.
     """
     if exists(folder) and not is_folder(folder):
         raise UserError(f"{folder}: is a file. Expected a folder. Rename it, or choose another folder.")

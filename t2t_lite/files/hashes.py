@@ -1,4 +1,4 @@
-"""Hashes of files and of text, and a compact set of hashes seen before."""
+"""Hashes of files and texts, and a compact set of hashes seen before."""
 
 import functools
 import hashlib
@@ -14,7 +14,7 @@ _BLOCK = 2**20
 
 @functools.lru_cache
 def file_sha256(path, length, *times):
-    """Returns the SHA-256 (hex) of a file; `length` and `times` are cache keys, so that it is read once per run."""
+    """Returns the SHA-256 (hex) of a file; `length` and `times` are cache keys, so that each file is read once."""
     digest = hashlib.sha256()
     with files.open_stream(path) as file:
         while block := file.read(_BLOCK):
@@ -23,7 +23,7 @@ def file_sha256(path, length, *times):
 
 
 def hash64(text, purpose=""):
-    """Returns a number from 0 to 2**64 - 1 that depends only on the text: the same on any machine.
+    """Returns a number from 0 to 2**64 - 1 that depends only on the arguments and is the same on every machine.
 
     Args:
         text: str.
@@ -35,8 +35,8 @@ def hash64(text, purpose=""):
 class SeenHashes:
     """A set of hashes that needs 8 bytes per hash, and up to 1/64 more while it merges.
 
-    Hashes are split by value into 64 parts. A part consists of sorted arrays. A new array is merged with those that are
-    not much larger, so the number of arrays is about the logarithm of the part's size (O'Neil et al. 1996, "The
+    Hashes are split by value into 64 parts. A part consists of sorted arrays. A new array is merged with the arrays
+    that are not much larger, so their number is about the logarithm of the part's size (O'Neil et al. 1996, "The
     log-structured merge-tree").
     """
 

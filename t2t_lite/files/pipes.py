@@ -12,16 +12,16 @@ from t2t_lite.files.file_errors import translated
 from t2t_lite.files.file_system import is_remote
 
 _LOGGER = logging.getLogger("t2t_lite")
-# Time for the other end of a named pipe to be opened; docs/decoding.md states it.
+# How long the other end of a named pipe may take to be opened; docs/decoding.md states it.
 SECONDS_FOR_THE_OTHER_END = 30
-_SHARE_IN_SILENCE = 1 / 30  # of that time
+_SHARE_IN_SILENCE = 1 / 30  # of that time passes before a message
 
 
 def is_device(path):
     """Returns whether a path is a pipe, a terminal or a similar device, or an open descriptor; never a folder.
 
-    /dev/stdout may be a file, by the shell's `> file`. It is written in place: a new file in place of the link would
-    not be the one that the shell has opened.
+    /dev/stdout may be a file, through the shell's `> file`. It is written in place, because a new file would not be the
+    one that the shell has opened.
     """
     if is_remote(path) or not os.path.exists(path) or os.path.isdir(path):
         return False
@@ -51,7 +51,7 @@ def open_device(path, mode):
 
 
 def _open_again(number):
-    """Opens a descriptor of this process for writing; by its path, a file would be overwritten from its beginning."""
+    """Opens a descriptor of this process for writing; opened by its path, a file would be overwritten."""
     os.write(number, b"")  # raises an error if it is open for reading only
     return os.fdopen(os.dup(number), "wb")
 
@@ -78,8 +78,8 @@ def _open_pipe(path, mode):
             _end_waiting(path, mode, thread, results)
     if is_waiting:
         raise UserError(
-            f"{path}: a pipe that nothing {'writes to' if mode == 'rb' else 'reads from'}, for "
-            f"{SECONDS_FOR_THE_OTHER_END} s. Start the other command before, or name a file."
+            f"{path}: no command {'writes to' if mode == 'rb' else 'reads from'} this pipe within "
+            f"{SECONDS_FOR_THE_OTHER_END} s. Start the other command first, or name a file."
         )
     (result,) = results
     if isinstance(result, OSError):
@@ -108,7 +108,7 @@ def descriptor(path):
         (id of the process, number of the descriptor), or None for any other path.
     """
     for _ in range(_MOST_LINKS):
-        if not os.path.islink(path):  # a descriptor is a link as well
+        if not os.path.islink(path):  # a descriptor is a link itself
             return None
         folder, name = os.path.split(path)
         folder = os.path.realpath(folder)

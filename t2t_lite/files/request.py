@@ -1,10 +1,10 @@
-"""What a command is asked for, compared with what is there from an earlier one."""
+"""Compares the settings that a command requests with those of an earlier command."""
 
 from typing import NamedTuple
 
 
 class Difference(NamedTuple):
-    """A setting that has one value in what is there, and another one in what is asked for; None: it has none."""
+    """A setting whose stored value `there` differs from the requested value `asked`; None: the setting is missing."""
 
     name: str
     there: object
@@ -12,14 +12,14 @@ class Difference(NamedTuple):
 
 
 class Request:
-    """Settings that results depend on, as they are asked for and as they are in the results that are there.
+    """The settings that results depend on: those requested, and those that existing results were made with.
 
     Args:
         asked, there: {name: value}; a missing name counts as None.
-        names: those to compare, in this order; None: all of both.
+        names: names to compare, in this order; None: all names.
 
     Attributes:
-        changes: {name: [value there, value asked for]} of those that differ.
+        changes: {name: [stored value, requested value]} of the settings that differ.
     """
 
     def __init__(self, asked, there, names=None):
@@ -29,9 +29,9 @@ class Request:
 
     @property
     def first(self):
-        """The first `Difference`, or None if there is none."""
+        """The first `Difference`, or None if all settings are equal."""
         return next((Difference(name, *values) for name, values in self.changes.items()), None)
 
     def difference(self):
-        """Returns the differences in words, such as "num_heads: 4 -> 8, pos: timing -> none"; "" if there is none."""
+        """Describes the differences, such as "num_heads: 4 -> 8, pos: timing -> none"; "" if all settings are equal."""
         return ", ".join(f"{name}: {there} -> {asked}" for name, (there, asked) in self.changes.items())

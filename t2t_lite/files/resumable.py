@@ -30,7 +30,8 @@ _MOST_STEPS = 2**63 - 1
 POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
 StepFile = collections.namedtuple("StepFile", "step path seconds")
 StepFile.__doc__ = (
-    "One of them: its step, its path as the pattern's first group has it, its time in seconds since 1970."
+    "A file named after a step: the step, the path up to the pattern's first group, and the modification time in "
+    "seconds since 1970."
 )
 
 
@@ -38,12 +39,13 @@ class ResumableFiles:
     """Several files that grow together.
 
     Args:
-        paths: list of str; the record of progress is named after the first one. Of a link, the target is written.
+        paths: list of str; the record of progress is named after the first path. If a path is a link, its target is
+            written.
         made_from: dict of JSON values, everything that the contents depend on.
 
     Attributes:
         done: int, the number of lines (or other units) written.
-        state: the state passed with the last of them, {str: int} or a list of these, or None.
+        state: the state that the last `write` passed: {str: int}, a list of these, or None.
 
     Raises:
         UserError: a file cannot be written, or another process is writing it; raised before anything else is done.
@@ -69,7 +71,7 @@ class ResumableFiles:
 
         Args:
             texts: list of str, one per file.
-            count: int, their number of lines.
+            count: int, the number of lines in each text.
             state: {str: int}, or a list of these, returned when writing is resumed.
         """
         for file, text in zip(self._files, texts, strict=True):
@@ -104,7 +106,7 @@ class ResumableFiles:
                 file.remove()
             files.remove_if_there(self._record)
         elif self._can_resume:
-            _LOGGER.info(f"{self._paths[0]}{INCOMPLETE}: {self.done:,} lines; the same command goes on after them")
+            _LOGGER.info(f"{self._paths[0]}{INCOMPLETE}: {self.done:,} lines; the same command resumes after them")
         self._lock.close()
 
     def _locked(self):
@@ -137,7 +139,7 @@ class ResumableFiles:
             is_intact = False
         differing = Request(sources, self._made_from).changes
         if is_intact and not differing:
-            _LOGGER.info(f"{self._paths[0]}{INCOMPLETE}: goes on after {done:,} lines")
+            _LOGGER.info(f"{self._paths[0]}{INCOMPLETE}: resumes after {done:,} lines")
             return done, state, sizes
         why = f"was made with another {', '.join(differing)}" if is_intact else "is damaged"
         _LOGGER.warning(f"{self._paths[0]}{INCOMPLETE}: {why}: starting anew.")
@@ -198,8 +200,8 @@ def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""
         pattern: `CHECKPOINTS` or `TRANSLATIONS`.
         min_steps: int, files with fewer steps are skipped.
         wait_minutes: stops after this many minutes without a new file.
-        missing: function of a `StepFile` that returns what it lacks, for an error message, or "" if it is complete. It
-            is called until the file is complete, before any file of a later step is considered.
+        missing: function of a `StepFile` that returns an error message about an incomplete file, or "" for a complete
+            one. It is called until the file is complete, before any file of a later step is considered.
 
     Raises:
         UserError: there is no such folder, two files have the same step, one has a step that is too large, or a file is
@@ -222,14 +224,14 @@ def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""
 
 
 def step_of(digits, path):
-    """Returns the step of a file. Raises `UserError` if it is more than TensorFlow and TensorBoard count.
+    """Returns the step of a file. Raises `UserError` if it is too large for TensorFlow and TensorBoard.
 
     Args:
-        digits: str, of the step in the file's name.
-        path: str, of the file.
+        digits: str, the step in the file's name.
+        path: str, the file's path.
     """
     if (step := int(digits)) > _MOST_STEPS:
-        raise UserError(f"{path}: step {digits} is more than {_MOST_STEPS:,}, the highest. Rename the file.")
+        raise UserError(f"{path}: step {digits} exceeds the largest step, {_MOST_STEPS:,}. Rename the file.")
     return step
 
 
@@ -250,6 +252,6 @@ def find(folder, pattern, min_steps=0):
         file = StepFile(step, os.path.join(folder, match[1]), found.modified_ns / 1e9)
         if file.step in files_by_step:
             other = os.path.basename(files_by_step[file.step].path)
-            raise UserError(f"{folder}: {other} and {match[1]} are both of step {file.step}. Expected one file a step.")
+            raise UserError(f"{folder}: {other} and {match[1]} both have step {file.step}. Expected one file per step.")
         files_by_step[file.step] = file
     return [files_by_step[step] for step in sorted(files_by_step)]

@@ -37,7 +37,7 @@ def check_schema(value, schema, where):
         value: a JSON value.
         schema: a type or union of types (an int counts as a float, a bool never as a number); `[schema]`: a list of
             such items; `{str: schema}`: an object with any names; `{"name": schema, "other?": schema}`: an object
-            with these names; names with a question mark are optional. Other names are allowed.
+            with these names, of which those with a question mark are optional. Other names are allowed.
         where: str, its name in errors, such as a path.
     """
     if isinstance(schema, list):
@@ -74,7 +74,7 @@ def _expect(is_right, value, expected, where):
 
 def _parsed(text, where, most):
     if len(text) > most:
-        raise UserError(f"{where}: {len(text):,} bytes are too many for settings. Expected at most {most:,}.")
+        raise UserError(f"{where}: {len(text):,} bytes are too many. Expected at most {most:,}.")
     try:
         return strict_json(text)
     except ValueError as error:
@@ -98,13 +98,13 @@ def strict_json(text):
 def _object(pairs):
     value = dict(pairs)
     if len(value) < len(pairs):
-        twice = collections.Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"{twice[:80]!r} is there twice")
+        repeated = collections.Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"{repeated[:80]!r} occurs twice")
     return value
 
 
 def _constant(name):
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _whole(digits):
@@ -120,7 +120,7 @@ def _finite(digits):
 
 
 def storable(name, value):
-    """Returns a user's own value. Raises `UserError`, with its name, for what a JSON file of ours cannot hold."""
+    """Returns a user's own value. Raises `UserError`, which names it, if our JSON files cannot hold the value."""
     try:
         if not isinstance(value, bool | int | float | str | list):
             raise TypeError

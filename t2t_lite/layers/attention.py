@@ -39,11 +39,11 @@ class MultiHeadAttention(Projections):
             Transformer) or "memory" (Transformer-XL), or a dict of it and its options.
         pattern: which keys a query sees: "full", "window" (the paper, section 4), "local_1d", "local_2d" (Image
             Transformer), "strided" or "fixed" (Sparse Transformer), or a dict of it and its options, such as
-            {"type": "local_1d", "block_length": 128}; or a list of such, among which the heads are divided evenly, the
-            first ones getting the first. All but the first two see only what comes before them.
+            {"type": "local_1d", "block_length": 128}; or a list of patterns, among which the heads are divided evenly
+            and in order. With all but the first two, a query sees only earlier keys.
 
-    Any score goes with any pattern. All n² scores are made of sequences that are known to be short, in calls that ask
-    for the weights or give a mask for each query or a context, and by a subclass that overrides `attend`.
+    Any score can be combined with any pattern. All n² scores are computed for sequences that are known to be short, in
+    calls that ask for the weights or give a context or one mask per query, and by a subclass that overrides `attend`.
 
     Example:
         >>> layer = MultiHeadAttention(num_heads=2)
@@ -55,7 +55,7 @@ class MultiHeadAttention(Projections):
             not a multiple of `num_heads` where a head's size follows from it.
     """
 
-    context_class = Context  # what a model has to call it with; of another one `lack` says what a model may lack
+    context_class = Context  # what a model has to call it with; a subclass says in `lack` what a model may lack
     turned = None  # how positions turn queries and keys; made by `build`, which a subclass may replace
 
     def __init__(
@@ -96,12 +96,12 @@ class MultiHeadAttention(Projections):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the layer, also of a configuration with "rotary" in the place of "positions", as they once were."""
+        """Makes the layer; older configurations have "rotary", a bool, instead of "positions"."""
         config = dict(config)
         return super().from_config({"positions": "rotary", **config} if config.pop("rotary", False) else config)
 
     def build(self, query_shape, value_shape=None, key_shape=None):
-        """Creates the four projections, by default Glorot uniform as in tensor2tensor's common_attention.py."""
+        """Creates the four projections, by default Glorot uniform, as in tensor2tensor's common_attention.py."""
         check_sequences(query=query_shape, value=value_shape, key=key_shape)
         hidden_size = query_shape[-1]
         self.require_size(query_shape)
@@ -144,7 +144,7 @@ class MultiHeadAttention(Projections):
 
     @property
     def overrides_attend(self):
-        """Whether a subclass attends in a way of its own."""
+        """Whether a subclass overrides `attend`."""
         return type(self).attend is not MultiHeadAttention.attend
 
     def attend_parts(self, query, parts, mask, training):
@@ -172,7 +172,7 @@ class MultiHeadAttention(Projections):
         return sum(outputs[1:], outputs[0]), weights
 
     def attend_sequence(self, query, key, value, visible, training, needs_weights):
-        """Attends from a whole sequence: in parts where the pattern has some, else by `attend`.
+        """Attends from a whole sequence: in parts if the pattern has any, else by `attend`.
 
         Args:
             query, key, value, training: as `attend`.
@@ -216,26 +216,26 @@ class MultiHeadAttention(Projections):
         return self.attend(query, key, value, mask, False)
 
     def of_heads(self, x):
-        """Returns those of a score's weights [heads, …] that queries are of: all, where heads have one pattern."""
+        """Returns the rows of a score's weights [heads, …] that belong to the queries; here all rows."""
         return x
 
     def flops(self, keys, context=0):
-        """Returns the operations of one query's scores of so many keys, and of its sums of their values.
+        """Returns the number of operations for one query: its scores and the weighted sum of the values.
 
         Args:
             keys: int.
-            context: int, keys of states before these; where there are any, the pattern saves nothing.
+            context: int, keys of earlier states; if there are any, all scores are computed, whatever the pattern.
         """
         seen = keys + context if context else self.pattern.seen(keys)
         products = 2 * self.num_heads * (self.query_size + self.value_size) * seen
         return products + self.score.extra_flops(self, seen)
 
     def activations(self, keys, compute, context=0):
-        """Returns the bytes that a query leaves for the backward pass.
+        """Returns the bytes that one query keeps for the backward pass.
 
         Args:
-            keys, context: as `flops`, of as many queries as `keys`.
-            compute: int, bytes of a number.
+            keys, context: as in `flops`; there are as many queries as `keys`.
+            compute: int, bytes per number.
         """
         seen, dropped = keys + context if context else self.pattern.seen(keys), self.dropout_rate > 0
         of_memory = context / keys if context else 0
@@ -249,7 +249,7 @@ class MultiHeadAttention(Projections):
         return Past(*(ops.zeros((batch, self.num_heads, slots, size), self.compute_dtype) for size in sizes))
 
     def memory(self, value, key=None):
-        """Projects a memory once, for `attend_to` in many steps and beams.
+        """Projects a memory once, to be used by `attend_to` in all steps and for all beams.
 
         Args:
             value: [B, S, hidden]; `key`: the same, or None for `value`.
@@ -260,7 +260,7 @@ class MultiHeadAttention(Projections):
         return Memory(self.project(value if key is None else key, "key"), self.project(value, "value"))
 
     def attend_to(self, query, memory, attention_mask=None):
-        """Attends to what `memory` has projected.
+        """Attends to a memory that `memory` has projected.
 
         Args:
             query: [B, T, hidden].
@@ -291,12 +291,12 @@ class MultiHeadAttention(Projections):
         """Attends from one decoding step to itself and what came before it.
 
         Args:
-            query: [B, K, hidden]: K is the number of beams, 1 without any.
+            query: [B, K, hidden]; K is the number of beams, 1 without beam search.
             past: Past, from `empty_past` or the step before.
             position: int scalar, the step: its keys are written into slots `position * K` to `position * K + K - 1`;
                 None: they are appended.
-            attention_mask: bool, [B, K, P + steps * K], which slots a beam sees, those of the prompt first; or another
-                shape that `call` takes.
+            attention_mask: bool, [B, K, P + steps * K], which slots each beam sees, the prompt's first; or another
+                shape that `call` accepts.
 
         Returns:
             (output [B, K, hidden], new Past).
@@ -312,7 +312,7 @@ class MultiHeadAttention(Projections):
         return self.project(output, "output"), past
 
     def _turned_alike(self, query, position=None):
-        """Returns queries, keys and values of self-attention, turned by positions where these turn them."""
+        """Returns the queries, keys and values of self-attention; rotary positions have turned the first two."""
         heads, keys, values = self.project_alike(query)
         if self.turned:
             heads, keys = (self.turned(x, position) for x in (heads, keys))
@@ -342,19 +342,19 @@ class MultiHeadAttention(Projections):
             attention_mask: bool, [T, S], [B, T, S] or [B, heads, T, S] (sizes of 1 broadcast), True where visible.
                 (Padding, [B, S], is `value_mask`, or [B, 1, S] here.)
             use_causal_mask: bool, hides later positions from earlier ones.
-            context: None, or `Context`: where it has states before the `query`, their keys and values are seen, too.
-                The masks are of the positions after them; and there is no `value`.
+            context: None, or `Context`: queries also see its states, which come before the `query`. The masks are those
+                of the positions after the states; `value` must be None.
             return_attention_scores: bool.
             training: bool.
-            query_mask, value_mask, key_mask: bool [B, T] or [B, S]: masks that Keras carries with tensors; `mask` is
-                its name for that of `query` where no other tensor is given.
+            query_mask, value_mask, key_mask: bool [B, T] or [B, S]: the masks that Keras carries with the tensors. It
+                passes that of `query` as `mask` if no other tensor is given.
 
         Returns:
             output [B, T, hidden]; with `return_attention_scores` a tuple of it and the weights [B, heads, T, S].
 
         Raises:
-            ValueError: a tensor has not three axes, or a mask is of another shape, or of floats: see `check_masks`;
-                or the layer is of self-attention alone, and there is a `value` or `key`.
+            ValueError: a tensor does not have three axes; a mask has another shape, or holds floats (see
+                `check_masks`); or the layer is for self-attention only and a `value` or `key` is given.
         """
         context = context if context is not None and context.has_states else None
         if not (self.pattern.is_full and context is None) and (value is not None or key is not None):

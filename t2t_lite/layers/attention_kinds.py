@@ -1,6 +1,6 @@
-"""Kinds of self-attention: a score with a pattern, or a class of your own; their names, and which layer has which.
+"""Kinds of self-attention: a score with a pattern, or a registered class; their names, and which layer has which kind.
 
-A score or a pattern has its registered name, and that of tensor2tensor (`self_attention_type`) as an alias.
+A score or a pattern has its registered name; tensor2tensor's (`self_attention_type`) is an alias.
 """
 
 import inspect
@@ -22,14 +22,14 @@ from t2t_lite.layers.layer_kinds import (
 )
 from t2t_lite.registry import Registries
 
-# Subclasses of `MultiHeadAttention` with options of their own, where a score and a pattern are not enough.
+# Subclasses of `MultiHeadAttention` with further options, for what a score and a pattern cannot express.
 SELF_ATTENTION = Registries.self_attentions
 PLAIN = "dot_product"
 _REGISTRIES = {"class": SELF_ATTENTION, "score": Registries.scores, "pattern": Registries.patterns}
 
 
 class Part(NamedTuple):
-    """What a word of a kind's name stands for.
+    """The meaning of one word in the name of a kind.
 
     Attributes:
         argument: "score" or "pattern", the argument of `MultiHeadAttention`; or "class".
@@ -50,7 +50,7 @@ class Part(NamedTuple):
 
 
 def _table():
-    """Returns {name: Part} of all kinds, in which tensor2tensor's names are aliases of the registered ones."""
+    """Returns {name: Part} of all kinds; tensor2tensor's names are aliases of the registered ones."""
     table = {}
     for argument in ("score", "pattern", "class"):
         for name in _REGISTRIES[argument].names():
@@ -60,10 +60,10 @@ def _table():
 
 
 def _parts(name):
-    """Returns {argument: Part} of a kind's name, such as "a+b".
+    """Returns {argument: Part} of the name of a kind, such as "a+b".
 
     Raises:
-        ValueError: an unknown name, or two of a sort.
+        ValueError: an unknown name, or two words for the same argument.
     """
     found, table = {}, _table()
     for word in str(name).split("+"):
@@ -97,9 +97,9 @@ def own_options(name):
 
 
 def kinds_of(self_attention):
-    """Returns what `make_self_attention` takes as a list of (name, all options), one per layer until they repeat.
+    """Returns the kinds of `make_self_attention` as a list of (name, all options), one per layer until they repeat.
 
-    Patterns of several heads, with all their options, are among the options as "pattern".
+    The option "pattern" holds the patterns of groups of heads, with all their options.
 
     Raises:
         ValueError: an unknown name, an option that the kind does not have, or one that is missing.
@@ -118,10 +118,10 @@ def kinds_of(self_attention):
 
 
 def _heads(name, patterns):
-    """Returns the patterns of several heads with their registered names.
+    """Returns the patterns of groups of heads, under their registered names.
 
     Raises:
-        ValueError: these are no list of patterns, or the kind of a name has one itself.
+        ValueError: `patterns` is not a list of patterns, or the kind has a pattern already.
     """
     if checked_heads(patterns) and "pattern" in _parts(name):
         raise ValueError(f"`self_attention` {name} has two scores or two patterns. Expected at most one of each.")
@@ -143,12 +143,12 @@ def make_self_attention(self_attention, index, has_order=True, context_class=Con
     Args:
         self_attention: a kind, or a list of kinds that take turns over the layers. A kind is the name of a score, of a
             pattern, or of both, "local_1d+relative_v2", or one in `SELF_ATTENTION`; or a dict of that name and its
-            options: {"type": "local_1d", "block_length": 128}. A list of patterns as "pattern" is of several heads,
-            among which they are divided: {"type": "relative_v2", "max_relative_position": 9, "pattern": [{"type":
-            "strided", "stride": 8}, "full"]}.
+            options: {"type": "local_1d", "block_length": 128}. The heads are divided among a list of patterns given
+            as "pattern": {"type": "relative_v2", "max_relative_position": 9, "pattern": [{"type": "strided",
+            "stride": 8}, "full"]}.
         index: int, number of the layer in its stack.
         has_order: bool, whether positions see only earlier ones, as in a decoder.
-        context_class: `Context`, or a subclass of it, what the layer is called with.
+        context_class: the class of the context that the layer is called with, `Context` or a subclass.
         **options: arguments of `MultiHeadAttention`.
 
     Raises:
@@ -179,7 +179,7 @@ def make_self_attention(self_attention, index, has_order=True, context_class=Con
 
 
 def self_attention_config(self_attention):
-    """Returns what `make_self_attention` takes with all options: a kind, or a list of several."""
+    """Returns the argument of `make_self_attention` with all options: a kind, or a list of kinds."""
     return kinds_config(kinds_of(self_attention))
 
 
@@ -200,7 +200,7 @@ def own_hparams(text):
 def spelled_kinds(text):
     """Returns the kinds in `self_attention_type`, dicts as `make_self_attention` takes them: see `read_kinds`.
 
-    Options are those that the text has, as texts; the brackets of a kind's last word may have those of words before it.
+    Only options in the text are returned, as strings; the last word's brackets may hold options of earlier words.
 
     Raises:
         ValueError: not of that form, an unknown name, or an option that its word does not have.
@@ -222,7 +222,7 @@ def spelled_kinds(text):
 
 
 def _shared_out(groups, text):
-    """Returns a kind's groups of words, each word with the options that it has; `text`: what to call them in errors."""
+    """Returns the groups of words of a kind, each word with its own options; `text` names them in errors."""
     words = [word for group in groups for word in group]
     accepted, shared = [own_options(word.name) for word in words], [dict(word.options) for word in words]
     for n, word in enumerate(words):
@@ -241,7 +241,7 @@ def _shared_out(groups, text):
 
 
 def words_of(name, options):
-    """Returns a kind as `spell_kind` takes it; arguments as of `kinds_of`."""
+    """Returns a kind in the form that `spell_kind` takes; the arguments are as in `kinds_of`."""
     return _shared_out(in_words(name, options), "self_attention")
 
 
@@ -257,8 +257,8 @@ class RelativeAttention(MultiHeadAttention):
     Args:
         num_heads: int, h.
         max_relative_position: int, k; longer distances share a vector.
-        add_relative_to_values: bool: also value j gets a vector for its distance (equation 3), from a table of its own.
-        **kwargs: others of `MultiHeadAttention`.
+        add_relative_to_values: bool: values get vectors for distances as well (equation 3), from a second table.
+        **kwargs: other arguments of `MultiHeadAttention`.
 
     Raises:
         ValueError: as `MultiHeadAttention`, or `max_relative_position` is less than 1.
@@ -273,17 +273,17 @@ class RelativeAttention(MultiHeadAttention):
 class LeftRelativeAttention(MultiHeadAttention):
     """Self-attention that adds a learned vector for the distance i - j to key j, as query i sees it, in every head.
 
-    score(i, j) = q_i · (k_j + e_(i - j)) / √d_k (Huang et al., equation 3); e is zero from a distance of
-    `max_relative_position` on, and to the right, where a decoder sees nothing. As tensor2tensor's
-    `dot_product_self_attention_relative_v2` (layers/common_attention.py). Without a tensor of [T, S, d]: the queries'
+    score(i, j) = q_i · (k_j + e_(i - j)) / √d_k (Huang et al., equation 3); e is zero at distances of
+    `max_relative_position` and more, and for later keys, which a decoder does not see. It is tensor2tensor's
+    `dot_product_self_attention_relative_v2` (layers/common_attention.py). No tensor of [T, S, d] is made: the queries'
     products with the vectors are shifted row by row into place.
 
     Args:
         num_heads: int, h.
         max_relative_position: int, k, the number of distances with a vector, from 0 on.
-        add_relative_to_values: bool: also value j gets a vector for its distance, from a table of its own.
+        add_relative_to_values: bool: values get vectors for distances as well, from a second table.
         heads_share_relative_embedding: bool: one table for all heads.
-        **kwargs: others of `MultiHeadAttention`.
+        **kwargs: other arguments of `MultiHeadAttention`.
 
     Raises:
         ValueError: as `RelativeAttention`.
@@ -313,10 +313,10 @@ class RestrictedAttention(MultiHeadAttention):
     attends to itself and its neighbours. At the ends of a sentence the neighbourhood is moved inwards, so that it
     always has r positions (as in Hassani et al. 2023, "Neighborhood Attention Transformer"); so from r = n on this is
     full attention. With a causal mask it is the r positions up to the output position. A sentence ends with its last
-    position that a mask leaves visible.
+    position that is not masked.
 
-    Sequences that are known to be short, and calls that ask for the weights or give a mask for each query, are computed
-    in full; so is all of a subclass that overrides `attend`.
+    All scores are computed for sequences that are known to be short, in calls that ask for the weights or give one
+    mask per query, and by a subclass that overrides `attend`.
 
     Args:
         num_heads: int, h.

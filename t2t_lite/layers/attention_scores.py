@@ -1,4 +1,4 @@
-"""Scores: how well a key answers a query. The dot product (paper, section 3.2.1), and relative positions."""
+"""Scores, how well a key answers a query: the dot product (paper, section 3.2.1), and relative positions."""
 
 import keras
 from keras import ops
@@ -11,9 +11,9 @@ from t2t_lite.registry import register_score
 
 @register_score("dot_product")
 class AttentionScore(Kind):
-    """score(i, j) = q_i · k_j, and value j counts as it is.
+    """score(i, j) = q_i · k_j; values are used as they are.
 
-    A kind of your own overrides `scores`, and `build` if it has weights: `register_score` gives it a name.
+    Your own kind overrides `scores`, and `build` if it has weights; `register_score` gives it a name.
     """
 
     def build(self, layer, hidden_size):
@@ -23,10 +23,10 @@ class AttentionScore(Kind):
         """Returns the scores of keys before the softmax, […, T, S].
 
         Args:
-            layer: MultiHeadAttention, with the weights; those of each head, [heads, …], by `layer.of_heads`.
+            layer: MultiHeadAttention, which has the weights; use `layer.of_heads` for weights per head, [heads, …].
             query: [B, heads, T, key_dim], or [B, heads, G, T, key_dim] of G groups; scaled by key_dim^-0.5.
             key: [B, heads, S, key_dim], or [B, heads, G or 1, S, key_dim].
-            distances: list of `Strides` and `Steps`: where keys are, seen from the queries.
+            distances: list of `Strides` and `Steps`: the positions of the keys relative to the queries.
             training: bool.
         """
         return ops.matmul(query, ops.swapaxes(key, -1, -2))
@@ -36,11 +36,11 @@ class AttentionScore(Kind):
         return ops.matmul(weights, value)
 
     def extra_flops(self, layer, keys):
-        """Returns the operations of a query beyond its products with so many keys and values."""
+        """Returns the operations of a query in addition to its products with `keys` keys and values."""
         return 0
 
     def extra_memory(self, layer, keys, compute):
-        """Returns the bytes that a query leaves for the backward pass beyond those of a dot product."""
+        """Returns the bytes that a query keeps for the backward pass in addition to those of a dot product."""
         return 0
 
 
@@ -85,7 +85,7 @@ class RelativeScore(AttentionScore):
         return output
 
     def rows(self, layer, table):
-        """Returns what a table has for the heads that are asked: all of it."""
+        """Returns the rows of a table for the requested heads: here the whole table, which all heads share."""
         return table
 
     def products(self, table, query, offsets, run):
@@ -99,15 +99,15 @@ class RelativeScore(AttentionScore):
         return ops.matmul(ops.matmul(run.collect(weights), rows), ops.cast(table, dtype))
 
     def _rows(self, offsets, dtype):
-        """Returns the table's row of each distance as zeros and a one, [… D, 2k + 1].
+        """Returns the table's row of each distance as a one-hot vector, [… D, 2k + 1].
 
-        Products with this matrix, not a gather: that one's gradient is a slow scatter.
+        Products with this matrix replace a gather, whose gradient is a slow scatter.
         """
         limit = self.max_relative_position
         return ops.one_hot(ops.clip(offsets, -limit, limit) + limit, 2 * limit + 1, dtype=dtype)
 
     def extra_flops(self, layer, keys):
-        """Counts the products with the vectors, not their spreading over positions."""
+        """Counts the products with the vectors, but not how they are moved to their positions."""
         channels = layer.query_size + layer.value_size * self.add_relative_to_values
         return 2 * layer.key_table.shape[-2] * layer.num_heads * channels
 
@@ -132,13 +132,13 @@ class LeftRelativeScore(RelativeScore):
         self.heads_share_relative_embedding = heads_share_relative_embedding
 
     def table(self, layer, name, size):
-        """Creates a table [heads or 1, k, size], N(0, size^-0.5) as in tensor2tensor; its last row is of distance 0."""
+        """Creates a table [heads or 1, k, size], N(0, size^-0.5) as in tensor2tensor; its last row is distance 0's."""
         heads = 1 if self.heads_share_relative_embedding else layer.num_heads
         initializer = keras.initializers.RandomNormal(stddev=size**-0.5)
         return layer.add_weight(name=name, shape=(heads, self.max_relative_position, size), initializer=initializer)
 
     def rows(self, layer, table):
-        """Returns what a table has for the heads that are asked, [heads or 1, k, size]."""
+        """Returns the rows of a table for the requested heads, [heads or 1, k, size]."""
         return table if self.heads_share_relative_embedding else layer.of_heads(table)
 
     def products(self, table, query, offsets, run):
@@ -184,7 +184,7 @@ class LeftRelativeScore(RelativeScore):
 
 
 def _is_plain(run):
-    """Returns whether distances grow by one from key to key, alike in all groups."""
+    """Returns whether distances grow by one from key to key and are the same in all groups."""
     return isinstance(run, Strides) and run.stride == 1 and len(getattr(run.shift, "shape", ())) == 0
 
 

@@ -20,7 +20,7 @@ _OWN = {
     "swish": ops.silu,
     GATED: ops.silu,  # of the gate
 }
-# What initializers may be in constructors: an object of Keras, its name or its configuration.
+# An initializer in a constructor: an object of Keras, its name or its configuration.
 Initializer = keras.initializers.Initializer | str | dict | None
 GLOROT = "glorot_uniform"
 
@@ -29,11 +29,11 @@ class Layer(keras.layers.Layer):
     """A Keras layer whose configuration is made of its constructor's arguments, those of its bases included.
 
     A subclass writes neither `get_config` nor `from_config`, whatever its arguments are: numbers, words, initializers,
-    activations, layers, or lists of these. (The arguments of a subclass with a `get_config` of its own are that one's.)
+    activations, layers, or lists of these. (If a subclass overrides `get_config`, that method handles its arguments.)
 
-    Layers inside are to be made with `dtype=self.dtype_policy`. The configuration says which of them are quantized,
-    Keras' files and TensorFlow's checkpoints keep their weights, and of a loaded layer those are frozen, and have LoRA
-    (`enable_lora`), that were or had in the saved one.
+    Make layers inside with `dtype=self.dtype_policy`. The configuration says which of them are quantized; Keras' files
+    and TensorFlow's checkpoints keep their weights. In a loaded layer, the same parts are frozen, or have LoRA
+    (`enable_lora`), as in the saved layer.
     """
 
     def __init_subclass__(cls, **kwargs):
@@ -60,9 +60,9 @@ class Layer(keras.layers.Layer):
         return next(iter(named.values())) if input_shape is None else input_shape
 
     def compute_output_spec(self, *args, **kwargs):
-        """Returns what `call` would, symbolic: found by tracing it where more than the output is asked for.
+        """Returns symbolic outputs, found by tracing `call` if more than the output is requested.
 
-        Keras takes the shape from `compute_output_shape`, which is that of the output alone.
+        Otherwise Keras asks `compute_output_shape`, which only knows the shape of the output.
         """
         if any(kwargs.get(name) not in (None, False) for name in _ON_REQUEST):
             return keras.Operation.compute_output_spec(self, *args, **kwargs)
@@ -70,7 +70,7 @@ class Layer(keras.layers.Layer):
 
     @property
     def has_costs(self):
-        """Whether a layer inside adds a "cost" to the results of its `Context`; such a layer has it as an attribute."""
+        """Whether a layer inside adds a "cost" to the results of its `Context`; such a layer sets the attribute."""
         return any(map(_has_costs, self._layers))
 
     def quantize(self, mode=None, type_check=True, config=None):
@@ -95,9 +95,9 @@ class Layer(keras.layers.Layer):
             self.trainable = False
 
     def get_build_config(self):
-        """Returns what Keras builds the layer from, with paths of frozen parts, and {path: (rank, alpha)} of LoRA.
+        """Returns Keras' build configuration, with the paths of frozen parts and {path: (rank, alpha)} of LoRA.
 
-        Of a part that is not frozen as a whole, the paths of its frozen weights are there.
+        If a part is only partly frozen, the paths of its frozen weights are there instead.
         """
         frozen, lora, weights = [], {}, [path for path, weight in self._own_weights() if not weight.trainable]
         for path, part in self._parts():
@@ -118,7 +118,7 @@ class Layer(keras.layers.Layer):
         if (frozen or lora or weights) and not self.built:
             self.build()  # a model that was not called before it was saved
         for path, part in self._parts():
-            if path in lora and not part.lora_enabled:  # one with a configuration of its own has it already
+            if path in lora and not part.lora_enabled:  # a part may have read it from its own configuration
                 part.enable_lora(*lora[path])
         for path, part in self._parts():  # with LoRA, which is frozen, too
             if path in frozen:
@@ -128,32 +128,32 @@ class Layer(keras.layers.Layer):
                 weight.trainable = False
 
     def _own_weights(self):
-        """Yields (path, weight) of what the layer and its parts that are not frozen train, unless it is frozen."""
+        """Yields (path, weight) of all weights of parts that are not frozen as a whole."""
         start = f"{self.path}/" if self.path else ""
         for part in self._flatten_layers():
             for weight in part._trainable_variables if part.trainable else ():
                 yield weight.path.removeprefix(start), weight
 
     def _parts(self):
-        """Yields (path, layer) of all parts; paths begin at the layer, whose place may be another once it is loaded."""
+        """Yields (path, layer) of all parts; paths begin at this layer, which may be loaded at another place."""
         start = f"{self.path}/" if self.path else ""
         for part in self._flatten_layers(include_self=False):
             yield (part.path or "").removeprefix(start), part
 
     def _trackable_children(self, save_type="checkpoint", **kwargs):
-        """Returns what TensorFlow saves of the layer in a `tf.train.Checkpoint`, with the layers in its lists."""
+        """Returns the objects that a `tf.train.Checkpoint` saves, including layers in lists."""
         children = super()._trackable_children(save_type, **kwargs)
         return children if save_type != "checkpoint" else {**children, **dict(_in_lists(self))}
 
 
 def _has_costs(layer):
-    """Returns whether a layer, or one inside, has costs; layers that are not this package's need not say."""
+    """Returns whether a layer, or one inside, has costs; layers of other packages lack the attribute."""
     known = getattr(layer, "has_costs", None)
     return any(map(_has_costs, layer._layers)) if known is None else known
 
 
 def _recording(init):
-    """Returns a constructor that keeps its arguments; where bases have an argument of the same name, its own value."""
+    """Returns a constructor that records its arguments; a subclass's value wins over that of its base."""
     signature = inspect.signature(init)
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     _, *parameters = signature.parameters.values()
@@ -176,7 +176,7 @@ def _recording(init):
 
 
 def _made(config, name):
-    """Returns what an argument's configuration stands for, layers made; initializers are made where they are used."""
+    """Returns an argument from its configuration; layers are made, initializers only where they are used."""
     if isinstance(config, list):
         return [_made(each, name) for each in config]
     if isinstance(config, dict) and {"class_name", "config"} <= config.keys() and not name.endswith(_TAKEN_AS_CONFIGS):
@@ -185,16 +185,16 @@ def _made(config, name):
 
 
 def _in_lists(layer, start=""):
-    """Yields (name, layer or variable) of what is in lists and dicts of a layer, and of the layers of others in it.
+    """Yields (name, layer or variable) from the lists and dicts of a layer, and of other packages' layers inside it.
 
-    Keras (as of 3.15) puts them into classes of its own, which TensorFlow leaves out without a word.
+    Keras (as of 3.15) wraps such lists in its own classes, which TensorFlow silently leaves out.
     """
     for name in dict.fromkeys(layer._tracked):
         for place, value in keras.tree.flatten_with_path(getattr(layer, name)):
             if isinstance(value, keras.Layer | keras.Variable):
                 yield "-".join(map(str, (f"{start}{name}", *place))), value
     for number, part in enumerate(layer._layers):
-        if not isinstance(part, Layer):  # which does so itself
+        if not isinstance(part, Layer):  # one of this class yields its own
             yield from _in_lists(part, f"{start}{number}-")
 
 
@@ -229,7 +229,7 @@ def check_initializers(**identifiers):
 
 
 def matrix_initializer(name, gain):
-    """Returns the initializer that tensor2tensor's `initializer` and `initializer_gain` mean (its utils/optimize.py).
+    """Returns the initializer for tensor2tensor's `initializer` and `initializer_gain` (its utils/optimize.py).
 
     Raises:
         ValueError: an unknown name.
@@ -249,12 +249,12 @@ def matrix_initializer(name, gain):
 
 
 def _is_initializer_class(value):
-    """Returns whether a value is a class of initializers, which Keras' layers take as well."""
+    """Returns whether a value is an initializer class, which Keras' layers accept as well."""
     return inspect.isclass(value) and issubclass(value, keras.initializers.Initializer)
 
 
 def own_initializer(identifier):
-    """Returns an initializer for one weight: a copy of an object, which would give all weights the same values."""
+    """Returns an initializer for one weight: a copy, because a shared object would give all weights the same values."""
     if _is_initializer_class(identifier):
         return identifier()
     if isinstance(identifier, keras.initializers.Initializer):

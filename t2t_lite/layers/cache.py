@@ -1,8 +1,8 @@
 """The cache for decoding: where keys and values of earlier steps are stored, and which of them a beam sees.
 
 The K beams of a sentence are stored side by side, as if they were positions: slot `step * K + beam` holds what a beam
-wrote at a step, and is never moved. The table of ancestors says whose slot holds each position of a beam's history; it
-is all that a search reorders. A prompt that was read in one pass has slots of its own, which all beams share.
+wrote at a step, and is never moved. The table of ancestors says whose slot holds each position of a beam's history; a
+search reorders nothing else. A prompt that was read in one pass has separate slots, which all beams share.
 """
 
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from t2t_lite.layers.positions import Steps
 
 
 class Memory(NamedTuple):
-    """Keys and values that are projected once: those of an encoder's output, or of prompts.
+    """Keys and values that are projected once, from an encoder's output or from prompts.
 
     Attributes:
         key: [B, heads, S, key_dim].
@@ -26,13 +26,13 @@ class Memory(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What self-attention keeps from one decoding step to the next.
+    """The state of self-attention from one decoding step to the next.
 
     Attributes:
         key: [B, heads, steps * K, key_dim].
         value: [B, heads, steps * K, value_dim].
-        prompt: Memory of prompts that all beams see; () where there are none.
-        lengths: int32 [B], positions of each prompt; () where there are none.
+        prompt: Memory of prompts, which all beams see; () without prompts.
+        lengths: int32 [B], the length of each prompt; () without prompts.
     """
 
     key: Any
@@ -41,7 +41,7 @@ class Past(NamedTuple):
     lengths: Any = ()
 
     def step(self, beams):
-        """Returns the number of the next step, where keys are appended: a step has a slot for each of the beams."""
+        """Returns the number of the next step of a cache that grows: each step has one slot per beam."""
         return shape_of(self.key)[2] // beams
 
     def with_step(self, key, value, position):
@@ -49,11 +49,11 @@ class Past(NamedTuple):
         return self._replace(key=add_to_cache(self.key, key, position), value=add_to_cache(self.value, value, position))
 
     def position(self, step):
-        """Returns the position in its text, int scalar or [B], of what a step reads."""
+        """Returns the position in the text, int scalar or [B], of the token that a step reads."""
         return step if isinstance(self.lengths, tuple) else step + self.lengths
 
     def parts(self, beams, step):
-        """Returns what a step attends to: a list of (keys, values, `Steps`), those of the prompt first."""
+        """Returns the keys and values of a step as a list of (keys, values, `Steps`), the prompt's first."""
         step = ops.cast(step, "int32")
         parts = [(self.key, self.value, Steps(ops.arange(shape_of(self.key)[2], dtype="int32") // beams - step))]
         if self.prompt:
@@ -63,22 +63,22 @@ class Past(NamedTuple):
 
     @property
     def prompt_slots(self):
-        """P, the slots of the prompts; 0 where there are none."""
+        """P, the number of slots of the prompts; 0 without prompts."""
         return shape_of(self.prompt.key)[2] if self.prompt else 0
 
     def count(self, beams):
-        """Returns a number of positions that is no less than that of any row, its prompt included."""
+        """Returns an upper bound for the number of positions in a row, including its prompt."""
         return shape_of(self.key)[2] // beams + self.prompt_slots
 
     def near(self, positions, seen, at, beams, mask):
-        """Returns some of what `parts` does, without reading the rest, and its mask.
+        """Returns `parts` at some positions only, without reading the others, and a mask.
 
         Args:
-            positions: int32 [B or 1, W], in the texts.
-            seen: bool [B or 1, heads or 1, W], which of them count.
-            at: int32 [B or 1, 1], the step's own position.
+            positions: int32 [B or 1, W], positions in the texts.
+            seen: bool [B or 1, heads or 1, W], which of them are visible.
+            at: int32 [B or 1, 1], the position of the step.
             beams: int K.
-            mask: as of `MultiHeadAttention.attend_cached`.
+            mask: as in `MultiHeadAttention.attend_cached`.
 
         Returns:
             (parts, mask bool, broadcastable to [B, heads, K, W of the prompt + W * K]).
@@ -92,7 +92,7 @@ class Past(NamedTuple):
         picked = [_picked(self, places, *of_steps, mask, prompts)]
         if self.prompt:
             places = ops.clip(positions, 0, ops.maximum(prompts - 1, 0))
-            # Of prompts that are all empty nothing can be taken.
+            # Nothing can be taken from prompts that are all empty.
             width = shape_of(positions)[1] * (min(prompts, 1) if isinstance(prompts, int) else ops.minimum(prompts, 1))
             in_prompt = seen & ops.expand_dims(steps < 0, 1)
             of_prompt = (x[..., :width] for x in (places, positions - at, in_prompt))
@@ -102,7 +102,7 @@ class Past(NamedTuple):
 
 
 def _picked(memory, places, distances, seen, mask, first):
-    """Returns one of `Past.parts` of the slots at `places` [B or 1, N], and its mask: of columns from `first` on."""
+    """Returns one of `Past.parts` for the slots at `places` [B or 1, N], and its mask, columns from `first` on."""
     batch, width = shape_of(memory.key)[0], shape_of(places)[1]  # not -1, which is unknown where another one is 0
     places = ops.broadcast_to(places, (batch, width))
     seen = ops.expand_dims(seen, 2)
@@ -116,7 +116,7 @@ def _picked(memory, places, distances, seen, mask, first):
 
 
 def gathered(x, places):
-    """[B, A, S, size], of which each row has its own places int32 [B, N] of S -> [B, A, N, size]."""
+    """[B, A, S, size] -> [B, A, N, size]: takes from each row the places int32 [B, N] along S."""
     batch, inner, count, size = shape_of(x)
     first = ops.reshape(ops.arange(batch * inner, dtype="int32") * count, (batch, inner, 1))
     taken = ops.take(ops.reshape(x, (batch * inner * count, size)), first + ops.expand_dims(places, 1), axis=0)
@@ -147,11 +147,11 @@ def see_ancestors(ancestry, position):
 
 
 def see_prompt(mask, prompts, length):
-    """Puts the columns of the prompts' slots before those of the steps.
+    """Puts the columns for the prompts' slots in front of those for the steps.
 
     Args:
         mask: bool [B, K, S], see `see_ancestors`.
-        prompts: int32 [B], ids of each prompt.
+        prompts: int32 [B], number of ids in each prompt.
         length: int P, slots for the longest prompt.
 
     Returns:
@@ -180,7 +180,7 @@ def write_in_place(past, new, position):
     """
     import tensorflow as tf
 
-    batch, heads, count, size = shape_of(new)  # of `past` not even the shape is asked for later: that would hold it
+    batch, heads, count, size = shape_of(new)  # not that of `past`: asking for it later would keep `past` alive
     width = count * size
     rows = ops.reshape(new, (batch * heads, width))
     updated = tf.raw_ops.TensorStridedSliceUpdate(

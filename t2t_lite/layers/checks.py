@@ -1,4 +1,4 @@
-"""What all layers require of their arguments and of files, and sizes of tensors."""
+"""Checks of layers' arguments and files, and the sizes of tensors."""
 
 import math
 import numbers
@@ -38,7 +38,7 @@ def check_layers(**layers):
 
 
 def check_required_layers(**layers):
-    """Raises `ValueError` for a value that is no Keras layer."""
+    """Raises `ValueError` for a value that is not a Keras layer."""
     for name, layer in layers.items():
         if not isinstance(layer, keras.Layer):
             raise ValueError(f"`{name}` must be a Keras layer: received {layer!r}.")
@@ -51,7 +51,7 @@ def check_layer_list(layers):
 
 
 def check_sequences(**tensors):
-    """Raises `ValueError` for a tensor, or the shape of one, that is given (not None) but has not three axes."""
+    """Raises `ValueError` for a tensor, or a tensor's shape, that is given (not None) but does not have three axes."""
     for name, tensor in tensors.items():
         shape = getattr(tensor, "shape", tensor)
         if shape is not None and len(shape) != 3:
@@ -62,7 +62,7 @@ def check_sequences(**tensors):
 
 
 def is_known(tensor):
-    """Returns whether the values of a tensor are known, as they are not in a graph that is being traced."""
+    """Returns whether the values of a tensor are known; they are not in a graph that is being traced."""
     if isinstance(tensor, keras.KerasTensor):
         return False
     if not keras.ops.is_tensor(tensor):
@@ -84,29 +84,29 @@ def is_known(tensor):
 class FileCheck:
     """Base of layers that refuse some files, although the shapes of all weights fit.
 
-    Keras comes to a layer by each attribute that holds it, finds its weights by the first one alone, and takes the last
-    answer for the layer's: where a file has nothing, `check_file` repeats what it said before.
+    Keras visits a layer once for each attribute that holds it, but finds its weights only on the first visit, and
+    reports the result of the last one. So `check_file` repeats its refusal if a file has nothing for it.
     """
 
     _refusal = None
 
     def check_file(self, store):
-        """Raises `ValueError` if the layer's weights in a file are refused, for `load_own_variables` to begin with."""
+        """Raises `ValueError` if the layer refuses its weights in a file; `load_own_variables` calls this first."""
         if list(store.keys()):
             self._refusal = self.refusal_of(store)
         if self._refusal:
             raise self._refusal
 
     def refusal_of(self, store):
-        """Returns why weights in a file, {name: array}, cannot be the layer's: a `ValueError`; None: they can."""
+        """Returns a `ValueError` if the layer cannot use a file's weights, {name: array}; otherwise None."""
         raise NotImplementedError
 
 
 def shape_of(x):
-    """Returns a tensor's shape, a tuple: of ints, and of int32 tensors for sizes that a graph does not know.
+    """Returns a tensor's shape as a tuple of ints; sizes unknown in a graph are int32 tensors.
 
-    It is `keras.ops.shape`, which in a graph of TensorFlow adds four operations for each unknown size, asked for or
-    not: they were a third of what a Transformer's pass consists of. This adds two for all of them.
+    `keras.ops.shape` does the same, but adds four operations to a TensorFlow graph for each unknown size, used or not:
+    they were a third of the operations of a Transformer. This adds two for all sizes.
 
     Args:
         x: tensor of known rank, or a `KerasTensor`, whose unknown sizes are None.
@@ -120,9 +120,9 @@ def shape_of(x):
 
 
 def integer_dtype():
-    """Returns the dtype in which integers are computed with where floats are: int64 in TensorFlow, else int32.
+    """Returns the dtype for integers that are to be computed on the device of the floats: int64 in TensorFlow.
 
-    TensorFlow takes int32 for shapes. It compares and adds int32 on the host, and keeps it there in loops and arguments
-    of functions, even if everything else is on a GPU. JAX has no int64 unless asked for it.
+    TensorFlow treats int32 as shapes: it computes them on the host, and keeps them there in loops and arguments of
+    functions, even if everything else is on a GPU. It is int32 on other backends; JAX has no int64 by default.
     """
     return "int64" if keras.backend.backend() == "tensorflow" else "int32"

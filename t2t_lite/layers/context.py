@@ -1,4 +1,4 @@
-"""What all layers of a call share beside their inputs, and what they compute beside their outputs."""
+"""Further inputs that all layers of a call share, and further outputs that they compute."""
 
 import dataclasses
 import functools
@@ -11,9 +11,9 @@ from t2t_lite.layers.checks import shape_of
 
 
 class Results:
-    """What layers compute beside their outputs, by name, such as "cost": float32 [B, T], what each position costs.
+    """Further outputs of layers by name, such as "cost": float32 [B, T], the cost of each position.
 
-    Names that begin with "shares/" are of what a layer counts in training, float32 [n]: see `Sums.shares`.
+    Names that begin with "shares/" are for counts in training, float32 [n]: see `Sums.shares`.
 
     Example:
         >>> results = Results()
@@ -27,36 +27,36 @@ class Results:
         self.tensors = {}  # {name: list, in the order of `add`}
 
     def add(self, name, tensor):
-        """Keeps a tensor under a name, beside those that are there: of a "cost" the shape is [B, T]."""
+        """Adds a tensor to the list of a name; the shape of a "cost" is [B, T]."""
         self.tensors.setdefault(name, []).append(tensor)
 
     def update(self, tensors):
-        """Adds all of {name: list of tensors}."""
+        """Adds all tensors of {name: list of tensors}."""
         for name, each in tensors.items():
             self.tensors.setdefault(name, []).extend(each)
 
     def each(self, name):
-        """Returns the list of tensors that were added under a name, in their order."""
+        """Returns the tensors of a name in the order in which they were added."""
         return self.tensors.get(name, [])
 
     def total(self, name):
-        """Returns the sum of the tensors of a name. Raises `KeyError` if no layer has added one."""
+        """Returns the sum of the tensors of a name. Raises `KeyError` if there is none."""
         return sum(self.tensors[name][1:], start=self.tensors[name][0])
 
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """What a stack, layers and residual connections hand on unread to attention and feed-forward layers.
+    """What stacks, layers and residual connections pass on, unread, to attention and feed-forward layers.
 
-    A layer whose `call` has an argument `context` gets it, by name. Keras takes it for one object, in which it looks
-    for no tensors, so that results come out of the layers that add them; and symbolic tensors can't be in it. What only
-    one kind of layers reads is in a subclass: see `context_class` of `MultiHeadAttention`.
+    A layer whose `call` has an argument `context` gets it by name. To Keras it is one opaque object, so results can be
+    added to it inside layers, but it cannot hold symbolic tensors. A subclass holds what only one kind of layer reads:
+    see `context_class` of `MultiHeadAttention`.
 
     Attributes:
         earlier: [B, M, hidden], inputs of this layer at the M positions before those of the call, which its
-            self-attention sees as well (Dai et al. 2019, "Transformer-XL"); (): there are none.
-        visible: bool [B, M], which of them are there; (): all.
-        nonpadding: bool [B, T], which positions of the inputs count, in costs and averages; (): all.
+            self-attention sees as well (Dai et al. 2019, "Transformer-XL"); (): no such positions.
+        visible: bool [B, M], which of them exist; (): all.
+        nonpadding: bool [B, T], which positions of the inputs count in costs and averages; (): all.
         results: Results, to which layers add.
     """
 
@@ -66,7 +66,7 @@ class Context:
     results: Results = dataclasses.field(default_factory=Results)
 
     def replace(self, **changes):
-        """Returns the context with other values of some attributes."""
+        """Returns a context in which some attributes are replaced."""
         return dataclasses.replace(self, **changes)
 
     @property
@@ -75,11 +75,11 @@ class Context:
         return not isinstance(self.earlier, tuple)
 
     def without_states(self):
-        """Returns the context of a layer that looks at each position alone."""
+        """Returns the context for a layer that works on each position separately."""
         return self.replace(earlier=(), visible=()) if self.has_states else self
 
     def normalized(self, normalization):
-        """Returns the context with normalized states: they pass what the inputs of a pre-norm layer pass."""
+        """Returns the context with normalized states: a pre-norm layer normalizes them as it does its inputs."""
         return self.replace(earlier=normalization(self.earlier)) if self.has_states else self
 
     def before(self, inputs):
@@ -87,17 +87,17 @@ class Context:
         return ops.concatenate([ops.cast(self.earlier, inputs.dtype), inputs], axis=1)
 
     def mask(self, length, mask=None):
-        """Returns bool [B, M + T]: which states and which of T inputs are there; `mask`: bool [B, T], or None."""
+        """Returns bool [B, M + T], which states and which of T inputs exist; `mask`: bool [B, T], or None."""
         batch, size, _ = shape_of(self.earlier)
         seen = ops.ones((batch, size), "bool") if isinstance(self.visible, tuple) else ops.cast(self.visible, "bool")
         mask = ops.ones((batch, length), "bool") if mask is None else ops.cast(mask, "bool")
         return ops.concatenate([seen, mask], axis=1)
 
     def handed_to(self, layer):
-        """Returns {"context": it}, arguments of a layer's `call`; {} for a layer that takes none.
+        """Returns the arguments for a layer's `call`: {"context": self}, or {} if the layer does not take a context.
 
         Raises:
-            ValueError: there are states, which such a layer would not see.
+            ValueError: such a layer would not see the states of this context.
         """
         if _takes_context(type(layer)):
             return {"context": self}
@@ -109,9 +109,9 @@ class Context:
         return {}
 
     def separated(self):
-        """Returns (list of the float tensors, to which gradients belong; a function of such a list and of Results).
+        """Returns (list of the float tensors, which have gradients; a function of such a list and of Results).
 
-        The function makes the context of these: see `TransformerStack`, which computes layers again.
+        The function puts a context together again: see `TransformerStack`, which recomputes layers.
         """
         values = {
             field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "results"
@@ -129,5 +129,5 @@ class Context:
 
 @functools.cache
 def _takes_context(layer_class):
-    """Returns whether the layers of a class are called with a context."""
+    """Returns whether the layers of a class take a context."""
     return "context" in inspect.signature(layer_class.call).parameters

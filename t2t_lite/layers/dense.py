@@ -12,24 +12,24 @@ from t2t_lite.layers.dropout import is_compiled
 
 _WEIGHTS = ("lora_kernel_a", "lora_kernel_b", "_kernel", "kernel_scale", "kernel_zero")  # the last two if quantized
 _PREFIX = "lora."
-_SCALE = f"{_PREFIX}scale"  # alpha / r, which no shape tells; files of version 0.1.0 have none
+_SCALE = f"{_PREFIX}scale"  # alpha / r, which does not follow from shapes; files of version 0.1.0 lack it
 
 
 class Dense(FileCheck, keras.layers.Dense):
-    """`keras.layers.Dense`, of which a file keeps both matrices of LoRA, and the kernel that they change.
+    """`keras.layers.Dense` whose files keep the kernel and both matrices of LoRA separately.
 
-    Keras' own saves only the sum of all, the kernel to compute with, and loads both matrices as zeros, from which no
-    training leads away. The sum is in the file, too: a layer without LoRA computes the same with it.
+    Keras' layer saves only the sum, the kernel to compute with, and loads both matrices as zeros, whose gradients stay
+    zero. Files also have the sum, with which a layer without LoRA computes the same.
     """
 
     def __init__(self, units, **kwargs):
-        super().__init__(operator.index(units), **kwargs)  # Keras' own takes no integers of NumPy's
+        super().__init__(operator.index(units), **kwargs)  # Keras refuses NumPy's integers
 
     def call(self, inputs, training=None):
         """[..., n] -> [..., units].
 
-        Beside LoRA, the inputs are multiplied by its matrices one after the other. Keras' own adds their product to the
-        kernel first, whose gradient then takes as long as that of a kernel in training.
+        With LoRA, the inputs are multiplied by one matrix after the other. Keras adds their product to the kernel
+        first, so that the gradient takes as long as for a trained kernel.
         """
         if not self.lora_enabled:
             return super().call(inputs, training)
@@ -39,15 +39,15 @@ class Dense(FileCheck, keras.layers.Dense):
         return x if self.activation is None else self.activation(x)
 
     def enable_lora(self, rank, lora_alpha=None, **kwargs):
-        """Adds LoRA: see `keras.layers.Dense.enable_lora`. That of a frozen layer is frozen, as all that it has."""
+        """Adds LoRA: see `keras.layers.Dense.enable_lora`. In a frozen layer LoRA is also frozen."""
         super().enable_lora(rank, lora_alpha, **kwargs)
         if not self.trainable:
             self.lora_kernel_a.trainable = self.lora_kernel_b.trainable = False
 
     def merge_lora(self):
-        """Adds LoRA to the kernel, W + (alpha / r) A B, and removes it. Raises `ValueError` where it is quantized."""
+        """Adds LoRA to the kernel, W + (alpha / r) A B, and removes it. Raises `ValueError` if quantized."""
         if self.quantization_mode:
-            raise ValueError(f"{self.name}: is quantized, and LoRA can't be added to its kernel. Merge it before.")
+            raise ValueError(f"{self.name}: is quantized, so LoRA cannot be merged. Merge it before you quantize.")
         self._kernel.assign(
             merged(self._kernel, self.lora_kernel_a, self.lora_kernel_b, self.lora_alpha / self.lora_rank)
         )
@@ -64,10 +64,10 @@ class Dense(FileCheck, keras.layers.Dense):
             store[_SCALE] = np.array([self.lora_alpha / self.lora_rank], "float32")
 
     def load_own_variables(self, store):
-        """Loads the weights; where a file has no LoRA, the layer's begins anew.
+        """Loads the weights; if a file has no LoRA, the layer's starts anew.
 
         Raises:
-            ValueError: its LoRA is of another rank, or of another alpha, with which it would compute something else.
+            ValueError: the file's LoRA has another rank or alpha, with which it would compute something else.
         """
         self.check_file(store)
         names = list(store.keys())
@@ -75,7 +75,7 @@ class Dense(FileCheck, keras.layers.Dense):
         super().load_own_variables({name: store[name] for name in names if not name.startswith(_PREFIX)})
         if not self.lora_enabled:
             return
-        self.lora_kernel_a.assign(first)  # with zeros, as Keras leaves it, no gradient would lead away from them
+        self.lora_kernel_a.assign(first)  # Keras leaves zeros, and then the gradients of both matrices are zero
         for name, weight in self._unmerged().items():
             if _PREFIX + name in names:
                 weight.assign(store[_PREFIX + name])
@@ -88,8 +88,8 @@ class Dense(FileCheck, keras.layers.Dense):
         if rank == self.lora_rank and np.isclose(scale, self.lora_alpha / self.lora_rank):
             return None
         return ValueError(
-            f"{self.name}: the file's LoRA is of rank {rank} and lora_alpha {scale * rank:g}, the layer's of rank "
-            f"{self.lora_rank} and lora_alpha {self.lora_alpha:g}: the same weights would compute something else. "
+            f"{self.name}: the file's LoRA has rank {rank} and lora_alpha {scale * rank:g}, but the layer's has rank "
+            f"{self.lora_rank} and lora_alpha {self.lora_alpha:g}, so the weights would compute something else. "
             f"Expected enable_lora({rank}, lora_alpha={scale * rank:g}), or a layer without LoRA."
         )
 
@@ -98,19 +98,19 @@ class Dense(FileCheck, keras.layers.Dense):
         return {name: weight for name, weight in weights.items() if weight is not None}
 
     def quantize(self, mode=None, type_check=True, config=None):
-        """Quantizes the layer as Keras does its own class."""
+        """Quantizes the layer as Keras quantizes `keras.layers.Dense`."""
         super().quantize(mode, type_check=False, config=config)
 
 
 def merged(kernel, a, b, scale):
-    """Returns W + scale A B, of the kernel's dtype, computed in float32 where that is shorter."""
+    """Returns W + scale A B in the kernel's dtype, computed in float32 at least."""
     dtype = keras.backend.standardize_dtype(kernel.dtype)
     kernel, a, b = (ops.cast(matrix, keras.backend.result_type(dtype, "float32")) for matrix in (kernel, a, b))
     return ops.cast(kernel + scale * ops.matmul(a, b), dtype)
 
 
 class Projections(Layer):
-    """Base of `MultiHeadAttention`, which sets the sizes and options that are read here."""
+    """Base of `MultiHeadAttention`, which sets the sizes and options used here."""
 
     def _add_projection(self, role, input_size, output_size):
         own = dense_initializers(self.initializers, role == "output") | {"name": f"{role}_projection"}
@@ -139,10 +139,11 @@ class Projections(Layer):
         return _swap(ops.reshape(dense(ops.reshape(x, (-1, hidden_size))), heads))
 
     def project_alike(self, x):
-        """Returns what `project` gives for queries, keys and values of the same [B, T, hidden].
+        """Projects the same [B, T, hidden] to queries, keys and values, as `project` does.
 
-        Where XLA compiles a training step it is one product with the three kernels side by side, and their gradients
-        are one product each: base's step took 2 % less on an H200. Elsewhere they stay three, whose bits runs rely on.
+        In a training step that XLA compiles, this is one product with the three kernels side by side, and so are the
+        gradients: the base model's step took 2 % less on an H200. Elsewhere it is three products, because another order
+        of additions would change the bits of existing runs.
         """
         roles = "query", "key", "value"
         joins = is_compiled() and type(self).project is Projections.project  # others may have no such layers
@@ -163,6 +164,6 @@ class Projections(Layer):
 
 def _swap(x):
     """[B, M, N, size] -> [B, N, M, size]: of length and heads, either way."""
-    # Einsum moves data itself; oneDNN's transpose, which TensorFlow puts in the place of its own, is slow to set out:
-    # 0.28 ms against 0.06 for the 128 rows of a decoding step.
+    # Einsum moves data itself; oneDNN's transpose, which replaces TensorFlow's, has a high overhead: 0.28 ms against
+    # 0.06 ms for the 128 rows of a decoding step.
     return ops.einsum("bmnd->bnmd", x)

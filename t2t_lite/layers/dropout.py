@@ -11,7 +11,7 @@ from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_rates
 
 _LAYERS_A_RUN = 4096  # layer indices of different run seeds do not meet below this
-_scope = threading.local()  # a distribution strategy runs each replica's function in a thread of its own
+_scope = threading.local()  # a distribution strategy runs each replica's function in a separate thread
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -34,7 +34,7 @@ class Dropout(Layer):
         check_rates(rate=rate)
         self.rate = rate
         self.seed = seed
-        # PyTorch's own dropout, which Keras takes where no seed is given, would not ask the generator at all.
+        # Without a seed Keras would call PyTorch's dropout, which does not ask the generator at all.
         seed = random.randint(1, 10**9) if seed is None else seed  # drawn as Keras does
         self.seed_generator = ScopedSeed(seed) if rate > 0 else None
         self.supports_masking = True
@@ -49,11 +49,11 @@ class Dropout(Layer):
 
 
 def _dropout_in_xla(inputs, rate, seed):
-    """`keras.random.dropout`, as a step that XLA compiles computes it best; TensorFlow only.
+    """`keras.random.dropout` in the form that is fastest in a step compiled by XLA; TensorFlow only.
 
-    In float32 the mask is that of a step that is not compiled: see `uniform`. In 16 bits, where Keras draws fewer bits
-    anyway, the bits are a hash of each element's place, which XLA computes where they are read. Drawn ones are written
-    to memory and read again.
+    In float32 the mask is the same as in an uncompiled step: see `uniform`. In 16 bits, for which Keras draws fewer
+    bits anyway, the random bits are a hash of each element's index, which XLA computes where they are used; drawn bits
+    would be written to memory and read again.
     """
     import tensorflow as tf
 
@@ -66,7 +66,7 @@ def _dropout_in_xla(inputs, rate, seed):
 
 
 def _hashed_bits(x, words):
-    """Returns 32 random bits for each element of x, uint32, of its place and a seed of two words alone."""
+    """Returns 32 random bits for each element of x, uint32, a function of its index and a seed of two words."""
     import tensorflow as tf
 
     key = _mixed(_mixed(words[0] + 0x9E3779B9) + words[1])
@@ -75,7 +75,7 @@ def _hashed_bits(x, words):
         size = tf.shape(x)[axis]
         along = tf.reshape(tf.range(size), [-1] + [1] * (x.shape.rank - 1 - axis))
         place = place * tf.cast(size, tf.uint32) + tf.cast(along, tf.uint32)
-    # An odd factor of each seed's own: sums alone would make the masks of two seeds the same but for a shift.
+    # Each seed has its own odd factor: with sums alone, the masks of two seeds would only differ by a shift.
     return _mixed(place * (_mixed(key + 0x85EBCA6B) | 1) + key)
 
 
@@ -89,7 +89,7 @@ def _mixed(x):
 
 
 class dropout_seed:
-    """Context in which each `ScopedSeed`, a `Dropout`'s first of all, is (run seed, batch index, its own index) alone.
+    """Context in which each `ScopedSeed`, such as a `Dropout`'s, only depends on (run seed, batch index, its index).
 
     The trainer opens it around each forward pass, with the batch's index in the data stream: replicas and
     accumulated micro-batches get different masks, and nothing needs to be saved to replay them.
@@ -97,7 +97,7 @@ class dropout_seed:
     Args:
         batch_index: integer scalar tensor, below 2^31.
         run_seed: int.
-        in_xla: bool, whether TensorFlow compiles the forward pass with XLA; in float32 the masks are the same.
+        in_xla: bool, whether TensorFlow compiles the forward pass with XLA, which does not change masks in float32.
     """
 
     def __init__(self, batch_index, run_seed=0, in_xla=False):
@@ -115,12 +115,12 @@ class dropout_seed:
 
 
 def is_compiled():
-    """Returns whether the forward pass around this is one that XLA compiles: see `dropout_seed`."""
+    """Returns whether XLA compiles the current forward pass: see `dropout_seed`."""
     return getattr(_scope, "in_xla", False)
 
 
 class repeated_call:
-    """Context of one of several calls of the same layer in a forward pass; each seed is another one in each.
+    """Context for one of several calls of the same layer in a forward pass; each call gets different seeds.
 
     Args:
         number: int, how many calls came before this one.
@@ -138,12 +138,12 @@ class repeated_call:
 
 
 class drawn_seeds:
-    """Context in which the seeds of a layer are the same each time it is called, as recomputation must have them.
+    """Context in which a layer gets the same seeds in each call, as recomputation needs.
 
-    They are drawn where the context is made, as are those of a layer that is called once.
+    They are drawn when the context is made, just as for a layer that is called once.
 
     Args:
-        layer: keras.layers.Layer, whose own and whose parts' `ScopedSeed`s are meant.
+        layer: keras.layers.Layer; the `ScopedSeed`s of its parts are included.
     """
 
     def __init__(self, layer):
@@ -159,14 +159,14 @@ class drawn_seeds:
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class ScopedSeed(keras.random.SeedGenerator):
-    """A seed generator that is stateless inside `dropout_seed`, and Keras' own outside of it.
+    """A seed generator that is stateless inside `dropout_seed`, and behaves as Keras' outside of it.
 
     A layer makes one in its constructor for each thing that it draws in a call, and draws by `uniform`, `normal` or a
     `Dropout`, in training only: an export has no place for the state of the generator.
 
     Attributes:
-        index: int, which generator of its model this is; set by `number_seeds`, as is
-        count: int, of how many.
+        index: int, the number of this generator in its model; set by `number_seeds`.
+        count: int, the number of generators in the model; set by `number_seeds`.
     """
 
     index, count = 0, 1
@@ -179,17 +179,17 @@ class ScopedSeed(keras.random.SeedGenerator):
         if words is None:
             return super().next(ordered)
         batch_index, run_seed = words
-        # Two words of 31 bits is what Keras hands on to TensorFlow: one for the batch, one for run and generator.
+        # Keras passes two words of 31 bits to TensorFlow: one is for the batch, one for run and generator.
         index = self.index + self.count * getattr(_scope, "call", 0)
         layer_word = (run_seed * _LAYERS_A_RUN + index) % (2**31 - 2)
-        # TensorFlow's random operations take their seeds from the host, where it computes int32. Of int64, Keras' own
-        # choice until it hands them on, a GPU would compute them, and each dropout would wait for a copy.
+        # TensorFlow's random operations take their seeds from the host, where int32 is computed. Keras' int64 would be
+        # computed on a GPU, and each dropout would wait for a copy.
         dtype = "int32" if keras.backend.backend() == "tensorflow" else self.state.dtype
         return ops.stack([ops.cast(word, dtype) for word in (batch_index, layer_word)])
 
 
 def has_own_generator(layer):
-    """Returns whether a layer itself draws from a generator with a state, as Keras' layers do."""
+    """Returns whether a layer itself draws from a stateful generator, as Keras' layers do."""
     return any(not isinstance(generator, ScopedSeed) for generator in layer._seed_generators)
 
 
@@ -201,8 +201,8 @@ def _own_seeds(layer):
 def number_seeds(model):
     """Gives each `ScopedSeed` of a model, those of its `Dropout`s included, an index; call it once it is built.
 
-    The order depends only on how the model is made, not on other models of the process. It is Keras' own
-    (`_flatten_layers`, which visits a layer's parts from the last to the first), but for the layers of a stack, which
+    The order depends only on how the model is made, not on other models in the process. It is Keras' order
+    (`_flatten_layers`, which visits a layer's parts from the last to the first), except that the layers of a stack
     come one after another.
 
     Returns:
@@ -225,7 +225,7 @@ def number_seeds(model):
 def uniform(shape, seed):
     """Draws numbers from 0 to 1, 1 excluded, float32, the same whether XLA compiles the pass or not.
 
-    XLA makes a float of the upper 23 of 32 random bits, and TensorFlow of the lower ones, as this does.
+    XLA makes a float from the upper 23 of 32 random bits; TensorFlow, like this function, from the lower 23.
 
     Args:
         shape: tuple of int, or of scalar tensors.
@@ -242,14 +242,14 @@ def normal(shape, seed):
     """Draws standard normal numbers, float32: the quantiles of `uniform`, so that XLA changes only their rounding.
 
     Args:
-        shape, seed: as of `uniform`.
+        shape, seed: as in `uniform`.
     """
-    centered = 2 * uniform(shape, seed) - (1 - 2.0**-23)  # of 2^23 numbers in the middle of as many intervals
+    centered = 2 * uniform(shape, seed) - (1 - 2.0**-23)  # 2^23 values, each in the middle of an interval
     return 2**0.5 * ops.erfinv(ops.minimum(centered, 1 - 2.0**-23))
 
 
 def uniform_of_words(shape, words):
-    """As `uniform`, of a seed of two words, int32 [2]; TensorFlow only."""
+    """Draws as `uniform` does, with a seed of two words, int32 [2]; TensorFlow only."""
     import tensorflow as tf
 
     bits = tf.random.stateless_uniform(shape, words, minval=None, maxval=None, dtype=tf.uint32)

@@ -1,4 +1,4 @@
-"""What is predicted from an encoder's output: masked ids, classes and spans (Devlin et al. 2019, "BERT")."""
+"""Heads that predict masked ids, classes and spans from an encoder's output (Devlin et al. 2019, "BERT")."""
 
 from collections.abc import Callable
 
@@ -12,19 +12,19 @@ from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.masks import check_masks
 from t2t_lite.layers.residual import LayerNormalization
 
-NEVER = -1e9  # the logit of what can't be; not infinite, so that no gradient is NaN
-LOWEST = -1e4  # less than any state, and a number in float16
+NEVER = -1e9  # the logit of impossible ids; not infinite, so that no gradient is NaN
+LOWEST = -1e4  # less than any hidden state, and finite in float16
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class MaskedIdsHead(Layer):
-    """Dense layer, activation and normalization before the logits of masked ids; these are a tied embedding's.
+    """Dense layer, activation and normalization before the logits of masked ids, which a tied embedding computes.
 
     Args:
-        size: int, of the output: the embedding's.
+        size: int, size of the outputs and of the embeddings.
         activation: see `FeedForward`.
-        epsilon: float, of the normalization.
-        kernel_initializer: of the dense layer.
+        epsilon: float, epsilon of the normalization.
+        kernel_initializer: initializer of the dense layer.
     """
 
     def __init__(
@@ -62,14 +62,14 @@ class MaskedIdsHead(Layer):
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class ClassHead(Layer):
-    """Logits of classes 1 to C; class 0, "no class", has a logit that leaves it no probability.
+    """Logits of classes 1 to C; class 0, "no class", gets a logit that makes its probability 0.
 
     Args:
         num_classes: int, C.
-        pooler: bool, whether a dense layer and an activation come before (BERT's pooler), for whole texts.
-        dropout: float, of what the logits are made of.
-        kernel_initializer: of the dense layers.
-        pooler_activation: the pooler's, see `FeedForward`.
+        pooler: bool, whether a dense layer with an activation comes first (BERT's pooler), for classes of texts.
+        dropout: float, dropout rate before the last dense layer.
+        kernel_initializer: initializer of the dense layers.
+        pooler_activation: activation of the pooler, see `FeedForward`.
     """
 
     def __init__(
@@ -119,10 +119,10 @@ class ClassHead(Layer):
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class SpanHead(Layer):
-    """Logits of a span's first and last position (BERT, section 4.2); id n + 1 means position n, id 0 is none.
+    """Logits of a span's first and last position (BERT, section 4.2); id n + 1 is position n, id 0 means no span.
 
     Args:
-        kernel_initializer: of the dense layer.
+        kernel_initializer: initializer of the dense layer.
     """
 
     def __init__(self, kernel_initializer: Initializer = "glorot_uniform", **kwargs):
@@ -142,13 +142,13 @@ class SpanHead(Layer):
 
         Args:
             inputs: [B, T, hidden].
-            allowed: bool [B, T], the positions that may be an answer's.
+            allowed: bool [B, T], positions where an answer may begin or end.
 
         Returns:
             float32 [B, 2, 1 + T].
 
         Raises:
-            ValueError: `allowed` is of floats: see `check_masks`.
+            ValueError: `allowed` holds floats: see `check_masks`.
         """
         check_masks(allowed=allowed)
         logits = ops.transpose(ops.cast(self.dense(inputs), "float32"), (0, 2, 1))
@@ -156,7 +156,7 @@ class SpanHead(Layer):
         return ops.pad(logits, ((0, 0), (0, 0), (1, 0)), constant_values=NEVER)
 
     def compute_mask(self, inputs, mask=None):
-        """Returns None: the logits have no positions that could be hidden."""
+        """Returns None: the logits have no axis of positions to mask."""
 
     def compute_output_shape(self, inputs_shape, allowed_shape=None):
         """Returns [B, 2, 1 + T]."""
@@ -169,15 +169,15 @@ class SpanHead(Layer):
 
 
 def mean_and_maximum(x, mask):
-    """[B, T, n], bool [B, T] -> [B, 2 n], mean and maximum of the positions in the mask (ULMFiT, section 3.3).
+    """[B, T, n], bool [B, T] -> [B, 2 n], mean and maximum over the unmasked positions (ULMFiT, section 3.3).
 
-    Where no position is in the mask, both are zero.
+    If all positions are masked, both are zero.
     """
     x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))
     mask = ops.concatenate([~ops.any(mask, axis=1, keepdims=True), mask], axis=1)
     is_there = ops.expand_dims(ops.cast(mask, x.dtype), -1)
     # Not `max`: to differentiate it, JAX compares x with the result, and a compiled x may be computed twice and differ.
-    # Nor `argmax`, for which Keras takes floats to bits, as LiteRT can't.
+    # Nor `argmax`, for which Keras casts floats to bits, which LiteRT cannot do.
     by_channel = ops.swapaxes(ops.where(ops.expand_dims(mask, -1), x, LOWEST), 1, 2)
     highest = ops.top_k(by_channel, 1)[0][..., 0]
     return ops.concatenate([ops.sum(x * is_there, axis=1) / ops.sum(is_there, axis=1), highest], axis=-1)

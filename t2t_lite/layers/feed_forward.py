@@ -1,4 +1,4 @@
-"""Position-wise feed-forward network (paper, section 3.3), and its kinds by name."""
+"""The position-wise feed-forward network (paper, section 3.3), and the registered kinds of such networks."""
 
 import inspect
 from collections.abc import Callable
@@ -35,11 +35,11 @@ class FeedForward(Layer):
         activation: "relu" (the paper's), "gelu" (x Φ(x)), "gelu_tanh" (its approximation by tanh, BERT's and GPT-2's),
             "swish" (x σ(x), Marian's and so OPUS-MT's), "swiglu" (swish(xW₁) · xV, Shazeer 2020: a third matrix),
             another name of `keras.activations`, or a function.
-        kernel_initializer, bias_initializer: of the dense layers: see `keras.layers.Dense`.
-        output_initializer: of the last dense layer's kernel; None: kernel_initializer.
+        kernel_initializer, bias_initializer: initializers of the dense layers: see `keras.layers.Dense`.
+        output_initializer: initializer of the last dense layer's kernel; None: kernel_initializer.
 
     Raises:
-        ValueError: `filter_size` is not positive, the rate is outside [0, 1), or activation or initializer is unknown.
+        ValueError: `filter_size` is not positive, the rate is outside [0, 1), or an activation or initializer unknown.
     """
 
     def __init__(
@@ -82,14 +82,14 @@ class FeedForward(Layer):
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
 
     def activations(self, length, compute):
-        """Returns the bytes that a position leaves for the backward pass, numbers having `compute` bytes."""
+        """Returns the bytes that one position keeps for the backward pass; each number has `compute` bytes."""
         inner, dropped = 1 if self.activation == "relu" else 4, self.dropout_rate > 0
         return self.filter_size * ((inner + dropped) * compute + dropped)
 
     def call(self, inputs, training=None):
         """[..., hidden] -> [..., hidden]."""
         shape = shape_of(inputs)
-        x = ops.reshape(inputs, (-1, shape[-1]))  # two dimensions: product and bias become one kernel
+        x = ops.reshape(inputs, (-1, shape[-1]))  # with two dimensions, product and bias become one kernel
         inner = self.activate(self.inner(x))
         if self.activation == GATED:
             inner = inner * self.gate(x)
@@ -97,7 +97,7 @@ class FeedForward(Layer):
 
 
 def kinds_of(feed_forward):
-    """Returns what `make_feed_forward` takes as a list of (name, all options), one per layer until they repeat.
+    """Returns the kinds of `make_feed_forward` as a list of (name, all options), one per layer until they repeat.
 
     Raises:
         ValueError: an unknown name, an option that the kind does not have, or one that is missing.
@@ -109,8 +109,8 @@ def make_feed_forward(feed_forward, index, **options):
     """Makes the feed-forward layer of a layer.
 
     Args:
-        feed_forward: a kind, or a list of kinds that take turns over the layers. A kind is a name that
-            `register_feed_forward` knows, or a dict of it and its options: {"type": "local_moe", "num_experts": 4}.
+        feed_forward: a kind, or a list of kinds that take turns over the layers. A kind is a registered name
+            (`register_feed_forward`), or a dict of a name and options: {"type": "local_moe", "num_experts": 4}.
         index: int, number of the layer in its stack.
         **options: arguments of `FeedForward`.
 
@@ -123,7 +123,7 @@ def make_feed_forward(feed_forward, index, **options):
 
 
 def feed_forward_config(feed_forward):
-    """Returns what `make_feed_forward` takes with all options: a kind, or a list of several."""
+    """Returns the argument of `make_feed_forward` with all options: a kind, or a list of kinds."""
     return kinds_config(kinds_of(feed_forward))
 
 
@@ -151,7 +151,7 @@ def own_hparams(text):
 
 
 def spelled_kinds(text):
-    """Returns the kinds in `ffn_layer`, dicts as `make_feed_forward` takes them, options as texts: see `read_kinds`.
+    """Returns the kinds in `ffn_layer` as dicts for `make_feed_forward`, with options as strings: see `read_kinds`.
 
     Raises:
         ValueError: not of that form, an unknown name, or an option that the kind does not have.
@@ -170,5 +170,5 @@ def spelled_kinds(text):
 
 
 def words_of(name, options):
-    """Returns a kind as `spell_kind` takes it; arguments as of `kinds_of`."""
+    """Returns a kind in the form that `spell_kind` takes; the arguments are as in `kinds_of`."""
     return in_words(name, options)

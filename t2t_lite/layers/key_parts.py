@@ -1,4 +1,4 @@
-"""Attention part by part: queries and keys in layouts whose products are all that a pattern needs."""
+"""Attention in parts: layouts of queries and keys whose products are only those that a pattern needs."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from t2t_lite.layers.positions import Strides
 
 
 class Part(NamedTuple):
-    """Some of the keys that queries see, as dense products of groups.
+    """A part of the keys that queries see, arranged in groups with dense products.
 
     Attributes:
         queries: function of [B, heads, T, size] that returns groups, [B, heads, G, t, size].
@@ -29,13 +29,13 @@ class Part(NamedTuple):
 
 
 def attend_in_parts(layer, parts, query, key, value, seen, end, training):
-    """Attends by parts, whose sums of values are weighed by their sums of exponentials: as one softmax over all.
+    """Attends in parts; the results are weighted by their sums of exponentials, which equals one softmax over all.
 
     Args:
         layer: MultiHeadAttention.
         parts: list of Part.
         query, key, value: [B, heads, T, size].
-        seen: bool [B, T], which keys are there; None: all.
+        seen: bool [B, T], which keys exist; None: all.
         end: see `Pattern.visible`.
         training: bool.
 
@@ -57,7 +57,7 @@ def attend_in_parts(layer, parts, query, key, value, seen, end, training):
 
 
 def whole_part(mask):
-    """Returns the `Part` of all scores; `mask`: see `Pattern.mask`."""
+    """Returns a `Part` of all scores; `mask`: see `Pattern.mask`."""
     mask = ops.ones((1, 1, 1, 1), "bool") if mask is None else mask
     for _ in range(4 - len(mask.shape)):
         mask = ops.expand_dims(mask, 0)
@@ -71,13 +71,13 @@ def whole_part(mask):
 
 
 def _attend(layer, part, query, key, value, seen, end, training, is_all):
-    """Returns the sums of values; unless the part is all, also the sums of exponentials and what these are less by."""
+    """Returns the output; unless there is one part only, also the sums of exponentials and the subtracted maxima."""
     k, v = part.keys(key, training), part.keys(value, training)
     q = part.queries(query) * ops.cast(layer.query_size**-0.5, query.dtype)
     batch, heads, groups, length, _ = shape_of(q)
     width = shape_of(k)[3]
     scores = layer.score.scores(layer, q, k, part.distances, training)
-    # Masks in four axes: LiteRT can't compare or choose in more.
+    # Masks have four axes: LiteRT cannot compare or select in more.
     scores = ops.reshape(scores, (batch, heads, groups * length, width))
     mask = _mask(part, seen, end, training, (batch, groups, length, width))
     if is_all:
@@ -107,7 +107,7 @@ def _mask(part, seen, end, training, shape):
 
 
 def cut(x, size, count):
-    """[B, heads, T, d] -> [B, heads, count, size, d]: in blocks, the last one padded."""
+    """[B, heads, T, d] -> [B, heads, count, size, d]: cuts into blocks and pads the last one."""
     batch, heads, length, width = shape_of(x)
     x = ops.pad(x, ((0, 0), (0, 0), (0, count * size - length), (0, 0)))
     return ops.reshape(x, (batch, heads, count, size, width))
@@ -120,7 +120,7 @@ def joined(x, length):
 
 
 def blocks_of(size, length):
-    """Returns the size of blocks and their number: of one block only as much as there is."""
+    """Returns the size of blocks, at most the length, and their number."""
     if isinstance(length, int):
         size = max(min(size, length), 1)
     else:
@@ -129,13 +129,13 @@ def blocks_of(size, length):
 
 
 def block_part(size, length, shifts, mask, distances):
-    """Returns the `Part` in which each block sees itself and some of its neighbours.
+    """Returns a `Part` in which each block sees itself and some of its neighbours.
 
     Args:
-        size, length: of a block, and T.
-        shifts: how many blocks before the queries' the keys' blocks are, in the order of the keys.
+        size, length: the size of a block, and T.
+        shifts: how many blocks the keys' blocks lie before the queries', in the order of the keys.
         mask: function(i [count, size, 1], j [count, 1, width], end) that returns bool, broadcastable to
-            [B, count, size, width], of positions; j is negative before the beginning.
+            [B, count, size, width]; i and j are positions, and j is negative before the beginning.
         distances: list of `Strides`.
     """
     count = (length + size - 1) // size
@@ -156,7 +156,7 @@ def block_part(size, length, shifts, mask, distances):
 
 
 def _shifted(x, shift, training):
-    """[B, heads, count, size, d]: each block's neighbour so many before it, cyclically: what wraps must be masked."""
+    """[B, heads, count, size, d]: the block `shift` before each block, cyclically; mask those that wrap around."""
     if isinstance(shift, int) and shift == 0:
         return x
     if training:  # rolled, not sliced: the gradient of a slice fills a whole tensor with zeros first

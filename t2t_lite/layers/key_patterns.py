@@ -1,4 +1,4 @@
-"""Patterns: which keys a query sees. All, a neighbourhood (paper, section 4), or others for some of the heads."""
+"""Patterns, which keys a query sees: all, a neighbourhood (paper, section 4), or different ones per group of heads."""
 
 from keras import ops
 
@@ -10,41 +10,40 @@ from t2t_lite.layers.positions import Strides
 from t2t_lite.registry import Registries, register_pattern
 
 _SMALLEST_BLOCK = 32  # shorter ones make many small matrix products
-_FEW_BLOCKS = 4  # up to here all scores cost no more than those of three blocks for each
+_FEW_BLOCKS = 4  # up to here all scores cost no more than three blocks per query
 
 
 @register_pattern("full")
 class Pattern(Kind):
-    """Each query sees all keys that the masks leave it.
+    """Each query sees all keys that are not masked.
 
-    A kind of your own overrides `visible`; `parts` and `positions` too if it is to save time. `register_pattern` gives
-    it a name.
+    Your own kind overrides `visible`, and `parts` and `positions` to save time; `register_pattern` gives it a name.
 
     Attributes:
-        needs_order: bool, whether queries see only what comes before them: an encoder's layers can't have it.
+        needs_order: bool, whether queries see only earlier keys, so that an encoder cannot use the pattern.
     """
 
     needs_order = False
 
     @property
     def is_full(self):
-        """Whether all keys are seen, those of another sequence as well."""
+        """Whether all keys are seen, so that they may belong to another sequence."""
         return type(self) is Pattern
 
     def build(self, layer):
-        """Makes what the pattern needs, as attributes of the attention layer."""
+        """Creates what the pattern needs as attributes of the attention layer."""
 
     def visible(self, i, j, end, causal):
         """Returns whether the query at position i sees the key at position j, bool; None: always.
 
         Args:
-            i, j: int32, broadcast together; j may be negative or beyond the end, and is then masked elsewhere.
-            end: int, or int32 [B, 1, 1, 1], one past each row's last position.
+            i, j: int32, broadcast together; j may be negative or beyond the end, and is masked elsewhere then.
+            end: int, or int32 [B, 1, 1, 1], one more than each row's last position.
             causal: bool, whether later keys are hidden, as they are in a decoder.
         """
 
     def parts(self, length, causal):
-        """Returns a list of `Part`, which together hold all that is visible and each key once; None: make all scores.
+        """Returns a list of `Part` that covers each visible key exactly once; None: compute all scores.
 
         Args:
             length: int or int scalar, T.
@@ -52,23 +51,23 @@ class Pattern(Kind):
         """
 
     def positions(self, at, count):
-        """Returns the positions that a step of decoding may see, each once; None: all.
+        """Returns the positions that a decoding step may see, each once; None: all.
 
         Args:
-            at: int32 [B or 1, 1], the step's own position.
-            count: int or int scalar, a number of positions that is no less than that of any row.
+            at: int32 [B or 1, 1], the position of the step.
+            count: int or int scalar, an upper bound for the number of positions in a row.
 
         Returns:
-            int32 [B or 1, W]. Those that are negative, later than `at` or not `visible` are masked.
+            int32 [B or 1, W]. Positions that are negative, later than `at` or not `visible` are masked.
         """
 
     def attend(self, layer, query, key, value, visible, training):
-        """Attends in parts; returns None where there are none.
+        """Attends in parts; returns None if the pattern has no parts for this length.
 
         Args:
             layer: MultiHeadAttention.
             query, key, value: [B, heads, T, size].
-            visible: Visible, without `dense` and from the `first` position on.
+            visible: Visible, whose `dense` is None and whose `first` is 0.
             training: bool.
 
         Returns:
@@ -82,11 +81,11 @@ class Pattern(Kind):
         return attend_in_parts(layer, parts, query, key, value, visible.keys, end, training)
 
     def seen(self, keys):
-        """Returns how many scores of a query are made, of so many keys."""
+        """Returns the number of scores per query for a number of keys."""
         return keys
 
     def mask(self, visible, queries, keys):
-        """Returns one mask of so many queries and keys, broadcastable to [B, heads, T, S], or None; see `Visible`."""
+        """Returns the mask of some queries and keys, broadcastable to [B, heads, T, S], or None: see `Visible`."""
         merged = visible.merged(queries, keys)
         if type(self).visible is Pattern.visible:
             return merged
@@ -95,7 +94,7 @@ class Pattern(Kind):
         return merged if own is None else own if merged is None else ops.logical_and(own, merged)
 
     def read(self, past, beams, step, mask):
-        """Returns what a step reads of the past: (parts as of `Past.parts`, their mask as of `attend_cached`)."""
+        """Returns what one step attends to: (parts as in `Past.parts`, their mask as in `attend_cached`)."""
         if self.is_full:
             return past.parts(beams, step), mask
         at = ops.reshape(ops.cast(past.position(step), "int32"), (-1, 1))
@@ -103,7 +102,7 @@ class Pattern(Kind):
         return past.near(positions, ops.expand_dims(seen, 1), at, beams, mask)
 
     def positions_seen(self, at, count):
-        """Returns `positions`, all where these are None, and which of them are seen, bool [B or 1, W]."""
+        """Returns `positions`, or all if that is None, and which of them are seen, bool [B or 1, W]."""
         positions = self.positions(at, count)
         if positions is None:
             positions = ops.expand_dims(ops.arange(count, dtype="int32"), 0)
@@ -112,7 +111,7 @@ class Pattern(Kind):
 
 
 def end_of(seen, length):
-    """Returns one past each row's last visible position, int32 [B, 1, 1, 1]; `length` where there is no mask.
+    """Returns one more than each row's last visible position, int32 [B, 1, 1, 1]; without a mask `length`.
 
     Args:
         seen: bool [B, S], or None.
@@ -121,13 +120,13 @@ def end_of(seen, length):
     if seen is None:
         return length
     positions = ops.arange(1, length + 1, dtype="int32")
-    ends = ops.max(ops.where(seen, positions, 0), axis=1, initial=0)  # also of nothing
+    ends = ops.max(ops.where(seen, positions, 0), axis=1, initial=0)  # for rows without positions, too
     return ops.reshape(ends, (-1, 1, 1, 1))
 
 
 @register_pattern("window")
 class WindowPattern(Pattern):
-    """Each position sees the r nearest ones: see `RestrictedAttention`, which is attention with this pattern."""
+    """Each position sees the r nearest ones: see `RestrictedAttention`, which uses this pattern."""
 
     other_name = "restricted"
 
@@ -144,12 +143,11 @@ class WindowPattern(Pattern):
         return (j >= first) & (j < first + self.neighborhood)
 
     def parts(self, length, causal):
-        """Returns blocks with their neighbours, where that saves scores.
+        """Returns blocks with their neighbours, if that saves scores.
 
-        A neighbourhood reaches r - 1 positions back, and at a beginning as many ahead: never past the next block.
+        A neighbourhood reaches r - 1 positions back, or ahead at the beginning: never beyond the next block.
         """
-        # (Not a condition in the graph where the length is only known there: TensorFlow 2.21's optimizer makes
-        # wrong graphs of this one.)
+        # A length that is only known in the graph gets no condition: TensorFlow 2.21 would make a wrong graph of it.
         if is_short(self.neighborhood, length):
             return None
         size, _ = blocks_of(smallest_block(self.neighborhood), length)
@@ -165,12 +163,12 @@ class WindowPattern(Pattern):
         return last_positions(self.neighborhood, at, count)
 
     def seen(self, keys):
-        """Returns min(r, n) (paper, table 1); the blocks make up to three times as many."""
+        """Returns min(r, n) (paper, table 1); blocks compute up to three times as many."""
         return min(self.neighborhood, keys)
 
 
 def smallest_block(size):
-    """Returns the size of blocks for neighbourhoods of a size."""
+    """Returns the size of blocks for a size of neighbourhoods."""
     return max(size, _SMALLEST_BLOCK)
 
 
@@ -180,16 +178,16 @@ def is_short(size, length):
 
 
 def last_positions(size, at, count):
-    """Returns the last positions up to `at` [B or 1, 1], of which there are `count` at most: int32 [B or 1, size]."""
+    """Returns the last `size` positions up to `at` [B or 1, 1], `count` at most: int32 [B or 1, size]."""
     size = min(size, count) if isinstance(count, int) else ops.minimum(size, count)
     return at - size + 1 + ops.arange(size, dtype="int32")
 
 
 def make_pattern(value, num_heads):
-    """Makes a pattern from an argument: a kind, or a list of them, among which the heads are divided.
+    """Makes a pattern from an argument: a kind, or a list of kinds, among which the heads are divided.
 
     Raises:
-        ValueError: as `make_kind`, or the heads can't be divided evenly.
+        ValueError: as `make_kind`, or the heads cannot be divided evenly.
     """
     if not isinstance(value, list | tuple):
         return make_kind("pattern", value, Registries.patterns)
@@ -203,7 +201,7 @@ def make_pattern(value, num_heads):
 
 
 class HeadPatterns(Pattern):
-    """Several patterns: the first heads have the first one, as many the second, and so on (Child et al. 2019, 4.1).
+    """Patterns for groups of heads of equal size, in order (Child et al. 2019, section 4.1).
 
     Args:
         patterns: list of Pattern.
@@ -214,14 +212,14 @@ class HeadPatterns(Pattern):
         self.patterns, self.heads_each = patterns, num_heads // len(patterns)
 
     def build(self, layer):
-        """Makes a dropout for each of the patterns: one alone would draw the same masks for all."""
+        """Creates a dropout for each pattern: a single one would draw the same masks for all."""
         layer.head_dropouts = [
             Dropout(layer.dropout_rate, dtype=layer.dtype_policy, name=f"dropout_{n}")
             for n in range(len(self.patterns))
         ]
 
     def visible(self, i, j, end, causal):
-        """Returns which of its keys each head sees, bool [B or 1, heads, T, S]; arguments as `Pattern.visible`."""
+        """Returns bool [B or 1, heads, T, S], which keys each head sees; arguments as in `Pattern.visible`."""
         everything, seen = (i >= i) & (j >= j) & (end >= end), []
         for pattern in self.patterns:
             own = pattern.visible(i, j, end, causal)
@@ -232,7 +230,7 @@ class HeadPatterns(Pattern):
         return ops.concatenate(seen, axis=1)
 
     def attend(self, layer, query, key, value, visible, training):
-        """Attends in parts where one of the patterns has some; arguments as `Pattern.attend`."""
+        """Attends in parts if one of the patterns has any; arguments as in `Pattern.attend`."""
         length = shape_of(query)[2]
         parts = [pattern.parts(length, visible.causal) for pattern in self.patterns]
         if not any(parts):
@@ -246,7 +244,7 @@ class HeadPatterns(Pattern):
         return ops.concatenate(outputs, axis=1)
 
     def read(self, past, beams, step, mask):
-        """Returns what a step reads: for all heads what one of them sees; see `Pattern.read`."""
+        """Returns what a step attends to: each position that any head sees; see `Pattern.read`."""
         at = ops.reshape(ops.cast(past.position(step), "int32"), (-1, 1))
         read = [pattern.positions_seen(at, past.count(beams)) for pattern in self.patterns]
         rows = shape_of(at)[0]
@@ -259,12 +257,12 @@ class HeadPatterns(Pattern):
         return past.near(ops.concatenate(columns, axis=1), ops.concatenate(seen, axis=2), at, beams, mask)
 
     def seen(self, keys):
-        """Returns how many scores of a query are made, the mean over the heads."""
+        """Returns the number of scores per query, averaged over the heads."""
         return sum(pattern.seen(keys) for pattern in self.patterns) / len(self.patterns)
 
 
 class _HeadGroup:
-    """An attention layer of which some heads alone are asked."""
+    """Some heads of an attention layer."""
 
     def __init__(self, layer, heads, dropout):
         self.layer, self.heads, self.dropout = layer, heads, dropout

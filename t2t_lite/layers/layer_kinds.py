@@ -1,4 +1,4 @@
-"""What kinds of attention and of feed-forward layers share: names, options, and hyperparameters that set these."""
+"""Kinds of attention and of feed-forward layers: their names and options, and hyperparameters that set these."""
 
 import inspect
 import json
@@ -9,12 +9,12 @@ _WORD = re.compile(r"\s*([\w.-]+)\s*(?:\(([^()]*)\))?\s*")
 
 
 class Kind:
-    """A kind of score or pattern. Its options are the arguments of its constructor, which has them as attributes.
+    """A kind of score or pattern. Its options are the arguments of its constructor, which keeps them as attributes.
 
     Attributes:
         HPARAMS: {name: `ranges.setting(…, argument="self_attention.<option>")`}, hyperparameters that set
-            options; a set has them where `self_attention_type` names the kind.
-        other_name: str, tensor2tensor's, by which `self_attention_type` knows the kind, too; "": none.
+            options; a set has them if `self_attention_type` names the kind.
+        other_name: str, tensor2tensor's name, an alias in `self_attention_type`; "" if it has none.
     """
 
     HPARAMS: ClassVar = {}
@@ -22,7 +22,7 @@ class Kind:
 
     @classmethod
     def options(cls):
-        """Returns {option: default}; `inspect.Parameter.empty` for one that must be given."""
+        """Returns {option: default}, with `inspect.Parameter.empty` for required options."""
         parameters = inspect.signature(cls).parameters.values()
         return {p.name: p.default for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD}
 
@@ -31,7 +31,7 @@ def make_kind(argument, value, registry):
     """Makes a kind from a layer's argument: a name, or a dict of it and options, {"type": "window", "neighborhood": 9}.
 
     Raises:
-        ValueError: an unknown name or option, an option that is missing or out of its range.
+        ValueError: an unknown name or option, or an option that is missing or out of its range.
     """
     name, given = name_and_options(value, argument)
     if name not in registry:
@@ -42,12 +42,12 @@ def make_kind(argument, value, registry):
 
 
 def name_and_options(kind, argument="self_attention"):
-    """Returns the name of a kind, None if it has none, and a dict of the options that are given.
+    """Returns the name of a kind, or None, and a dict of the given options.
 
     A kind is a name, or a dict of it and options: {"type": "window", "neighborhood": 9}.
 
     Raises:
-        ValueError: it is neither; the error names `argument`.
+        ValueError: the kind has another type; the error names `argument`.
     """
     if not isinstance(kind, str | dict):
         raise ValueError(f"`{argument}` must be a name, or a dict of 'type' and options: received {kind!r}.")
@@ -56,21 +56,21 @@ def name_and_options(kind, argument="self_attention"):
 
 
 def check_options(argument, name, options, given):
-    """Raises `ValueError` for options that are not among {option: default}, or lack one without a default."""
+    """Raises `ValueError` for unknown options, and if an option without a default is missing."""
     if given.keys() - options.keys() or inspect.Parameter.empty in {**options, **given}.values():
         raise ValueError(f"`{argument}` {name} has the options {[*options]}: received {given}.")
 
 
 def named_kinds(argument, value, own_options):
-    """Returns the value of a constructor's argument as a list of (name, all options), one per layer until they repeat.
+    """Returns a constructor's argument as a list of (name, all options), one per layer until they repeat.
 
     Args:
-        argument: its name, for errors.
+        argument: the argument's name, for errors.
         value: a kind, or a list of kinds: a name, or a dict of it and options, {"type": "local_moe", "k": 1}.
-        own_options: function of a name that returns {option: default}.
+        own_options: function from a name to {option: default}.
 
     Raises:
-        ValueError: an option that the kind does not have, or one that is missing; or as `own_options`.
+        ValueError: an unknown or missing option; or as `own_options`.
     """
     found = []
     for kind in value if isinstance(value, list | tuple) else [value]:
@@ -82,22 +82,22 @@ def named_kinds(argument, value, own_options):
 
 
 def kind_of(name, options):
-    """Returns a kind: a name alone where it has no options, else a dict of both."""
+    """Returns a kind: its name, or a dict of name and options if it has any."""
     return {"type": name, **options} if options else name
 
 
 def kinds_config(named):
-    """Returns (name, all options) of kinds as such a value: a kind, or a list of several."""
+    """Returns a list of (name, all options) as a constructor's argument: a kind, or a list of kinds."""
     kinds = [kind_of(name, options) for name, options in named]
     return kinds if len(kinds) > 1 else kinds[0]
 
 
 class Word(NamedTuple):
-    """A word of a kind, the name of a class, a score or a pattern.
+    """A word in the name of a kind: the name of a class, a score or a pattern.
 
     Attributes:
         name: str.
-        options: {option: text} of its brackets, or {option: value}.
+        options: {option: text} from its brackets, or {option: value}.
     """
 
     name: str
@@ -105,12 +105,12 @@ class Word(NamedTuple):
 
 
 def read_kinds(text, setting="self_attention_type"):
-    """Returns the kinds of a text: of each a list of a score and a pattern, or one of them, each a list of `Word`s.
+    """Returns the kinds in a text, each a list with a score, a pattern or both, each of these a list of `Word`s.
 
     The text is JSON, a kind or a list of kinds as constructors take them: `[{"type": "local_1d", "block_length": 64}]`.
-    Or kinds have / between them, score and pattern +, and patterns of several heads :, so that such a list has several
-    words. Those options that are not as the hyperparameters say are in brackets after their word, several of them with
-    ; between: `local_1d(block_length=64)/local_1d(block_length=128)`.
+    Or kinds are separated by /, score and pattern by +, and the patterns of groups of heads by :, so that their list
+    has several words. Options that differ from the hyperparameters stand in brackets after their word, separated by
+    semicolons: `local_1d(block_length=64)/local_1d(block_length=128)`.
 
     Raises:
         ValueError: not of that form.
@@ -139,7 +139,7 @@ def read_kinds(text, setting="self_attention_type"):
 
 
 def _from_json(text, setting):
-    """Returns the list of kinds of a JSON text."""
+    """Returns the list of kinds in a JSON text."""
     try:
         kinds = json.loads(text)
     except ValueError as error:
@@ -151,11 +151,11 @@ def _from_json(text, setting):
 
 
 def in_words(name, options):
-    """Returns a kind as `read_kinds` does; those of its options that are not of several heads are with its last word.
+    """Returns a kind in the form of `read_kinds`; all options except "pattern" belong to its last word.
 
     Args:
-        name: str, which may have + in it; None: of "pattern" alone.
-        options: dict; "pattern" is a list of kinds, those of several heads.
+        name: str, which may contain +; None: the kind only has a "pattern".
+        options: dict; "pattern" is a list of kinds for groups of heads.
     """
     options = dict(options)
     heads = [Word(*name_and_options(kind)) for kind in checked_heads(options.pop("pattern", ()))]
@@ -167,14 +167,14 @@ def in_words(name, options):
 
 
 def checked_heads(patterns):
-    """Returns the patterns of several heads. Raises `ValueError` unless they are a list."""
+    """Returns the patterns of groups of heads. Raises `ValueError` unless they are a list."""
     if not isinstance(patterns, list | tuple):
         raise ValueError(f"`self_attention` has pattern={patterns!r}. Expected a list, the patterns of several heads.")
     return patterns
 
 
 def _options(text, word, brackets):
-    """Returns {option: text} of a word's brackets."""
+    """Returns {option: text} from the brackets of a word."""
     options = {}
     for spelled in filter(str.strip, brackets.split(";")):
         option, equals, value = (part.strip() for part in spelled.partition("="))
@@ -188,7 +188,7 @@ def _options(text, word, brackets):
 
 
 def spell_kind(kind, of_hparams):
-    """Returns a kind as `read_kinds` reads it, with those options of its words that are not {option: value}."""
+    """Returns a kind as a text for `read_kinds`, with the options that differ from `of_hparams`, {option: value}."""
 
     def spelled(word):
         others = ";".join(f"{option}={value}" for option, value in word.options.items() if of_hparams[option] != value)

@@ -10,7 +10,7 @@ from keras import ops
 from t2t_lite.layers.checks import is_known
 from t2t_lite.layers.dropout import is_compiled
 
-MASKED = 1e9  # subtracted from scores that must not be seen; finite, so that a row without any visible key is no NaN
+MASKED = 1e9  # subtracted from masked scores; finite, so that a row without any visible key is not NaN
 
 
 class _Masked(keras.layers.Layer):
@@ -22,19 +22,19 @@ class _Masked(keras.layers.Layer):
         return inputs
 
 
-_masked = functools.cache(_Masked)  # made at the first call: it takes as long as a layer of attention
+_masked = functools.cache(_Masked)  # made only once: it takes as long as a layer of attention
 
 
 def with_mask(tensor, mask):
-    """Returns a tensor that carries `mask`, bool. (By a layer: Keras has no other public way on every backend.)"""
+    """Returns a tensor that carries `mask`, bool. (A layer does it: Keras has no other public way on every backend.)"""
     is_symbolic = isinstance(tensor, keras.KerasTensor)  # a layer of a functional model keeps its calls
     return (_Masked() if is_symbolic else _masked())(tensor, mask=mask)
 
 
 def check_masks(**masks):
-    """Raises `ValueError` for a mask, {argument: array or None}, of floats, or of known integers other than 0 and 1.
+    """Raises `ValueError` for masks, {argument: array or None}, that hold floats or known integers other than 0 and 1.
 
-    The mask that other libraries add to scores, 0 where visible and -1e9 elsewhere, would say the opposite here.
+    The masks that other libraries add to scores, 0 where visible and -1e9 elsewhere, would mean the opposite here.
     """
     for name, mask in masks.items():
         if mask is None:
@@ -55,9 +55,9 @@ def check_masks(**masks):
 def causal_mask(query_length, key_length, first=0):
     """Returns bool [query_length, key_length]: True where the key is not later than the query (paper, 3.2.3).
 
-    The first query stands at the place `first` among the keys.
+    The first query is at the position `first` of the keys.
     """
-    # As floats, which are exact here: TensorFlow would compare int32 on the host, and copy the whole mask to a GPU.
+    # Floats, which are exact here: TensorFlow would compare int32 on the host, and copy the whole mask to a GPU.
     queries, keys = (ops.cast(ops.arange(length), "float32") for length in (query_length, key_length))
     if not (isinstance(first, int) and first == 0):
         queries = queries + ops.cast(first, "float32")
@@ -69,9 +69,9 @@ class Visible(NamedTuple):
 
     Attributes:
         causal: bool, hides keys later than the query.
-        keys: bool [B or 1, S], True where a key is there for all queries; None: all are.
+        keys: bool [B or 1, S], True where a key is visible to all queries; None: all keys are.
         dense: bool, broadcastable to [B, heads, T, S], True where visible; None: no further limit.
-        first: int or int scalar, the place of the first query among the keys.
+        first: int or int scalar, the position of the first query among the keys.
     """
 
     causal: bool = False
@@ -80,7 +80,7 @@ class Visible(NamedTuple):
     first: Any = 0
 
     def merged(self, queries, keys):
-        """Returns one mask of so many queries and keys, broadcastable to [B, heads, T, S]; None: all see all."""
+        """Returns one mask for a number of queries and keys, broadcastable to [B, heads, T, S]; None: all see all."""
         masks = [] if self.dense is None else [self.dense]
         if self.causal:
             masks.append(ops.expand_dims(causal_mask(queries, keys, self.first), (0, 1)))
@@ -90,7 +90,7 @@ class Visible(NamedTuple):
 
 
 def masked_softmax(scores, mask=None):
-    """Returns softmax over the last axis, computed in float32 at least, nothing where `mask` is False.
+    """Returns softmax over the last axis, computed in float32 at least; 0 where `mask` is False.
 
     A row without any visible key is uniform, not NaN.
 
@@ -99,10 +99,10 @@ def masked_softmax(scores, mask=None):
         mask: bool, broadcastable to `scores`, True where visible; or None.
 
     Returns:
-        [..., S], of the dtype of `scores`.
+        [..., S], in the dtype of `scores`.
 
     Raises:
-        ValueError: the mask is of floats: see `check_masks`.
+        ValueError: the mask holds floats: see `check_masks`.
     """
     check_masks(mask=mask)
     is_short = keras.backend.standardize_dtype(scores.dtype) in ("float16", "bfloat16")
@@ -113,15 +113,15 @@ def _softmax(scores, mask):
     logits = ops.cast(scores, keras.backend.result_type(scores.dtype, "float32"))
     if mask is not None:
         # Subtracted, not added: oneDNN fuses a sum with the product before it into a kernel that may be a hundred times
-        # as slow (58 x 8 x 38 x 38 scores: 156 ms, measured). Not `-`: Keras knows how dtypes go together.
+        # as slow (58 x 8 x 38 x 38 scores: 156 ms, measured). Not `-`: Keras promotes dtypes.
         logits = ops.subtract(logits, ops.where(mask, 0.0, MASKED))
-    # Of one key alone Keras warns. Not `ones_like`: the scores' gradients are zeros, but they exist.
+    # Keras' softmax warns if there is only one key. Not `ones_like`, with which the scores would have no gradients.
     weights = ops.exp(ops.subtract(logits, logits)) if logits.shape[-1] == 1 else ops.softmax(logits, axis=-1)
     return ops.cast(weights, scores.dtype)
 
 
 def _softmax_in_xla(scores, mask):
-    """`_softmax` of 16 bits in a step that XLA compiles: the gradient reads the weights as they are, not as float32."""
+    """`_softmax` of 16 bits in a step that XLA compiles: its gradient reads the weights in 16 bits, not in float32."""
     import tensorflow as tf
 
     @tf.custom_gradient
@@ -139,15 +139,15 @@ def _softmax_in_xla(scores, mask):
 
 
 def merge_masks(shape, attention_mask, use_causal_mask, *padding_masks):
-    """Returns the logical AND of all masks, bool, broadcastable to [B, heads, T, S]; None when there is none.
+    """Returns the logical AND of all masks, bool, broadcastable to [B, heads, T, S]; None without masks.
 
     Args:
         shape: (B, heads, T, S).
         attention_mask, use_causal_mask: as `MultiHeadAttention.call`.
-        padding_masks: bool [B, S], those of keys and values; None: not given.
+        padding_masks: bool [B, S], masks of keys and values, or None.
 
     Raises:
-        ValueError: `attention_mask` is of another shape, as far as sizes are known.
+        ValueError: `attention_mask` has another shape, as far as sizes are known.
     """
     masks = []
     if attention_mask is not None:
@@ -165,12 +165,12 @@ def merge_masks(shape, attention_mask, use_causal_mask, *padding_masks):
 
 
 def visible_keys(shape, attention_mask, causal, value_mask=None, key_mask=None, context=None):
-    """Returns `Visible` of the masks of a call.
+    """Returns the masks of a call as `Visible`.
 
     Args:
         shape: (B, heads, T, S).
         attention_mask, causal, value_mask, key_mask: as `MultiHeadAttention.call`.
-        context: `Context` whose states are the first S - T keys, of which the other masks say nothing; or None.
+        context: `Context` whose states are the first S - T keys, which the other masks do not include; or None.
 
     Raises:
         ValueError: as `merge_masks`.
@@ -191,7 +191,7 @@ def visible_keys(shape, attention_mask, causal, value_mask=None, key_mask=None, 
 
 
 def _all_of(masks):
-    """Returns the logical AND of masks; None if there is none."""
+    """Returns the logical AND of masks, or None for no masks."""
     merged = None
     for mask in masks:
         merged = mask if merged is None else ops.logical_and(merged, mask)
@@ -204,7 +204,7 @@ def _check_mask(found, shape):
     expected = {2: shape[2:], 3: (batch, queries, keys), 4: shape}.get(len(found), ())
 
     def fits(size, wanted):
-        # Of a mask [None, S] beside queries of known length the first size is the batch's.
+        # The unknown size of a mask [None, S] is that of the batch if the queries' length is known.
         unknown = size is None and (len(found) > 2 or not isinstance(wanted, int))
         return size == 1 or unknown or not isinstance(wanted, int) or size == wanted
 

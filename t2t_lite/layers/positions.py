@@ -1,4 +1,4 @@
-"""Positions: kinds of them, the layers that add them to embeddings, and distances between keys and queries."""
+"""Positions: their kinds, the layers that add them to embeddings, and the distances between keys and queries."""
 
 import functools
 from collections.abc import Callable
@@ -19,42 +19,42 @@ class Position(NamedTuple):
     """A kind of position.
 
     Attributes:
-        embedding: function(options, initializer, **of_layer) that makes the layer which adds positions to embeddings,
-            from a model's options; None: nothing is added. A layer with a `max_length` is a limit to the model.
-        turn: function(size) that returns the function(x, position=None, first=0) by which queries and keys of
-            self-attention, heads of `size` numbers, are turned: see `rotation`; None: they are not. The cache keeps
-            turned keys.
+        embedding: function(options, initializer, **arguments) that makes the layer which adds positions to embeddings
+            from a model's options; None: nothing is added. The `max_length` of such a layer limits the model.
+        turn: function(size) that returns the function(x, position=None, first=0) which rotates queries and keys of
+            self-attention, heads of `size` numbers: see `rotation`; None: they stay as they are. The cache holds
+            rotated keys.
     """
 
     embedding: Callable | None = None
     turn: Callable | None = None
 
 
-def _sinusoids(options, initializer, **of_layer):
-    return SinusoidalPositionEmbedding(options["position_layout"], **of_layer)
+def _sinusoids(options, initializer, **arguments):
+    return SinusoidalPositionEmbedding(options["position_layout"], **arguments)
 
 
-def _table(options, initializer, **of_layer):
-    return LearnedPositionEmbedding(options["max_position"], initializer, **of_layer)
+def _table(options, initializer, **arguments):
+    return LearnedPositionEmbedding(options["max_position"], initializer, **arguments)
 
 
 def rotation(size):
-    """Returns `rotated` for heads of `size` as a function of its other arguments. Raises `ValueError` if odd."""
+    """Returns `rotated` for heads of `size` numbers. Raises `ValueError` if the size is odd."""
     if size % 2:
         raise ValueError(f"Rotary positions need an even `key_dim`: received {size}.")
     return functools.partial(rotated, size)
 
 
 def rotated(size, x, position=None, first=0):
-    """Turns queries or keys by angles that grow with their positions, so that products depend on distances alone.
+    """Rotates queries or keys by angles that grow with their positions, so that products only depend on distances.
 
-    Number i of the first half of a head and number i of the second are a pair, turned by position · 10000^(-2i/d)
-    (GPT-NeoX's and Llama's order; equation 15 of Su et al., which has neighbours as pairs).
+    Number i of the first half of a head and number i of the second half are a pair, rotated by
+    position · 10000^(-2i/d): the order of GPT-NeoX and Llama, while equation 15 of Su et al. pairs neighbours.
 
     Args:
-        size: int, d, which is even; in a graph `x` may not tell it.
+        size: int, d, which is even; the shape of `x` may not be known in a graph.
         x: [B, heads, T, d].
-        position: int scalar or [B]: the one position of all T (beams of one decoding step), of all rows or of each;
+        position: int scalar or [B]: one position for all T (the beams of a decoding step), in all rows or in each;
             None: `first` … first + T - 1.
         first: int or int scalar.
 
@@ -73,7 +73,7 @@ def rotated(size, x, position=None, first=0):
     return ops.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
 
 
-# Another kind is another entry, and a choice of the hyperparameter `pos`.
+# To add a kind, add an entry here and a choice of the hyperparameter `pos`.
 POSITIONS = {
     "sinusoidal": Position(embedding=_sinusoids),
     "learned": Position(embedding=_table),
@@ -103,7 +103,7 @@ class SinusoidalPositionEmbedding(Layer):
         self.supports_masking = True
 
     def build(self, input_shape):
-        """Checks the hidden size; there are no weights."""
+        """Checks the hidden size; the layer has no weights."""
         if input_shape[-1] % 2:
             raise ValueError(f"Sinusoidal positions need an even hidden size: received {input_shape[-1]}.")
         self.require_size(input_shape)
@@ -127,8 +127,8 @@ class SinusoidalPositionEmbedding(Layer):
 
         Args:
             inputs: [B, T, hidden].
-            position: int scalar or [B]: the one position of all T (beams of one decoding step), of all rows or of
-                each; None: 0 … T - 1.
+            position: int scalar or [B]: one position for all T (the beams of a decoding step), in all rows or in each;
+                None: 0 … T - 1.
 
         Returns:
             [B, T, hidden].
@@ -145,15 +145,15 @@ class LearnedPositionEmbedding(Layer):
 
     Args:
         max_length: int, rows of the table.
-        embeddings_initializer: of the table: see `keras.layers.Embedding`; None: N(0, hidden_size^-0.5), as the token
-            embeddings before their scaling.
+        embeddings_initializer: initializer of the table: see `keras.layers.Embedding`; None: N(0, hidden_size^-0.5), as
+            for token embeddings before they are scaled.
 
     A graph whose lengths are only known when it runs cannot raise `ValueError`. There a longer sequence is an error of
-    the backend's (a slice beyond its tensor), and a later `position` gives NaN; neither is clamped to the last row.
+    the backend (a slice beyond its tensor), and a later `position` gives NaN; neither is clamped to the last row.
 
     Raises:
-        ValueError: `max_length` is not positive, or the initializer unknown; or a sequence is longer than the table, or
-            `position` beyond it.
+        ValueError: `max_length` is not positive, the initializer is unknown, or a sequence or `position` is beyond the
+            table.
     """
 
     def __init__(self, max_length: int, embeddings_initializer: Initializer = None, **kwargs):
@@ -180,7 +180,7 @@ class LearnedPositionEmbedding(Layer):
             if is_known(position):
                 self._check(int(ops.max(position)) + 1)
             position = ops.reshape(position, (-1, 1))  # [B or 1, 1]
-            # Beyond the table a row is of no use, but must be no error: a search's finished rows are read, too.
+            # A position beyond the table must not be an error: the finished rows of a search have such positions.
             rows = ops.take(table, ops.minimum(position, self.max_length - 1), axis=0)
             return inputs + ops.where(ops.expand_dims(ops.less(position, self.max_length), -1), rows, float("nan"))
         length, hidden_size = shape_of(inputs)[1:]
@@ -196,12 +196,12 @@ class LearnedPositionEmbedding(Layer):
 
 
 class Strides(NamedTuple):
-    """T queries and S keys at even steps: key j is `stride * (j - i) + shift` positions after query i.
+    """T queries and S keys at regular distances: key j is `stride * (j - i) + shift` positions after query i.
 
     Attributes:
         shift: int, int scalar, or int32 [G] of G groups, the third axis of queries [B, heads, G, T, size].
         stride: int.
-        keys: S, where keys of several runs lie side by side; None: all.
+        keys: S, if the keys of several runs lie side by side; None: all keys.
     """
 
     shift: Any
@@ -209,7 +209,7 @@ class Strides(NamedTuple):
     keys: Any = None
 
     def offsets(self, queries, keys):
-        """Returns the T + S distances that occur, int32 [T + S] or [G, T + S], for `place`; the last never does."""
+        """Returns T + S distances for `place`, int32 [T + S] or [G, T + S]; the last one never occurs."""
         steps = self.stride * ops.arange(1 - queries, keys + 1, dtype="int32")
         return steps + ops.expand_dims(ops.cast(self.shift, "int32"), -1)
 
@@ -223,11 +223,11 @@ class Strides(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Keys of which each has its own distance from all queries, which are beams of one position.
+    """Keys that each have one distance from all queries, which are the beams of one position.
 
     Attributes:
         distances: int32 [S], or [B or 1, 1, S].
-        keys: S, or None: as of `Strides`.
+        keys: S, or None, as in `Strides`.
     """
 
     distances: Any
@@ -238,25 +238,25 @@ class Steps(NamedTuple):
         return self.distances
 
     def place(self, x):
-        """Returns [B, heads, T, S], which stands by key as it is."""
+        """Returns its argument, [B, heads, T, S], which is arranged by key already."""
         return x
 
     collect = place
 
 
 class Places(NamedTuple):
-    """Queries at places of their own in each row, and S keys at the places 0 to S - 1.
+    """Queries at arbitrary positions in each row, and S keys at the positions 0 to S - 1.
 
     Attributes:
-        places: int32 [B, N], of the queries.
-        keys: S, or None: as of `Strides`.
+        places: int32 [B, N], the positions of the queries.
+        keys: S, or None, as in `Strides`.
     """
 
     places: Any
     keys: Any = None
 
     def offsets(self, queries, keys):
-        """Returns the 2 S distances that may occur, int32 [2 S]: those of `Strides` of as many queries as keys."""
+        """Returns the 2 S possible distances, int32 [2 S], as `Strides` does for as many queries as keys."""
         return ops.arange(1 - keys, keys + 1, dtype="int32")
 
     def place(self, x):
@@ -267,7 +267,7 @@ class Places(NamedTuple):
 
 
 def by_key(distances, queries, keys, products):
-    """Returns numbers for each query and key, […, T, S].
+    """Returns one number for each query and key, […, T, S].
 
     Args:
         distances: list of `Strides` and `Steps`, whose keys lie side by side.
@@ -296,8 +296,8 @@ def split_by_run(x, distances):
 def shift_rows(x):
     """[…, T, T + S] -> […, T, S]: element (i, j) is (i, j - i + T - 1) of `x`.
 
-    In the flattened matrix every row then begins one element earlier than the row before, in a matrix that is one
-    narrower: so this is a slice and a reshape (Huang et al. 2018, "Music Transformer").
+    Seen as a matrix that is one column narrower, the flattened `x` has each row begin one element earlier: so this is a
+    slice and a reshape (Huang et al. 2018, "Music Transformer").
     """
     *lead, length, width = shape_of(x)
     zeros = (0,) * len(lead)
@@ -319,5 +319,5 @@ def shift_rows_back(x):
 
 
 def _before(length):
-    """Returns one less than a length, but not less than 0: prompts may all be empty."""
+    """Returns a length minus one, but at least 0, because all prompts may be empty."""
     return max(length - 1, 0) if isinstance(length, int) else ops.maximum(length - 1, 0)

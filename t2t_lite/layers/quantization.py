@@ -1,4 +1,4 @@
-"""Quantized layers: which parts of a layer are, in its configuration, and tables of rows in int8 or int4."""
+"""Quantized layers: the policies of quantized parts in a configuration, and tables of rows in int8 or int4."""
 
 import keras
 from keras import ops
@@ -13,11 +13,11 @@ _INT4 = (-8, 7)
 class PartPolicies(keras.dtype_policies.DTypePolicyMap):
     """A `DTypePolicyMap` that finds a layer's policy by the end of its path.
 
-    Its keys are paths from the layer that it belongs to, whose own place in a model may be another once it is loaded.
+    Its keys are paths from the layer that it belongs to, which may be loaded at another place in a model.
     """
 
     def __getitem__(self, key):
-        """Returns the policy of the layer with the path `key`; the default policy for others."""
+        """Returns the policy of the layer with the path `key`, or the default policy."""
         parts = key.split("/")
         for start in range(len(parts)):
             if (end := "/".join(parts[start:])) in self:
@@ -26,7 +26,7 @@ class PartPolicies(keras.dtype_policies.DTypePolicyMap):
 
 
 def own_policy(layer):
-    """Returns the dtype policy of one layer, also where it was given those of several in a map."""
+    """Returns the dtype policy of one layer, also if it was given a map of several."""
     policy = layer.dtype_policy
     if not isinstance(policy, keras.dtype_policies.DTypePolicyMap):
         return policy
@@ -39,36 +39,36 @@ def is_quantized(layer):
 
 
 def check_plain_weights(models, what):
-    """Raises `UserError` if one of several models is quantized or has LoRA; `what` needs one float kernel per layer."""
+    """Raises `UserError` if a model is quantized or has LoRA: `what` needs one float kernel per layer."""
     for model in models:
         if is_quantized(model):
             raise UserError(
-                f"{type(model).__name__}: is quantized, and {what} needs float weights. Call it before quantize; "
-                "save the quantized model by model.save."
+                f"{type(model).__name__}: is quantized, but {what} needs float weights. Call it before quantize; save "
+                "the quantized model by model.save."
             )
         if any(getattr(part, "lora_enabled", False) for part in model._flatten_layers()):
             raise UserError(
-                f"{type(model).__name__}: has LoRA, and {what} needs one kernel per layer. Call model.merge_lora(), "
-                "which adds it to the kernels, before."
+                f"{type(model).__name__}: has LoRA, but {what} needs one kernel per layer. First call "
+                "model.merge_lora(), which adds LoRA to the kernels."
             )
 
 
 def policy_config(layer):
-    """Returns {"dtype": …} for `get_config`: where layers inside are quantized, `PartPolicies` of them; else {}.
+    """Returns {"dtype": `PartPolicies`} for `get_config` if layers inside are quantized, otherwise {}.
 
     Raises:
-        ValueError: a layer was quantized with quantizers of its own, which a dtype policy does not say.
+        ValueError: a layer was quantized with custom quantizers, which a dtype policy cannot express.
     """
     found, above = {}, (layer.path or "").rpartition("/")[0]
     for part in layer._flatten_layers(include_self=False):
         if part.quantization_mode:
             _check_quantizers(part)
-            # In place of a map that it was loaded with: Keras' own layers save no scales under one (as of 3.15).
+            # This replaces the map that it was loaded with, under which Keras' layers save no scales (as of 3.15).
             part._dtype_policy = own_policy(part)
             found[part.path.removeprefix(f"{above}/") if above else part.path] = own_policy(part)
     if not found:
         return {}
-    # Not by `serialize`: objects with one id() are the same to it, and the next policies may lie where these have lain.
+    # Not `serialize`, which takes objects with the same id() for one: the next policies may get the id() of these.
     return {
         "dtype": {
             "module": __name__,
@@ -87,8 +87,8 @@ def _check_quantizers(layer):
     same = (given and given.get_config()) == (usual and usual.get_config())
     if config.weight_quantizer is not None or not same:
         raise ValueError(
-            f"{layer.path}: quantized with quantizers of your own, which the configuration of the layer around it "
-            f"can't hold. To save the model, quantize it by model.quantize('{config.mode}')."
+            f"{layer.path}: has custom quantizers, which the configuration of the layer around it cannot hold. To save "
+            f"the model, quantize it by model.quantize('{config.mode}')."
         )
 
 
@@ -98,7 +98,7 @@ def _usual_activation_quantizer(mode):
 
 
 def can_quantize(layer, mode):
-    """Returns whether Keras or this package has a quantized form of a layer without others inside."""
+    """Returns whether Keras or this package has a quantized form of a layer that holds no other layers."""
     kinds = (keras.layers.Dense, keras.layers.EinsumDense)
     tables = (keras.layers.Embedding,)
     own = getattr(layer, "QUANTIZATION_MODES", ())
@@ -110,9 +110,9 @@ def quantized_rows(matrix, mode, block_size=None):
 
     Args:
         matrix: float [V, E].
-        mode: "int8", symmetric with one scale per row; or "int4", with a scale and a zero point per block of a row, two
-            values in a byte.
-        block_size: int, columns of a block in int4; None: the whole row is one.
+        mode: "int8", symmetric with one scale per row; or "int4", with a scale and a zero point per block of a row and
+            two values per byte.
+        block_size: int, columns per block in int4; None: one block per row.
 
     Returns:
         {"values" int8 [V, E], or [V, ceil(E / 2)] in int4; "scale" float [V, blocks]; in int4 "zero" int8 [V, blocks]},
@@ -129,13 +129,13 @@ def quantized_rows(matrix, mode, block_size=None):
 
 
 def float_rows(values, scale, zero, size, block_size, dtype):
-    """Returns rows of a quantized table as numbers of `dtype`, [..., size].
+    """Returns rows of a quantized table in `dtype`, [..., size].
 
     Args:
-        values, scale, zero: rows of what `quantized_rows` returns; zero None: int8.
+        values, scale, zero: rows of the result of `quantized_rows`; zero is None in int8.
         size: int, E.
         block_size: int or None, as there.
-        dtype: of the result.
+        dtype: dtype of the result.
     """
     scale = ops.cast(scale, dtype)
     if zero is None:

@@ -15,9 +15,9 @@ from t2t_lite.layers.masks import check_masks
 class Residual(Layer):
     """Wraps a layer: LayerNorm(x + Dropout(layer(x))), the paper's post-norm, or x + Dropout(layer(LayerNorm(x))).
 
-    Arguments of attention go to the wrapped layer. Where that returns a tuple, the connection is made
-    around its first element and the rest is passed on. One that needs a `value`, as `keras.layers.MultiHeadAttention`
-    does, gets its first input again where there is no second one.
+    Arguments of attention go to the wrapped layer. If that returns a tuple, the connection is made around its first
+    element and the rest is passed on. A layer that needs a `value`, such as `keras.layers.MultiHeadAttention`, gets its
+    first input again if no second one is given.
 
     Args:
         layer: the sub-layer; its output must have the shape of its first input.
@@ -48,7 +48,7 @@ class Residual(Layer):
         self.supports_masking = True
 
     def build(self, inputs_shape, value_shape=None):
-        """Builds the wrapped layer and the normalization. `value_shape`: of a second input such as a memory."""
+        """Builds the wrapped layer and the normalization. `value_shape`: shape of a second input, such as a memory."""
         if not self.layer.built:
             if value_shape is None and self.needs_value:
                 value_shape = inputs_shape
@@ -66,12 +66,12 @@ class Residual(Layer):
         return_attention_scores=None,
         training=None,
     ):
-        """Returns what the wrapped layer returns, its first element replaced by the connection's output.
+        """Returns the results of the wrapped layer, the first one replaced by the output of the connection.
 
         Args:
             inputs: [..., hidden].
-            value, attention_mask, use_causal_mask, return_attention_scores: passed to the wrapped layer where given,
-                see `MultiHeadAttention.call`. (By name: Keras refuses tensors in `**kwargs`.)
+            value, attention_mask, use_causal_mask, return_attention_scores: passed to the wrapped layer if given: see
+                `MultiHeadAttention.call`. (They are named because Keras refuses tensors in `**kwargs`.)
             context: None, or `Context`, passed to a wrapped layer that takes one.
             training: bool.
         """
@@ -97,8 +97,8 @@ class Residual(Layer):
         output = function(self.normalization(inputs) if self.norm == "pre" else inputs)
         output, rest = (output[0], output[1:]) if isinstance(output, tuple) else (output, None)
         output = self.dropout(output, training=training)
-        # Not `ops.add`, which takes an input without positions, [1, 0, hidden], for a bias and fails.
-        output = ops.cast(inputs, output.dtype) + output  # which may be integers
+        # Not `ops.add`, which mistakes an input without positions, [1, 0, hidden], for a bias and fails.
+        output = ops.cast(inputs, output.dtype) + output  # inputs may be integers
         if self.norm == "post":
             output = self.normalization(output)
         return output if rest is None else (output, *rest)
@@ -106,15 +106,15 @@ class Residual(Layer):
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class LayerNormalization(keras.layers.LayerNormalization):
-    """`keras.layers.LayerNormalization` of the last axis, with fewer passes over the data.
+    """`keras.layers.LayerNormalization` over the last axis, with fewer passes over the data.
 
-    Keras' formula, written for any axes, takes half as long again in TensorFlow on a CPU (measured: 1.4 to 1.6 times),
-    in training as in decoding. Computed in float32 at least, as Keras does. Weights, config and results, but for
-    rounding, are Keras'.
+    Keras' formula, written for any axes, takes 1.4 to 1.6 times as long in TensorFlow on a CPU (measured), both in
+    training and in decoding. As in Keras, it is computed in float32 at least; weights and configuration are the same,
+    and so are the results up to rounding.
 
     Args:
         epsilon: float, added to the variance.
-        kwargs: see `keras.layers.LayerNormalization`; `axis`, `center` and `scale` have to stay as they are.
+        kwargs: see `keras.layers.LayerNormalization`; `axis`, `center` and `scale` must keep their defaults.
     """
 
     def build(self, input_shape):
@@ -123,15 +123,15 @@ class LayerNormalization(keras.layers.LayerNormalization):
         last = len(axis) == 1 and axis[0] in (-1, len(input_shape) - 1)
         if not (last and self.center and self.scale):
             raise ValueError(
-                f"{type(self).__name__} is of the last axis, with center and scale: received axis={self.axis}, "
-                f"center={self.center}, scale={self.scale}. For others take keras.layers.LayerNormalization."
+                f"{type(self).__name__} needs the last axis, with center and scale: received axis={self.axis}, "
+                f"center={self.center}, scale={self.scale}. Otherwise use keras.layers.LayerNormalization."
             )
         super().build(input_shape)
         self.input_spec = keras.InputSpec(axes={-1: input_shape[-1]})
 
     def call(self, inputs, training=None):
         """[..., hidden] -> [..., hidden]."""
-        if keras.backend.backend() == "torch":  # has a kernel for it, which Keras calls
+        if keras.backend.backend() == "torch":  # PyTorch has a kernel for it, which Keras calls
             return super().call(inputs)
         x = ops.cast(inputs, keras.backend.result_type(inputs.dtype, "float32"))
         gamma, beta = ops.cast(self.gamma, x.dtype), ops.cast(self.beta, x.dtype)
@@ -144,16 +144,16 @@ class LayerNormalization(keras.layers.LayerNormalization):
 
 
 def _centred(x, epsilon):
-    """Returns x less its mean, and one over the standard deviation, both of the last axis."""
+    """Returns x minus its mean, and the reciprocal of its standard deviation, both over the last axis."""
     centred = x - ops.mean(x, axis=-1, keepdims=True)
     return centred, ops.rsqrt(ops.mean(ops.square(centred), axis=-1, keepdims=True) + epsilon)
 
 
 def normalized_for_training(x, gamma, beta, epsilon):
-    """Returns x normalized, with a gradient of fewer passes over the data than TensorFlow derives; TensorFlow only.
+    """Returns x normalized; the gradient needs fewer passes over the data than TensorFlow's; TensorFlow only.
 
-    The derived one follows variance and mean one after the other; here both sums of a row are independent of each
-    other. On one H200 the derived gradients of base's 30 normalizations took 3.3 of a step's 33 ms.
+    The derived gradient goes through variance and mean one after the other; here both sums of a row are independent.
+    On one H200, the derived gradients of the base model's 30 normalizations took 3.3 of 33 ms per step.
 
     Args:
         x: float [..., hidden].

@@ -15,11 +15,11 @@ class TransformerStack(Layer):
     """Runs encoder or decoder layers one after another (paper, section 3.1).
 
     Args:
-        layers: list of `TransformerEncoderLayer`, of `TransformerDecoderLayer`, or of layers called as these are. A
-            layer may stand in it several times: these places share its weights, but not its dropout's masks (Lan et
-            al. 2020, "ALBERT").
-        recompute: bool: in training, the activations inside each layer are not kept for the gradient but recomputed
-            (`keras.remat`): less memory, more time, the same numbers up to rounding.
+        layers: list of `TransformerEncoderLayer`, of `TransformerDecoderLayer`, or of layers with the same calls. A
+            layer may occur several times: these places share its weights, but not its dropout masks (Lan et al. 2020,
+            "ALBERT").
+        recompute: bool: in training, the activations inside each layer are recomputed for the gradient instead of kept
+            (`keras.remat`): this needs less memory and more time, and gives the same numbers up to rounding.
 
     Example:
         >>> stack = TransformerStack([TransformerEncoderLayer(num_heads=2, filter_size=16) for _ in range(3)])
@@ -38,12 +38,12 @@ class TransformerStack(Layer):
         self.supports_masking = True
 
     def build(self, inputs_shape, memory_shape=None):
-        """Builds the layers; `memory_shape`: of the encoder's output, for layers that attend to it."""
+        """Builds the layers; `memory_shape`: shape of the encoder's output, for layers that attend to it."""
         check_sequences(memory=memory_shape)
         self.require_size(inputs_shape)
         shapes = [shape for shape in (inputs_shape, memory_shape) if shape is not None]
         for layer in self.layers:
-            if not layer.built:  # one that comes from a file is
+            if not layer.built:  # layers from a file are built
                 layer.build(*shapes)
 
     def init_cache(self, memory, batch, slots, prompts=None, lengths=()):
@@ -51,7 +51,7 @@ class TransformerStack(Layer):
 
         Args:
             memory, batch, slots, lengths: as there.
-            prompts: None, or from `prefill`.
+            prompts: None, or the prompts that `prefill` returned.
         """
         prompts = [()] * len(self.layers) if prompts is None else prompts
         pairs = zip(self.layers, prompts, strict=True)
@@ -98,17 +98,17 @@ class TransformerStack(Layer):
 
         Args:
             inputs: [B, T, hidden].
-            memory, attention_mask, memory_mask, mask: passed to each layer where given: see
+            memory, attention_mask, memory_mask, mask: passed to each layer if given: see
                 `TransformerEncoderLayer.call` and `TransformerDecoderLayer.call`.
-            context: None, a `Context` for all layers, or a list with that of each. Layers add to its results: where
-                activations are recomputed, too.
+            context: None, a `Context` for all layers, or a list with one per layer. Layers add to its results, also if
+                activations are recomputed.
             return_attention_scores: bool.
             return_hidden_states: bool.
             training: bool.
 
         Returns:
             [B, T, hidden]; with `return_attention_scores` also a list with the scores of each layer; with
-            `return_hidden_states` also a list [B, T, hidden] of the inputs and of each layer's output; as a tuple when
+            `return_hidden_states` also a list of the inputs and each layer's output, [B, T, hidden]. It is a tuple if
             there is more than the output.
         """
         given = {"attention_mask": attention_mask, "memory_mask": memory_mask, "mask": mask}
@@ -117,10 +117,10 @@ class TransformerStack(Layer):
         contexts = context if isinstance(context, list) else [context] * len(self.layers)
         x, states, scores = inputs, [inputs], []
         for i, (layer, own) in enumerate(zip(self.layers, contexts, strict=True)):
-            call = self.layers[:i].count(layer)  # of a layer that stands here several times
+            call = self.layers[:i].count(layer)  # a layer may occur several times
             output = self._run(layer, call, options, own, *(tensor for tensor in (x, memory) if tensor is not None))
             x, *rest = output if isinstance(output, tuple) else (output,)
-            x = ops.cast(x, self.compute_dtype)  # of layers with a dtype policy of their own
+            x = ops.cast(x, self.compute_dtype)  # a layer may have another dtype policy
             scores += rest
             states.append(x)
         results = (x, *([scores] if return_attention_scores else []), *([states] if return_hidden_states else []))
@@ -134,19 +134,18 @@ class TransformerStack(Layer):
         with repeated_call(call):
             seeds = drawn_seeds(layer)
         parts = layer._flatten_layers()
-        _refuse(filter(has_own_generator, parts), "draws from a generator of its own, and would draw others")
+        _refuse(filter(has_own_generator, parts), "draws from a generator with a state, so it would draw other numbers")
 
-        # Arguments and outputs alone have gradients: neither tensors that a function captures nor what it leaves in an
-        # object.
+        # Only arguments and outputs have gradients, not tensors that a function captures or stores in an object.
         floats, joined = context.separated() if given else ([], None)
 
         def run(*tensors):
             results = Results()
             own = {"context": joined(tensors[len(hidden) :], results)} if given else {}
-            with seeds:  # inside of what is run again for the gradient
+            with seeds:  # inside the function that is called again for the gradient
                 output = layer(*tensors[: len(hidden)], **options, **own)
             adding = (part for part in parts if part._get_own_losses())
-            _refuse(adding, "calls add_loss, or has an activity_regularizer, whose gradient would be lost")
+            _refuse(adding, "calls add_loss or has an activity_regularizer, whose gradient would be lost")
             return output, results.tensors
 
         output, results = keras.remat(run)(*hidden, *floats)
@@ -169,9 +168,9 @@ class TransformerStack(Layer):
 
 
 def _refuse(layers, why):
-    """Raises `UserError` for the first of some layers, if there is one, since it cannot be computed again."""
+    """Raises `UserError` for the first of some layers, if any, because it cannot be recomputed."""
     for layer in layers:
         raise UserError(
-            f"recompute_grad: {type(layer).__name__} {layer.name!r} {why} where it is computed again. Expected "
+            f"recompute_grad: {type(layer).__name__} {layer.name!r} {why} when it is recomputed. Expected "
             "recompute_grad=False."
         )

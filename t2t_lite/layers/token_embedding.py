@@ -1,4 +1,4 @@
-"""Token embedding, shared with the softmax (paper, section 3.4)."""
+"""The token embedding, shared with the softmax (paper, section 3.4)."""
 
 import keras
 from keras import ops
@@ -10,27 +10,27 @@ from t2t_lite.layers.quantization import TABLE_MODES, float_rows, own_policy, qu
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class TokenEmbedding(Layer):
-    """Looks ids up, times √hidden_size; the same matrices give the logits (`reverse=True`).
+    """Looks ids up and multiplies by √hidden_size; the same matrix gives the logits (`reverse=True`).
 
-    Id 0 is padding and embeds to the zero vector, as in tensor2tensor's layers/modalities.py.
+    Id 0 is padding and has the zero vector, as in tensor2tensor's layers/modalities.py.
 
     `quantize("int8")` and `quantize("int4")` store the matrix in int8, or two values per byte, with a scale per row
-    (int4: per block of a row). Rows are made floats again where they are used, so that logits are products of floats.
+    (int4: per block of a row). Rows become floats where they are used, so that logits are products of floats.
 
     Args:
         vocab_size: int, V.
         hidden_size: int, d_model.
-        mask_zero: bool: whether the embeddings carry a Keras mask that hides id 0. Logits carry that of what they are
-            made of.
-        use_bias: bool: whether the logits have a bias (the paper's have none; Marian's do).
-        embeddings_initializer: of the matrix: see `keras.layers.Embedding`; None: N(0, hidden_size^-0.5), so that
-            scaled embeddings have unit variance.
+        mask_zero: bool: whether the embeddings carry a Keras mask that hides id 0. Logits carry the mask of the hidden
+            states.
+        use_bias: bool: whether the logits have a bias (not in the paper, but in Marian).
+        embeddings_initializer: initializer of the matrix: see `keras.layers.Embedding`; None: N(0, hidden_size^-0.5),
+            so that scaled embeddings have unit variance.
         scale: bool: whether embeddings are multiplied by √hidden_size.
         embedding_size: int, E: the matrix is [V, E], and a second one projects to hidden_size (Lan et al. 2020,
-            "ALBERT"), for logits back from it; None: there is no second one.
+            "ALBERT"), for the logits back to E; None: no second matrix.
 
     Attributes:
-        avoids_scatter: bool, whether the gradient of a look-up is a product in place of a scatter; TensorFlow only.
+        avoids_scatter: bool, whether the gradient of a look-up is a product instead of a scatter; TensorFlow only.
 
     Raises:
         ValueError: a size is not positive, or an initializer is unknown; or, in eager calls, an id is outside
@@ -66,7 +66,7 @@ class TokenEmbedding(Layer):
         self.supports_masking = True
 
     def build(self, input_shape=None):
-        """Creates the matrix, and where wanted the projection, N(0, embedding_size^-0.5), and biases, 0."""
+        """Creates the matrix and, if requested, the projection, N(0, embedding_size^-0.5), and biases, 0."""
         if self.quantization_mode in TABLE_MODES:
             self.quantized_build((self.vocab_size, self._row_size), self.quantization_mode)
         else:
@@ -101,7 +101,7 @@ class TokenEmbedding(Layer):
         self.zero_of_rows = None
         if mode == "int4":
             self.zero_of_rows = self.add_weight(name="zero", shape=(rows, blocks), dtype="int8", **own)
-        self._is_quantized = True  # where Keras looks for it
+        self._is_quantized = True  # Keras looks for this attribute
 
     def quantize(self, mode=None, type_check=True, config=None):
         """Quantizes the matrix, in "int8" or "int4"; projection and bias stay as they are.
@@ -109,14 +109,14 @@ class TokenEmbedding(Layer):
         Args:
             mode: str.
             type_check: not used.
-            config: `keras.quantizers.QuantizationConfig`, whose `block_size` alone is used.
+            config: `keras.quantizers.QuantizationConfig`; only its `block_size` is used.
 
         Raises:
             NotImplementedError: another mode. Then `keras.Model.quantize` warns, and leaves the layer as it is.
         """
         if mode not in TABLE_MODES:
             raise NotImplementedError(
-                f"{self.name}: a TokenEmbedding can't be quantized to {mode}; it is left as it is."
+                f"{self.name}: a TokenEmbedding cannot be quantized to {mode}; it stays as it is."
             )
         block_size = getattr(config, "block_size", None) if mode == "int4" else None
         block_size = None if block_size == -1 else block_size
@@ -133,11 +133,11 @@ class TokenEmbedding(Layer):
             self.dtype_policy = keras.dtype_policies.get(f"{name}_from_{own_policy(self).name}")
 
     def quantized_call(self, *args, **kwargs):
-        """As `call`, which knows the form of the matrix."""
+        """Calls `call`, which handles quantized matrices."""
         return self.call(*args, **kwargs)
 
     def _rows(self, ids=None):
-        """Returns the rows of ids, or all, of the compute dtype: [..., E]."""
+        """Returns the rows of ids, or all rows, in the compute dtype: [..., E]."""
         if self.quantization_mode not in TABLE_MODES:
             matrix = ops.cast(self.embeddings, self.compute_dtype)
             if ids is None:
@@ -149,7 +149,7 @@ class TokenEmbedding(Layer):
         return float_rows(*rows, self._row_size, self.block_size, self.compute_dtype)
 
     def __call__(self, inputs, **kwargs):
-        """As `call`. Ids that are floats, as those of a `keras.Input` without dtype, become integers first.
+        """Calls the layer. Ids that are floats, such as those of a `keras.Input` without dtype, become integers first.
 
         Otherwise low precision would round them, and `compute_mask` could not tell them from hidden states.
         """
@@ -160,7 +160,7 @@ class TokenEmbedding(Layer):
     def call(self, inputs, reverse=False, matrix=None):
         """int ids [...] -> [..., hidden]; with `reverse`, [..., hidden] -> float32 logits [..., vocab_size].
 
-        `matrix`: None, or what `reverse_matrix` returned before, for the logits.
+        `matrix`: None, or the result of `reverse_matrix`, for the logits.
         """
         if reverse:
             self._check_hidden(inputs)
@@ -183,15 +183,15 @@ class TokenEmbedding(Layer):
     def _check_hidden(self, inputs):
         if inputs.shape[-1] not in (None, self.hidden_size):
             raise ValueError(
-                f"{self.name}: logits are of hidden states of size {self.hidden_size}: received {tuple(inputs.shape)}."
+                f"{self.name}: logits need hidden states of size {self.hidden_size}: received {tuple(inputs.shape)}."
             )
 
     def reverse_matrix(self):
-        """Returns the matrix of `reverse`, of the compute dtype, to be made once for many calls.
+        """Returns the matrix for `reverse` in the compute dtype, to be made once for many calls.
 
-        It is [hidden, vocab_size]: where rows are few, as in a step of decoding, products are up to 1.4 times as fast
-        on a CPU (measured) when the matrix is not transposed in each of them. In bfloat16 it is [vocab_size, hidden]:
-        there oneDNN packs it for each product, and reads pairs of neighbours for it (measured: 1.2 times as fast).
+        It is [hidden, vocab_size]: with few rows, as in a decoding step, products on a CPU are up to 1.4 times as fast
+        (measured) if the matrix is not transposed each time. In bfloat16 it is [vocab_size, hidden], because oneDNN
+        packs it for each product, which is faster from pairs of neighbours (measured: 1.2 times as fast).
         """
         matrix = self._rows()
         return matrix if self._is_bfloat16 else ops.transpose(matrix)
@@ -201,7 +201,7 @@ class TokenEmbedding(Layer):
         return self.compute_dtype == "bfloat16"
 
     def compute_mask(self, inputs, mask=None):
-        """Returns bool [...], True where the id is not padding, None without `mask_zero`; of hidden states `mask`."""
+        """Returns bool [...], True where the id is not padding; None without `mask_zero`; `mask` for hidden states."""
         if not keras.backend.is_int_dtype(inputs.dtype):
             return mask
         return ops.not_equal(inputs, 0) if self.mask_zero else None
@@ -219,7 +219,7 @@ class TokenEmbedding(Layer):
 
 
 def _rows_without_scatter(matrix, ids):
-    """As `ops.take(matrix, ids, axis=0)`; the gradient is a product with ones and zeros. TensorFlow only."""
+    """`ops.take(matrix, ids, axis=0)` whose gradient is a product with one-hot vectors; TensorFlow only."""
     import tensorflow as tf
 
     @tf.custom_gradient
@@ -234,9 +234,9 @@ def _rows_without_scatter(matrix, ids):
 
 
 def check_ids(ids, vocab_size):
-    """Raises `ValueError` for an id outside [0, vocab_size), where values are known: never in a traced graph.
+    """Raises `ValueError` for an id outside [0, vocab_size), if values are known: not in a traced graph.
 
-    There a bad id would be clamped or read as zeros, silently; so ids are also checked where they enter.
+    In a graph a bad id would silently be clamped or give zeros; so ids are also checked where they enter.
     """
     if not is_known(ids) or 0 in ids.shape:
         return

@@ -17,7 +17,7 @@ _INITIALIZERS = ("kernel_initializer", "bias_initializer", "output_initializer")
 
 
 class _TransformerLayer(Layer):
-    """What encoder and decoder layers share: their sub-layers, given or made from the short form."""
+    """Base of encoder and decoder layers: their sub-layers, given or made from the short form."""
 
     def __init__(
         self,
@@ -42,12 +42,12 @@ class _TransformerLayer(Layer):
     ):
         options = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
         super().__init__(**kwargs)
-        # In an object, where Keras does not look: a layer's place is in its residual connection alone.
+        # In an object that Keras does not search: each layer belongs to its residual connection only.
         self.options = types.SimpleNamespace(**options)
         self.input_spec = keras.InputSpec(ndim=3)
         self.supports_masking = True
         check_rates(dropout=dropout, attention_dropout=attention_dropout, relu_dropout=relu_dropout)
-        # Made here, not in build: a bad option is refused where it is written.
+        # Made here, not in build, so that a bad option is refused where it is written.
         check_layers(self_attention=self_attention, feed_forward=feed_forward, cross_attention=cross_attention)
         self_attention = self._attention() if self_attention is None else self_attention
         self.self_attention = self._residual(self_attention, "self_attention")
@@ -81,7 +81,7 @@ class _TransformerLayer(Layer):
 
 def _check_given(name, value, instead):
     if value is None:
-        raise ValueError(f"`{name}` is missing: give it, or the layer `{instead}`.")
+        raise ValueError(f"`{name}` is missing: give it, or a layer as `{instead}`.")
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -89,8 +89,7 @@ class TransformerEncoderLayer(_TransformerLayer):
     """Self-attention and feed-forward network, each in its residual connection.
 
     The sub-layers can be given as layers: `TransformerEncoderLayer(self_attention=RelativeAttention(8, 16),
-    feed_forward=FeedForward(2048))`. What is not given is made from the short form, the arguments up to the
-    initializers.
+    feed_forward=FeedForward(2048))`. Others are made from the short form, the arguments up to the initializers.
 
     Args:
         num_heads: int, h.
@@ -103,11 +102,11 @@ class TransformerEncoderLayer(_TransformerLayer):
         norm_epsilon: float.
         attention_bias: bool, biases in the attention's projections.
         activation: "relu", "gelu", "swish", "swiglu", or another activation that `FeedForward` takes.
-        kernel_initializer, bias_initializer: of the dense layers: see `keras.layers.Dense`.
-        output_initializer: of the kernels that make the sub-layers' outputs; None: kernel_initializer.
-        self_attention: a layer called as `MultiHeadAttention` is, instead of the short form's; or Keras' own, which has
-            no cache for decoding.
-        feed_forward: a layer called with [B, S, hidden] and `training`, and a `context` if its `call` takes one,
+        kernel_initializer, bias_initializer: initializers of the dense layers: see `keras.layers.Dense`.
+        output_initializer: initializer of the last kernel of each sub-layer; None: kernel_initializer.
+        self_attention: a layer with the calls of `MultiHeadAttention`, instead of the short form's; or Keras' layer of
+            that name, which has no cache for decoding.
+        feed_forward: a layer called with [B, S, hidden] and `training`, and with `context` if its `call` takes one,
             instead of the short form's.
 
     Raises:
@@ -156,11 +155,11 @@ class TransformerDecoderLayer(_TransformerLayer):
     """Masked self-attention, attention to the encoder's output, feed-forward network.
 
     Args: as `TransformerEncoderLayer`, and
-        cross_attention: a layer called as `MultiHeadAttention` is, instead of the short form's.
+        cross_attention: a layer with the calls of `MultiHeadAttention`, instead of the short form's.
     """
 
     def build(self, inputs_shape, memory_shape=None):
-        """Builds the sub-layers; without a memory there is no cross-attention (a language model's layer)."""
+        """Builds the sub-layers; without a memory (a language model's layer) no cross-attention."""
         check_sequences(memory=memory_shape)
         self.require_size(inputs_shape)
         self.self_attention.build(inputs_shape)
@@ -171,18 +170,18 @@ class TransformerDecoderLayer(_TransformerLayer):
         self.feed_forward.build(inputs_shape)
 
     def init_cache(self, memory, batch, slots, prompt=(), lengths=()):
-        """Returns the cache of this layer for `step`: the memory projected once, and no past.
+        """Returns the cache of this layer for `step`: the projected memory and an empty past.
 
         Args:
             memory: [B, S, hidden], the encoder's output; None for a layer without cross-attention.
-            batch, slots: int B, and how many positions (times beams) there is room for.
-            prompt, lengths: what `prefill` returns and int32 [B], positions of each prompt; () where there are none.
+            batch, slots: int B, and the number of positions (times beams) to make room for.
+            prompt, lengths: the result of `prefill`, and int32 [B], the length of each prompt; () without prompts.
 
         Returns:
-            {"self": Past}, and "memory": Memory with cross-attention.
+            {"self": Past}, with cross-attention also "memory": Memory.
 
         Raises:
-            ValueError: an attention has no cache, such as `keras.layers.MultiHeadAttention`.
+            ValueError: an attention layer has no cache, such as `keras.layers.MultiHeadAttention`.
         """
         self._check_decodes()
         cache = {"self": self.self_attention.layer.empty_past(batch, slots)._replace(prompt=prompt, lengths=lengths)}
@@ -194,12 +193,12 @@ class TransformerDecoderLayer(_TransformerLayer):
         for part in (self.self_attention, self.cross_attention):
             if part is not None and not hasattr(part.layer, "empty_past"):
                 raise ValueError(
-                    f"{self.name}: {type(part.layer).__name__} has no cache, so it can't decode step by step. Expected "
-                    "t2t_lite.layers.MultiHeadAttention, or a layer with its methods for decoding."
+                    f"{self.name}: {type(part.layer).__name__} has no cache, so it cannot decode step by step. "
+                    "Expected t2t_lite.layers.MultiHeadAttention, or a layer with its methods for decoding."
                 )
 
     def prefill(self, inputs):
-        """Reads prompts [B, P, hidden] in one causal pass: returns (output [B, P, hidden], their `Memory`)."""
+        """Reads prompts [B, P, hidden] in one causal pass; returns (output [B, P, hidden], their `Memory`)."""
         self._check_decodes()
         x, prompt = self.self_attention.around(self.self_attention.layer.prefill, inputs)
         return self.feed_forward(x, training=False), prompt
@@ -242,8 +241,8 @@ class TransformerDecoderLayer(_TransformerLayer):
         Args:
             inputs: [B, T, hidden].
             memory: [B, S, hidden], the encoder's output.
-            attention_mask: bool, which positions see which; None: earlier ones and itself.
-            memory_mask: bool [B, T, S] or [B, 1, S], True where the memory is visible; or [B, S], as Keras carries it.
+            attention_mask: bool, which positions see which; None: each sees itself and earlier ones.
+            memory_mask: bool [B, T, S] or [B, 1, S], True where the memory is visible; or [B, S], a mask of Keras.
             context: None, or `Context`, for self-attention and a feed-forward layer that takes one.
             return_attention_scores: bool.
             training: bool.
@@ -255,13 +254,13 @@ class TransformerDecoderLayer(_TransformerLayer):
 
         Raises:
             ValueError: the layer was built with a memory and is called without one, or the other way round; a tensor
-                has not three axes, or a mask is of floats: see `check_masks`.
+                does not have three axes; or a mask holds floats: see `check_masks`.
         """
         check_masks(attention_mask=attention_mask, memory_mask=memory_mask, mask=mask)
         check_sequences(memory=memory)
         if (self.cross_attention is None) != (memory is None):
             built, called = ("without", "with") if self.cross_attention is None else ("with", "without")
-            raise ValueError(f"{self.name}: was built {built} a `memory`, and is called {called} one.")
+            raise ValueError(f"{self.name}: was built {built} a `memory`, but is called {called} one.")
         is_causal = attention_mask is None
         if mask is not None:
             batch, length, _ = shape_of(inputs)

@@ -1,4 +1,4 @@
-"""The logs of a run: `train.log` and TensorBoard's events (docs/training.md lists the fields)."""
+"""The logs of a run: `train.log` and TensorBoard's events (docs/train_log.md lists the fields)."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ from t2t_lite.files import exists, list_files, read_bytes, replacing
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.safe_json import check_schema, parse_json
 
-# The fields that are read. docs/training.md lists all of them.
+# The fields that are read; docs/train_log.md lists all of them.
 _OF_TEXTS = ("bleu", "chrf", "chrf++", "ter")
 _MEASURES = (
     "loss", "perplexity", "token_accuracy", *_OF_TEXTS, "exact_sequence_accuracy", "learning_rate",
@@ -34,7 +34,7 @@ _LINES = {"best": {"best_step": int, "metric": str, "value": float}, "checkpoint
 class RunLog:
     """JSON lines and TensorBoard events of one output_dir.
 
-    Every line has "time" (Unix seconds), "event" and "step"; docs/training.md lists the events and their fields.
+    Every line has "time" (Unix seconds), "event" and "step"; docs/train_log.md lists the events and their fields.
 
     Args:
         output_dir: str.

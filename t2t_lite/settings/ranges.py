@@ -122,6 +122,10 @@ class Setting:
         values: dict, the argument's value for each choice; None: the choice itself.
         zero: str, name of the setting that 0 stands for, or "none" for the argument's None; "": 0 is 0.
         per: str, name of the setting by which the argument's value is divided.
+        flag: str, its name in --decode_hparams, which is tensor2tensor's; "": the same; None: it has none there.
+        needs, excludes: names of facts of `decoding.command.flag_checks`: those that the setting needs to have an
+            effect, and those with which it has none.
+        predicts: bool, whether it affects the predictions of an encoder.
     """
 
     name: str
@@ -134,6 +138,10 @@ class Setting:
     values: dict | None = None
     zero: str = ""
     per: str = ""
+    flag: str | None = ""
+    needs: tuple = ()
+    excludes: tuple = ()
+    predicts: bool = False
 
     def typed(self, value):
         """Returns the value as `typed_value` does. Raises `UserError`."""
@@ -148,7 +156,7 @@ def setting(default, least=None, most=None, *, above=None, below=None, also=(), 
         least, most, above, below, also: its range, as `Range` takes it.
         choices: words it may be, or a dict {word: value of the constructor's argument}.
         limits: Range or Choices, instead of these.
-        facts: meaning, argument, fixed, zero and per, see `Setting`.
+        facts: other attributes of `Setting`, such as its meaning.
     """
     bounded = Range(least, most, above, below, also)
     limits = limits or (Choices(tuple(choices)) if choices else bounded if bounded != Range() else None)

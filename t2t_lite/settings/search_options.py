@@ -14,6 +14,9 @@ from t2t_lite.settings.ranges import (
     typed_text,
 )
 
+_BEAM = {"excludes": ("samples", "targets")}  # of settings of a beam search
+_SAMPLING = {"needs": ("may_sample",), "excludes": ("targets",)}
+_OUTPUT = {"excludes": ("targets",)}
 _MOST_STOPS, _LONGEST_STOP = 16, 100
 _MOST_BANNED, _MOST_BANNED_BYTES = 100, 1000  # a row of the table per byte, as wide as the vocabulary
 
@@ -50,22 +53,22 @@ class SearchOptions:
     """
 
     beam_size: int = setting(4, limits=BEAM_SIZE)
-    alpha: float = setting(0.6, limits=ALPHA)
+    alpha: float = setting(0.6, limits=ALPHA, **_BEAM)
     extra_length: int = setting(50, limits=EXTRA_LENGTH)
-    batch_size: int = setting(32, limits=DECODE_BATCH)
-    length_penalty: str = setting("gnmt", choices=("gnmt", "power"))
-    n_best: int = setting(1, 1, 4096)
-    ends: str = setting("any", choices=("any", "top"))
-    compile: bool | None = None
-    sampling: bool = False
-    temperature: float = setting(1.0, 0, 1000)
-    top_k: int = setting(0, 0, 2**24)
-    top_p: float = setting(1.0, above=0, most=1)
-    seed: int = setting(0, limits=SAMPLING_SEED)
-    no_repeat_ngram_size: int = setting(0, 0, 64)
-    repetition_penalty: float = setting(1.0, above=0, most=1000)
-    stop: list = ()
-    banned_texts: list = ()
+    batch_size: int = setting(32, limits=DECODE_BATCH, predicts=True)
+    length_penalty: str = setting("gnmt", choices=("gnmt", "power"), **_BEAM)
+    n_best: int = setting(1, 1, 4096, flag=None)
+    ends: str = setting("any", choices=("any", "top"), **_BEAM)
+    compile: bool | None = setting(None, flag=None)
+    sampling: bool = setting(False, flag="sampling_method")
+    temperature: float = setting(1.0, 0, 1000, flag="sampling_temp", **_SAMPLING)
+    top_k: int = setting(0, 0, 2**24, flag="sampling_keep_top_k", **_SAMPLING)
+    top_p: float = setting(1.0, above=0, most=1, flag="sampling_keep_top_p", **_SAMPLING)
+    seed: int = setting(0, limits=SAMPLING_SEED, flag="sampling_seed", **_SAMPLING)
+    no_repeat_ngram_size: int = setting(0, 0, 64, **_OUTPUT)
+    repetition_penalty: float = setting(1.0, above=0, most=1000, **_OUTPUT)
+    stop: list = setting((), **_OUTPUT)  # noqa: RUF009  (immutable)
+    banned_texts: list = setting((), **_OUTPUT)  # noqa: RUF009
 
     def __post_init__(self):
         stop, banned = _as_list(self.stop), _as_list(self.banned_texts)

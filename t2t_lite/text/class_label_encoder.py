@@ -19,7 +19,7 @@ class ClassLabelEncoder:
         class_labels_fname: path of a file with one label per line, on any file system that `tf.io.gfile` supports.
 
     Raises:
-        UserError: a label is repeated or not text, there are no labels, or the file does not exist.
+        UserError: a label is repeated or not text, the list is empty, or the file does not exist.
     """
 
     unknown_id = None
@@ -45,7 +45,7 @@ class ClassLabelEncoder:
     def encode(self, text):
         """Returns the list of the one id of a label. Raises `UserError` for an unknown label."""
         if not isinstance(text, str) or text not in self._ids:
-            raise UserError(f"{shown(text)} is no class label. Expected one of {', '.join(self.class_labels)}.")
+            raise UserError(f"{shown(text)} is not a class label. Expected one of {', '.join(self.class_labels)}.")
         return [self._ids[text]]
 
     def decode(self, ids):

@@ -89,7 +89,7 @@ def _(encoder: SentencePieceEncoder, texts):
     first = tf.gather(tf.cumsum(sizes, exclusive=True), ids.value_rowids())
     characters = tf.concat([[0], _characters(texts)], 0)
     starts, ends = (tf.gather(characters, first + offsets.values) for offsets in (starts, ends))
-    # Of several pieces of one character, only the last one has a length.
+    # If one character has several pieces, only the last one has a length.
     return ids, starts, tf.where(starts == ends, starts + 1, ends)
 
 

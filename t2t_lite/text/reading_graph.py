@@ -84,7 +84,7 @@ def beginnings(texts, longest, ends=False, strips=True):
 def row_reader(encode, longest, num_texts):
     """Returns a function: `num_texts` times string [batch] -> (ids int32 [batch, width], truncated bool [batch]).
 
-    A row of ids has one text or two, each followed by EOS, then 0. Of two texts the longer is cut first, as by
+    A row of ids has one text or two, each followed by EOS, then 0. The longer of two texts is cut first, as by
     `cut_texts`.
 
     Args:

@@ -19,7 +19,7 @@ def cut_texts(ids, longest):
     first = tf.concat([tf.where(ids == EOS_ID)[:, 0], [size]], 0)[0]  # where the first text ends
     second = tf.maximum(size - first - 2, 0)  # ids of the second one, if there is one
     is_pair = tf.cast(size > first + 1, tf.int64)
-    room = longest - 1 - is_pair  # beside the ends
+    room = longest - 1 - is_pair  # without the ends
     first_length, second_length = kept_lengths(first, second, room)
     end = tf.constant([EOS_ID], ids.dtype)
     return tf.concat([ids[:first_length], end, ids[first + 1 : first + 1 + second_length], tf.repeat(end, is_pair)], 0)
@@ -29,7 +29,7 @@ def kept_lengths(first, second, room):
     """Returns how many ids of each text of a pair are kept if `room` ids fit; the longer text is cut first.
 
     Args:
-        first, second: int tensors of the same shape, the texts' lengths; second 0: there is only the first text.
+        first, second: int tensors of the same shape, the lengths of the texts; 0 for a missing second text.
         room: int, or such a tensor.
     """
     import tensorflow as tf

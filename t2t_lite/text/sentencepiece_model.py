@@ -1,8 +1,8 @@
-"""SentencePiece's model file as a protocol buffer, and what a model does to a text before it is cut into pieces.
+"""SentencePiece's model file as a protocol buffer, and how a model normalizes a text before it splits it into pieces.
 
-Of sentencepiece_model.proto these are only the fields read or changed here; all others are preserved. The sentencepiece
-package has such a module too, but its current versions work only with the newest protobuf, which Apache Beam does not
-allow.
+It declares only the fields of sentencepiece_model.proto that are read or changed here; all others are preserved. The
+sentencepiece package has such a module too, but its current versions work only with the newest protobuf, which Apache
+Beam does not allow.
 """
 
 import collections

@@ -70,7 +70,7 @@ def train_sentencepiece(
     """Trains a BPE vocabulary with byte fallback and writes `<model_prefix>.model` and `.vocab`.
 
     The same lines in the same order give the same files on every machine. The characters that make up the rarest 0.01 %
-    of the text get no pieces of their own. They are spelled by the pieces of their UTF-8 bytes, so nothing is unknown.
+    of the text do not become pieces. They are spelled by the pieces of their UTF-8 bytes, so nothing is unknown.
 
     No piece contains a space between words, so word counts are enough to learn the same pieces that SentencePiece
     learns from the lines, in memory for the distinct words only. If these have more than about 10 million characters in
@@ -81,14 +81,14 @@ def train_sentencepiece(
         model_prefix: path without extension, on any file system that `tf.io.gfile` supports.
         vocab_size: number of pieces, including the special ones and 256 bytes.
         at_most: whether `vocab_size` is an upper limit and the text determines the size; see `choose_size`.
-        character_coverage: share of the text's characters that get pieces of their own.
+        character_coverage: share of the text's characters that become pieces.
         normalization: "identity" (control characters and line separators become spaces, nothing else changes), or one
             of SentencePiece's rules: "nfkc", "nmt_nfkc", or these with `_cf` (lower case). Runs of spaces become one.
         split_digits: whether no piece has more than one digit, so that numbers are spelled digit by digit.
         user_defined_symbols: strings without spaces that are always one piece, with the ids from 3 on.
 
     Raises:
-        UserError: `vocab_size` is too large or too small for the text (the message gives the limit), there is no text,
+        UserError: `vocab_size` is too large or too small for the text (the message gives the limit), the text is empty,
             or a symbol contains a space, is repeated or reserved.
     """
     # Tabs separate words from counts below, so they must separate words here, whatever the normalization.

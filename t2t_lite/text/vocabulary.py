@@ -169,7 +169,7 @@ class TokenTextEncoder(TextEncoder):
     """Ids of whole words listed in a file, one per line (`VocabType.TOKEN`).
 
     The file's first two lines are the entries of padding and EOS (`<pad>`, `<EOS>`), as in tensor2tensor. In a text
-    `<EOS>` becomes this id, too, and `<pad>` is an unknown word.
+    `<EOS>` also becomes this id, and `<pad>` is an unknown word.
 
     Args:
         path: path of the file, on any file system that `tf.io.gfile` supports.
@@ -188,7 +188,7 @@ class TokenTextEncoder(TextEncoder):
         self._ids = {word: i for i, word in enumerate(self._words) if i != PAD_ID}
         self.unknown_id = None if replace_oov is None else self._ids.get(replace_oov)
         if len({*self._words}) != len(self._words) or len(self._words) <= self.num_reserved_ids:
-            raise UserError(f"{path}: an entry occurs twice, or there are none. Expected one word per line.")
+            raise UserError(f"{path}: an entry occurs twice, or no words follow <EOS>. Expected one word per line.")
         if replace_oov is not None and self.unknown_id is None:
             raise UserError(f"{path}: the entry {replace_oov!r} for unknown words is not in it. Add it as a line.")
         super().__init__(len(self._words))

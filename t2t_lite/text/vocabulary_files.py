@@ -74,7 +74,7 @@ def read_by(encoder):
 
 
 def adopt(source, path):
-    """Writes an existing vocabulary to `path`, whose ending is `ending_of(source)`, and the files beside it."""
+    """Writes an existing vocabulary to `path`, whose ending is `ending_of(source)`, and its other files."""
     if ending_of(path) == SENTENCEPIECE:
         subwords.adopt_sentencepiece(source, path.removesuffix(SENTENCEPIECE))
     else:

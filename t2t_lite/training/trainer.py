@@ -200,7 +200,7 @@ class Trainer:
         if has_gpu and self.devices.deterministic:
             tf.config.experimental.enable_op_determinism()
         if has_gpu and not compiles:
-            _LOGGER.info("On a GPU, --xla_compile may train several times as fast: see docs/training.md.")
+            _LOGGER.info("On a GPU, --xla_compile may train several times as fast: see docs/gpus.md.")
         # Seeds the initial weights; the order of the data has another seed.
         keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
         # The accumulation keeps the steps of an earlier run the same.

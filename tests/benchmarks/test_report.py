@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.harness import readme_table, record, report
 from t2t_lite.errors import UserError
-from tests.benchmarks.test_record import result
+from tests.benchmarks.results import result
 
 
 def test_a_page_has_what_is_needed_to_repeat_it():
@@ -71,11 +71,11 @@ def test_readme_s_table_has_those_of_the_newest_results():
     assert "| [Corpus](benchmarks/results/corpus_1) test | tiny | 8 CPU cores, 1 min | BLEU 12.3; chrF2 4 |\n" in found
     amd, intel = "[AMD EPYC](benchmarks/results/new)", "[Intel Xeon](benchmarks/results/xeon)"
     nvidia = "[NVIDIA H100](benchmarks/results/gpu_2026-01-02)"
-    times = f"1.50 times as fast ({amd}), 1.20 ({intel}), 1.80 ({nvidia})"
-    training = "| speed of training, beside"
+    times = f"1.50 ({amd}), 1.20 ({intel}), 1.80 ({nvidia})"
+    training = "| speed of training, times that of"
     on = "base | 2 CPU cores, float32; a GPU, bfloat16"
     assert f"{training} PyTorch `nn.Transformer` | {on} | {times} |\n" in found
-    assert f"{training} Hugging Face Marian | base | 2 CPU cores, float32 | 3.00 times as fast ({amd}) |\n" in found
+    assert f"{training} Hugging Face Marian | base | 2 CPU cores, float32 | 3.00 ({amd}) |\n" in found
     assert "old" not in found and "beam 4" not in found and found.endswith(" End.\n")
 
 

@@ -97,7 +97,7 @@ def test_where_the_input_goes(given, flags, way):
         ([*TUNE, "--n_best_format=json"], "--n_best_format: not with --tune"),
         (["--score_file=in", "--n_best_format=json"], "--n_best_format: not with --score_file"),
         (["--score_file=in", "--long_input=split"], "--long_input: not with --score_file"),
-        (["--score_file=in", "--tokenization=zh"], "--tokenization: of BLEU, which needs --decode_reference"),
+        (["--score_file=in", "--tokenization=zh"], "--tokenization: belongs to BLEU, which needs --decode_reference"),
         (["--score_file=in", "--split_sentences=always"], "--split_sentences: not with --score_file"),
         (
             ["--decode_from_file=in", "--decode_reference=ref", "--decode_hparams=identity_output=true"],

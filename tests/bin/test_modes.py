@@ -3,7 +3,6 @@
 import pytest
 
 from t2t_lite.bin import (
-    _decoder_modes,
     t2t_attention,
     t2t_bleu,
     t2t_datagen,
@@ -16,13 +15,14 @@ from t2t_lite.bin.trainer import training_modes
 from t2t_lite.cli import commands
 from t2t_lite.cli.commands import Mode, check_mode
 from t2t_lite.cli.flags import Flags
+from t2t_lite.decoding.command import flag_checks
 from t2t_lite.errors import UserError
 
 TABLES = {
     t2t_attention: t2t_attention.modes(),
     t2t_bleu: t2t_bleu.modes(),
     t2t_datagen: t2t_datagen.modes(),
-    t2t_decoder: _decoder_modes.MODES,
+    t2t_decoder: flag_checks.MODES,
     t2t_exporter: t2t_exporter._MODES,
     t2t_importer: t2t_importer.modes(),
     t2t_trainer: training_modes.modes(),

@@ -6,11 +6,11 @@ import pytest
 
 from t2t_lite.corpora import tables
 from t2t_lite.corpora.cells import FIRST_LINES
-from t2t_lite.corpora.tables import Layout, read_table
+from t2t_lite.corpora.tables import Layout
 from t2t_lite.errors import UserError
 
 PAIRS = Layout(("inputs", "targets"), languages=("en", "de"))
-LABELS = Layout(("label", "text"))
+LABELS, NUMBERS = Layout(("label", "text")), Layout(("number", "text"))
 
 
 def write(path, text):
@@ -103,13 +103,8 @@ def test_bad_lines_of_json(tmp_path, line, message):
         cells(write(tmp_path / "a.jsonl", f'{{"en": "one", "de": "eins"}}\n{line}\n'))
 
 
-LABELS, NUMBERS = Layout(("label", "text")), Layout(("number", "text"))
-
-
 def cells_of(folder, text, layout=LABELS, name="a.csv", **options):
-    path = folder / name
-    path.write_bytes(text.encode())
-    return [row for row, _ in read_table(str(path), layout, **options)]
+    return cells(write(folder / name, text), layout, **options)
 
 
 @pytest.mark.parametrize(
@@ -134,17 +129,25 @@ def test_the_only_one_that_gives_the_expected_columns_separates(tmp_path, text, 
 
 
 @pytest.mark.parametrize(
-    ("text", "layout", "flags"),
+    ("text", "layout", "what", "separators"),
     [
-        ("good;a, b\nbad;c, d\n", LABELS, "--separator=comma or --separator=semicolon"),
-        ("3,5;a\n4,0;b\n", NUMBERS, "--separator=comma or --separator=semicolon"),
-        ("good\ta, b\nbad\tc, d\n", LABELS, "--separator=comma or --separator=tab"),
-        ("1;a, b, c;good\n2;d, e, f;bad\n", LABELS._replace(columns=("3", "2")), "comma or --separator=semicolon"),
-        ("1,a;good;x\n2;b,bad,x\n", LABELS, "--separator=comma or --separator=semicolon"),
+        ("good;a\nbad,b\n", LABELS, "commas and semicolons occur, .*: label, text", ("comma", "semicolon")),
+        ("good;a, b\nbad;c, d\n", LABELS, "commas and semicolons each divide .*: label, text", ("comma", "semicolon")),
+        ("3,5;a\n4,0;b\n", NUMBERS, "commas and semicolons each divide .*: number, text", ("comma", "semicolon")),
+        ("good\ta, b\nbad\tc, d\n", LABELS, "commas and tabs each divide", ("comma", "tab")),
+        (
+            "1;a, b, c;good\n2;d, e, f;bad\n",
+            LABELS._replace(columns=("3", "2")),
+            "commas and semicolons each divide .*: those of --columns=3,2",
+            ("comma", "semicolon"),
+        ),
+        ("1,a;good;x\n2;b,bad,x\n", LABELS, "commas and semicolons occur", ("comma", "semicolon")),
+        ("good;a,b\nbad;c,d\nbad,e;f,g;h", LABELS, "commas and semicolons each divide", ("comma", "semicolon")),
     ],
 )
-def test_the_user_is_asked_where_several_would_do(tmp_path, text, layout, flags):
-    with pytest.raises(UserError, match=rf"a\.csv: .* Say what separates them: .*{flags}\."):
+def test_the_user_is_asked_where_several_would_do(tmp_path, text, layout, what, separators):
+    flags = " or ".join(f"--separator={name}" for name in separators)
+    with pytest.raises(UserError, match=rf"a\.csv: {what}.*: {flags}\."):
         cells_of(tmp_path, text, layout)
 
 
@@ -173,6 +176,18 @@ def test_a_bad_line_is_named_where_the_others_show_the_separator(tmp_path):
     assert len(cells_of(tmp_path, text, on_bad_line=told.append)) == 3 and "line 3" in told[0]
     with pytest.raises(UserError, match=r"line 1: found 1 column. Expected 2"):
         cells_of(tmp_path, "good\nbad\n")
+
+
+@pytest.mark.parametrize(("size", "count"), [(1, FIRST_LINES), (300_000, 4)])
+def test_lines_behind_the_first_ones_do_not_count(tmp_path, size, count):
+    rows = [f"good;{'a' * size}"] * count + ["good;a, b;c"] * 2 * count
+    layout = LABELS._replace(columns=("1", "2"), header=False)
+    assert cells_of(tmp_path, "\n".join(rows), layout)[-1] == ["good", "a, b"]
+
+
+def test_a_cell_may_be_long(tmp_path):
+    """Python's csv refuses those above 131,072 characters otherwise."""
+    assert cells_of(tmp_path, f'good,"{"x" * 200_000}"\n') == [["good", "x" * 200_000]]
 
 
 def test_only_the_first_lines_are_looked_at(tmp_path):

@@ -1,4 +1,8 @@
+"""Lines and running text of files: where they end, how they are packed and encoded, and which are left out."""
+# Nearest tests of: t2t_lite/corpora/archives.py, t2t_lite/corpora/encodings.py
+
 import bz2
+import collections
 import functools
 import gzip
 import lzma
@@ -9,7 +13,7 @@ import sys
 import pyarrow
 import pytest
 
-from t2t_lite.corpora import archives, plain_text, source_files
+from t2t_lite.corpora import archives, plain_text
 from t2t_lite.errors import UserError
 from tests.data import packing
 
@@ -81,11 +85,6 @@ def test_unequal_files_are_refused_with_both_counts(tmp_path, en, de, found):
         list(plain_text.read_pairs(*paths))
 
 
-def test_a_missing_download_is_named_with_its_address(tmp_path):
-    with pytest.raises(UserError, match=r"y.tgz: no such file. Download it from http://x/y.tgz"):
-        list(source_files.read_members(str(tmp_path), ("none.en", "none.de"), "http://x/y.tgz"))
-
-
 GERMAN = "Der Hund schläft größer.\nHallo Welt\n" * 50
 SCRIPTS = {
     "la": GERMAN, "ru": "Привет мир\nкак дела\n", "zh": "这是一个句子上一\n中文测试\n", "pa": "ਸਤ ਸ੍ਰੀ ਅਕਾਲ\nਪੰਜਾਬੀ\n",
@@ -151,6 +150,9 @@ def test_bad_lines_are_left_out_and_told(tmp_path):
     pairs = [tuple(pair.values()) for pair in plain_text.read_pairs(good, bad, told.append)]
     assert pairs == [("one", "eins"), ("three", "drei")]
     assert len(told) == 2 and all("a.de, line 2: byte 0xf6" in message for message in told)
+    told.clear()
+    assert list(plain_text.read_lines(write(tmp_path / "b", b"\xf6\n\xf6\none\n\xfc"), told.append))[2] == "one"
+    assert ["UTF-8, leave" in message or "iconv" in message for message in told] == [True, False, False]  # once
     assert list(plain_text.read_lines(bad, errors="replace"))[1] == "zw\ufffdi"
 
 
@@ -162,6 +164,7 @@ def test_bad_lines_are_left_out_and_told(tmp_path):
         (b"a\n\xff", "a\n"),
         (b"x" * 70_000 + b"\xff\nb\n", "x" * 2**16 + "\nb\n"),
         (b"\xff" + b"x" * 140_000 + b"\nb\n", "b\n"),
+        (b"x" * 65_535 + b"\xc3\xff\nb\n", "x" * 65_535 + "\nb\n"),  # the bad byte ends a character of the part before
     ],
 )
 def test_bad_lines_of_running_text_are_left_out(tmp_path, data, expected):
@@ -200,3 +203,48 @@ try: list(plain_text.read_lines({path!r}))
 except ValueError as error: print(error)"""
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "a.en.zst: zstd needs pyarrow: pip install pyarrow. Or unpack it: zstd -d" in found
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_files_without_text(tmp_path, read):
+    for name, data in {"a": b"", "a.gz": gzip.compress(b"")}.items():
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(UserError, match=rf"/{name}: the file is empty"):
+            list(read(str(tmp_path / name)))
+    with pytest.raises(UserError, match="none: no such file"):
+        list(read(str(tmp_path / "none")))
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.en.gz", b"no gzip\n", r"a\.en\.gz: damaged or not gz \("),
+        ("a.en.zst", ZSTD(b"one\n" * 99)[:-3], r"a\.en\.zst: damaged or not zst \("),
+        ("a.en", gzip.compress(b"one\n" * 99)[:-3], r"a\.en: damaged \(it ends too early\)"),
+    ],
+)
+def test_damaged_files(tmp_path, name, data, message):
+    with pytest.raises(UserError, match=message):
+        list(plain_text.read_lines(write(tmp_path / name, data)))
+
+
+def test_a_line_has_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(plain_text, "LONGEST_LINE", 5)  # with its end
+    assert list(plain_text.read_lines(write(tmp_path / "a", "abcd\nabcde"))) == ["abcd", "abcde"]
+    with pytest.raises(UserError, match=r"/a, line 2: more than 5 bytes"):
+        list(plain_text.read_lines(write(tmp_path / "a", "abcd\nabcde\n")))
+
+
+def test_bad_lines_are_counted_and_a_few_are_shown(caplog):
+    removed = collections.Counter()
+    bad_lines = plain_text.BadLines(removed)
+    for number in (1, 2, 2, 3, 4, 5, 6, 7):  # files are read more than once
+        bad_lines(f"line {number}: bad.")
+    assert removed == {plain_text.REASON: 8}
+    assert caplog.messages == [*(f"line {number}: bad. Left out." for number in range(1, 6)),
+                               "further lines that are left out are only counted"]  # fmt: skip
+
+
+def test_what_does_not_fit_into_a_field_becomes_a_space():
+    assert plain_text.as_field("a\tb\nc\u2028d ") == "a b c d "
+    assert [plain_text.kind(f"x/a.b{name}") for name in (".TSV", ".tmx.GZ", "")] == [".tsv", ".tmx", ".b"]

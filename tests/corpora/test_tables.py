@@ -3,10 +3,13 @@
 import pytest
 
 from t2t_lite.corpora import source_files, tables
-from t2t_lite.corpora.tables import Layout
+from t2t_lite.corpora.tables import Layout, header_question, likely_columns
 from t2t_lite.errors import UserError
 
-LABELS, PAIRS = Layout(("label", "text")), Layout(("inputs", "targets"), languages=("en", "de"))
+LABELS, NUMBERS = Layout(("label", "text")), Layout(("number", "text"))
+PAIRS, TAGS = Layout(("inputs", "targets"), languages=("en", "de")), Layout(("word", "tag"))
+LABELLED_PAIRS = Layout(("label", "first", "second"))
+ROWS = [[str(n), f"the film number {n}", ("good", "bad")[n % 2]] for n in range(20)]
 
 
 def write(path, text):
@@ -99,3 +102,68 @@ def test_bad_lines_are_left_out(tmp_path):
     path = write(tmp_path / "a.tsv", b"good\tone\nbad\nb\xf6d\ttwo\n\tthree\na\tb\tc\ngood\tfour\n")
     assert rows(path, LABELS, on_bad_line=told.append) == [["good", "one"], ["good", "four"]]
     assert [message.split(":")[0].rsplit(" ")[-1] for message in told] == ["2", "3", "4", "5"]
+
+
+@pytest.mark.parametrize(
+    ("layout", "names", "rows", "expected"),
+    [
+        (LABELS, ["id", "text", "label"], (), [2, 1]),
+        (LABELS, ["id", "text", "label"], ROWS, [2, 1]),
+        (LABELS, ["nr", "satz", "klasse"], ROWS, [2, 1]),
+        (LABELS, None, ROWS, [2, 1]),
+        (LABELS, None, [[f"{n:032x}", f"第{n}部", "ab"[n % 2]] for n in range(20)], [2, 1]),
+        (LABELS, ["text", "label"], (), [1, 0]),
+        (LABELS, ["text", "gold_label"], [["a b", "x"]], [1, 0]),
+        (LABELS, None, ROWS[:2], None),  # any column could have the labels
+        (LABELS, ["a", "b"], (), None),
+        (NUMBERS, None, [[str(n), f"film {n}", str(n / 7)] for n in range(1, 20)], [2, 1]),
+        (NUMBERS, ["id", "review", "stars"], (), [2, 1]),
+        (PAIRS, ["id", "de", "en"], (), [2, 1]),
+        (PAIRS, None, [[str(n), f"a film {n}", f"ein Film {n} war da"] for n in range(20)], [1, 2]),
+        (LABELLED_PAIRS, ["idx", "sentence1", "sentence2", "label"], (), [3, 1, 2]),
+        (LABELLED_PAIRS, None, [[f"a {n}", f"is longer than {n}", "ab"[n % 2]] for n in range(20)], [2, 0, 1]),
+        (TAGS, ["id", "form", "lemma", "upos"], (), [1, 3]),
+    ],
+)
+def test_columns_are_proposed_by_their_names_or_by_what_they_hold(layout, names, rows, expected):
+    assert likely_columns(layout, names, rows) == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "proposed"),
+    [
+        (["label", "text"], "; --header, or names such as --columns=label,text,"),
+        (["text", "label"], "; names such as --columns=label,text,"),
+        (["id", "text", "label"], "; names such as --columns=label,text,"),
+    ],
+)
+def test_the_question_about_a_header_proposes_what_works(cells, proposed):
+    assert proposed in header_question("a.tsv, line 1", cells, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("layout", "header", "row", "columns"),
+    [
+        (LABELS, "text\tlabel", "a film\tgood", "label,text"),
+        (PAIRS, "de\ten", "eins\tone", "en,de"),
+        (PAIRS, "target\tsource", "eins\tone", "source,target"),
+    ],
+)
+def test_a_header_in_another_order_is_refused(tmp_path, layout, header, row, columns):
+    path = write(tmp_path / "a.tsv", f"{header}\n{row}\n")
+    with pytest.raises(UserError, match=rf"has another order than .* --columns={columns}\."):
+        rows(path, layout._replace(header=True))
+    chosen = layout._replace(columns=tuple(columns.split(",")))
+    assert rows(path, chosen) == [row.split("\t")[::-1]]
+
+
+def test_columns_of_ids_are_neither_labels_nor_texts():
+    for name in ("id", "IDs", "index", "idx", "guid", "uid", "pairID", "qid", "split"):
+        assert likely_columns(
+            LABELS, [name, "satz", "klasse"], [["a", f"ein Satz {n}", "xy"[n % 2]] for n in range(9)]
+        ) == [2, 1]
+
+
+def test_which_columns_are_numbers():
+    columns = ("1", "12345", "123456", "²", "-1", "", "a1")
+    assert [column for column in columns if tables.is_number(column)] == ["1", "12345"]

@@ -1,11 +1,12 @@
+"""Translation memories: units, languages, encodings, and what is left out."""
+
 import codecs
 import collections
-import gzip
 import tracemalloc
 
 import pytest
 
-from t2t_lite.corpora import source_files, tmx
+from t2t_lite.corpora import plain_text, tmx
 from t2t_lite.errors import UserError
 from tests.data import packing
 
@@ -23,18 +24,12 @@ def read(path, data, **options):
 
 
 def test_units_become_pairs(tmp_path):
-    data = packing.tmx(*zip(*PAIRS, strict=True))
-    (tmp_path / "a.tmx").write_bytes(data)
-    (tmp_path / "b.tmx.gz").write_bytes(gzip.compress(data))
-    packing.write_zip(tmp_path / "c.zip", {"in/c.tmx": data})
-    for url, name in (("", "a.tmx"), ("http://h/b.tmx.gz", "b.tmx.gz"), ("http://h/c.zip", "in/c.tmx")):
-        pairs = source_files.read_members(str(tmp_path), ("tmx", name), url, ("en", "de"))
-        assert [tuple(pair.values()) for pair in pairs] == PAIRS
+    assert read(tmp_path / "a.tmx", packing.tmx(*zip(*PAIRS, strict=True)), languages=("en", "de")) == PAIRS
 
 
 def test_one_line_and_many(tmp_path):
     text = HEAD + unit(("en", "a"), ("de", "b")) + unit(("en", "c\n   d\n\n"), ("de", "e")) + TAIL
-    for data in (text, text.replace("><", ">\n <").replace("<", "<!--\n<seg>x</seg>--><", 0)):
+    for data in (text, text.replace("><", ">\n <"), text.replace("<t", "<!--\n<seg>x</seg>-->\n<t")):
         assert read(tmp_path / "a.tmx", data) == [("a", "b"), ("c d", "e")]
 
 
@@ -74,7 +69,7 @@ def test_codes_within_segments_comments_and_entities(tmp_path):
 def test_languages_count_not_the_order(tmp_path):
     units = [
         unit(("EN-us", "one"), ("de", "eins")),
-        unit(("de-AT", "zwei"), ("fr", "deux"), ("en", "two")),
+        unit(("de-AT", "zwei"), ("fr", "deux"), ("en", "two"), ("es", "dos"), ("fr", "2")),
         unit(("en-GB", "colour"), ("en", "color"), ("de", "Farbe")),
         unit(("en", "alone")),
         unit(("en", " "), ("de", "leer")),
@@ -83,12 +78,15 @@ def test_languages_count_not_the_order(tmp_path):
     data, removed = HEAD + "".join(units) + TAIL, collections.Counter()
     expected = [("one", "eins"), ("two", "zwei"), ("color", "Farbe")]
     assert read(tmp_path / "a.tmx", data, languages=("en", "de"), removed=removed) == expected
-    assert removed == {"units without both languages": 2, "empty": 1, "segments of other languages": 1}
+    assert removed == {"units without both languages": 2, "empty": 1, "segments of other languages": 2}
     assert read(tmp_path / "a.tmx", data, languages=("de", "en")) == [pair[::-1] for pair in expected]
     assert read(tmp_path / "a.tmx", data) == expected, "those of the first unit"
+    assert read(tmp_path / "a.tmx", data, languages=("en", "fr"))[0] == ("two", "deux"), "the first of several"
     chinese = HEAD + unit(("zh-TW", "繁"), ("zh-CN", "简"), ("en", "x")) + TAIL
     assert read(tmp_path / "a.tmx", chinese, languages=("en", "zh-CN")) == [("x", "简")]
-    with pytest.raises(UserError, match=r"no unit with 'en' and 'eo'\. It has the languages 'EN-us, de, de-AT, fr, en"):
+    with pytest.raises(
+        UserError, match=r"no unit with 'en' and 'eo'\. It has the languages 'EN-us, de, de-AT, fr, en, es, en-GB'"
+    ):
         read(tmp_path / "a.tmx", data, languages=("en", "eo"))
 
 
@@ -101,9 +99,45 @@ def test_without_languages_the_order_counts(tmp_path):
 
 def test_bad_units_are_left_out(tmp_path):
     told = []
-    data = HEAD.encode() + unit(("en", "a"), ("de", "b")).encode() + unit(("en", "c"), ("de", "größe")).encode("latin1")
-    assert read(tmp_path / "a.tmx", data + TAIL.encode(), on_bad_line=told.append) == [("a", "b")]
-    assert len(told) == 1 and "unit number 2 has bytes that are not UTF-8" in told[0]
+    good, bad = (HEAD + unit(("en", "a"), ("de", "b"))).encode(), unit(("en", "c"), ("de", "größe")).encode("latin1")
+    data = good + bad + TAIL.encode()
+    assert read(tmp_path / "a.tmx", data, on_bad_line=told.append) == [("a", "b")]
+    assert len(told) == 1 and "a.tmx: unit number 2 has bytes that are not UTF-8" in told[0]
+    turned = read(tmp_path / "a.tmx", data, on_bad_line=told.append, languages=("de", "en"))
+    assert turned == [("b", "a")] and len(told) == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (HEAD + unit(("en", "a"), ("de", "b")), r"a\.tmx, line 1, column \d+: not XML"),
+        ("\n\n<tmx><body>\n<tu>\n</body>", r"a\.tmx, line 3, column 3: not XML: mismatched tag"),
+        (f"{HEAD}{TAIL}", r"a\.tmx: no unit with two segments\. Expected"),
+        (f"{HEAD}{unit(('en', 'a'))}{TAIL}", r"no unit with two segments\. It has the languages 'en'\. "),
+        (f'<!DOCTYPE tmx [\n<!ENTITY a "b">]>{HEAD}{TAIL}', r"a\.tmx, line 2: declares the entity 'a'"),
+        (f'<!DOCTYPE tmx SYSTEM "x">{HEAD}\n{unit(("en", "&abc;"))}', r"a\.tmx, line 2: the entity &abc; is not"),
+        (f'<?xml version="1.0" encoding="xyz"?>{HEAD}{TAIL}', r"a\.tmx: declares the encoding 'xyz'"),
+        (
+            f"{HEAD}\n{unit(('en', 'a'), ('de', 'ö'))}".encode("latin1"),
+            r"a\.tmx, after line \d: byte 0xf6 is not UTF-",
+        ),
+        ("", "a.tmx, line 1, column 1: not XML"),
+    ],
+)
+def test_files_that_are_none(tmp_path, data, message):
+    with pytest.raises(UserError, match=message):
+        read(tmp_path / "a.tmx", data)
+
+
+def test_a_segment_has_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(plain_text, "LONGEST_LINE", 70_000)
+    first, rest = "x" * 40_000, "y" * 30_000
+    segment = f"{first}<hi>{rest}</hi>"
+    assert read(tmp_path / "a.tmx", HEAD + unit(("en", segment), ("de", "z")) + TAIL) == [(first + rest, "z")]
+    with pytest.raises(UserError, match=r"a\.tmx, line 2: more than 70,000 bytes"):
+        read(tmp_path / "a.tmx", f"{HEAD}\n{unit(('en', f'{segment}y'), ('de', 'z'))}{TAIL}")
+    with pytest.raises(UserError, match=r"a\.tmx: 70,000 characters without a tag"):
+        read(tmp_path / "a.tmx", HEAD + unit(("en", "x" * 140_000)))
 
 
 @pytest.mark.long

@@ -1,11 +1,13 @@
 """WMT's test sets, as `.sgm` of one side and as XML of all: what t2t-bleu, t2t-decoder and t2t-datagen read of them."""
+# Nearest tests of: t2t_lite/evaluation/score_files.py
 
 import logging
+import time
 
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.corpora import wmt_files
+from t2t_lite.corpora import source_files, wmt_files
 from t2t_lite.corpora.wmt_files import REFERENCE, SOURCE, TRANSLATION
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.decoding.command.decode_files import part_of_file
@@ -15,6 +17,7 @@ from t2t_lite.evaluation import score_files
 from t2t_lite.evaluation.tokenizations import tokenization_of_file
 from tests.data import packing
 
+TEXTS = ["Plain.", 'R&D "costs" < 3 > 2', "größe", "", "AT&amp;T stays escaped once", "end"]
 EN, DE = ["R&D <costs>", "two", "three", "four"], ["F&E <kostet>", "zwei", "drei", "vier"]
 
 
@@ -122,3 +125,56 @@ def test_sgm_of_another_side_is_refused(tmp_path):
         score_files.read_references([path])
     with pytest.raises(UserError, match=r"empty\.sgm: no segment"):
         score_files.read_translation(write(tmp_path / "empty.sgm", "text\n"), path, 1)
+
+
+def test_segments_come_in_order_with_their_entities_decoded(tmp_path):
+    found = list(wmt_files.read_segments(write(tmp_path / "a.sgm", packing.sgm(TEXTS))))
+    assert [text for _, text in found] == TEXTS
+    assert [key for key, _ in found] == [(f"paper/{doc}", str(i)) for doc in (0, 1) for i in (1, 2, 3)]
+
+
+def test_only_sgml_entities_are_decoded():
+    assert wmt_files.unescape(
+        "&lt;a&gt; &amp;amp; &quot;&apos; &#8211;&#x2013; &copy &nbsp; &#0; &#xd800;&#1114112; & ;"
+    ) == ("<a> &amp; \"' ––" + " &copy &nbsp; &#0; &#xd800;&#1114112; & ;")
+
+
+def test_other_ways_to_write_the_same(tmp_path):
+    text = (
+        "<DOC docid='d'>\r\n<hl><seg id=1> one </seg></hl><p><SEG ID=\"2\">two\nlines</SEG> <seg id='3'>three</seg>\n"
+    )
+    found = list(wmt_files.read_segments(write(tmp_path / "a.sgm", text.encode())))
+    assert found == [(("d", "1"), " one "), (("d", "2"), "two lines"), (("d", "3"), "three")]
+
+
+def test_two_files_go_together_by_their_ids(tmp_path):
+    members = ("src.en.sgm", "ref.de.sgm")
+    write(tmp_path / members[0], packing.sgm([f"en {i}" for i in range(7)]))
+    write(tmp_path / members[1], packing.sgm([f"de {i}" for i in range(7)], side="ref"))
+    pairs = list(source_files.read_members(str(tmp_path), members))
+    assert pairs == [{"inputs": f"en {i}", "targets": f"de {i}"} for i in range(7)]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "targets", "message"),
+    [
+        (packing.sgm(TEXTS), packing.sgm(TEXTS[:5]), r"a.sgm has 6 segments, .*b.sgm has 5. Expected equally many"),
+        (
+            packing.sgm(TEXTS),
+            packing.sgm(TEXTS, docs=3),
+            "a.sgm has segment 3 of document paper/0 as its .* number 3, .*b.sgm has segment 1 of document paper/1",
+        ),
+    ],
+)
+def test_files_that_do_not_go_together(tmp_path, inputs, targets, message):
+    paths = write(tmp_path / "a.sgm", inputs), write(tmp_path / "b.sgm", targets)
+    with pytest.raises(UserError, match=message):
+        list(wmt_files.read_segment_pairs(*paths))
+
+
+@pytest.mark.parametrize("part", ["<seg ", "<doc ", "</seg ", "<seg id=", "&#"])
+def test_a_hostile_line_takes_linear_time(tmp_path, part):
+    (tmp_path / "a.sgm").write_text(f'{part * (10**6 // len(part))}\n<doc docid="d"><seg id="1">text</seg></doc>\n')
+    start = time.process_time()
+    assert [text for _, text in wmt_files.read_segments(str(tmp_path / "a.sgm"))] == ["text"]
+    assert time.process_time() - start < 2

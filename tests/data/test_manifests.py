@@ -1,13 +1,15 @@
 """What t2t-datagen notes in JSON may be damaged, or another's: each reader ends in one sentence."""
+# Nearest tests of: problems/own_problem.py
 
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import sharding
-from t2t_lite.data.manifests import read_begun
+from t2t_lite.data import manifests
+from t2t_lite.data.manifests import check_examples, read_begun
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
@@ -92,43 +94,63 @@ def test_what_is_remembered_of_own_files(finished, tmp_path):
     assert mistakes(path, path.read_text(), use) > 50
 
 
+@pytest.mark.parametrize(
+    ("example", "words"),
+    [
+        ({"inputs": [5, 1]}, "no id in targets"),
+        ({"inputs": [5, 1], "targets": []}, "no id in targets"),
+        ({"inputs": [5, 1], "targets": [2**31, 1]}, f"the id {2**31} in targets"),
+        ({"inputs": [5, 1], "targets": [2**70, 1]}, f"the id {2**70} in targets"),
+        ({"inputs": [-3, 1], "targets": [1]}, "the id -3 in inputs"),
+        ({"inputs": ["5", 1], "targets": [1]}, "the id '5' in inputs"),
+        ({"inputs": [5.0, 1], "targets": [1]}, "the id 5.0 in inputs"),
+        ({"inputs": [6, 1], "targets": [6.0, 1]}, "the id 6.0 in targets"),
+        ({"inputs": "text", "targets": [1]}, "'text' as inputs"),
+        ({"inputs": 7, "targets": [1]}, "7 as inputs"),
+        ([1, 2], r"\[1, 2\]"),
+        (None, "None"),
+    ],
+)
+def test_examples_that_no_record_can_hold_are_shown(example, words):
+    good = {"inputs": [6, 1], "targets": [2**31 - 1, 0]}
+    check_examples([good, {"inputs": np.array([6]), "targets": (1,), "more": []}])
+    with pytest.raises(UserError, match=f"an example .*{words}.* 0 to {2**31 - 1}"):
+        check_examples([good, example, good])
+
+
+def test_a_split_has_shards_that_names_can_number_and_counts_of_what_is_there(tmp_path):
+    facts = {"examples": 0, "tokens": {"targets": 0}, "lengths": {"12": 0}}
+    path = tmp_path / "x-manifest.json"
+
+    def read(split="eval", **changes):
+        path.write_text(json.dumps({"request": {}, "splits": {split: {**facts, **changes}}, "vocabulary": {}}))
+        return manifests.read_manifest(str(path), ("targets",))["splits"]["eval"]
+
+    for shards in (1, 99_999):
+        assert read(shards=shards) == {**facts, "shards": shards}
+    for changes, words in (
+        ({"shards": 0}, "0 shards"),
+        ({"shards": 100_000}, "100000 shards"),
+        ({"shards": 2, "examples": -1}, "the number -1"),
+        ({"shards": 2, "lengths": {"-1": 2}}, "'-1'"),
+        ({"shards": 2, "bytes": [3, -4]}, "the number -4"),
+        ({"shards": 2, "tokens": {"targets": 2**63}}, f"the number {2**63}"),
+        ({"shards": 2, "split": "dev"}, "no such split"),
+    ):
+        with pytest.raises(UserError, match=rf"x-manifest\.json: splits: '(eval|dev)'.*{words}"):
+            read(**changes)
+
+
 def test_what_is_noted_of_unfinished_data(tmp_path):
     corpus.write_corpus(tmp_path, "a", PAIRS)
     (tmp_path / "d").mkdir()
     path = tmp_path / "d" / "translate_own-manifest.json.begun"
     text = json.dumps({"request": {"a": 1}, "chunks": 2, "source": "", "to_learn": ["vocab.a.300.model"]})
     assert mistakes(path, text, lambda: read_begun(str(path))) > 10
+    names = ["vocab.a.300.model", "../vocab.a", "vocab.a/b", "problem.json", "a.en"]
+    path.write_text(json.dumps({"request": {}, "to_learn": names}))
+    assert read_begun(str(path))["to_learn"] == names[:1], "no other files are removed by it"
     path.write_text(text[:-1])
     with pytest.raises(UserError, match=r"\.begun"):
         own(tmp_path).generate_data(str(tmp_path / "d"), str(tmp_path))
     assert path.read_text() == text[:-1], "it stays, for it is the user's to look at"
-
-
-def test_chunks(tmp_path):
-    paths = [str(tmp_path / f"p-train-{i:05d}-of-00002") for i in range(2)]
-    examples = [{"inputs": [n + 2, 1], "targets": [n + 2, 3, 1]} for n in range(5)]
-    sharding.write_shards(examples, paths, seed=1)
-    chunk = tmp_path / f"{paths[0]}.chunk-00000"
-    index = tmp_path / f"{chunk.name}.json"
-    kept, text = {path: path.read_bytes() for path in tmp_path.iterdir()}, index.read_text()
-
-    def use():
-        changed = index.read_bytes()
-        for path, data in kept.items():  # a refusal removes the chunks: the next call begins anew
-            path.write_bytes(data)
-        index.write_bytes(changed)
-        for path in paths:
-            (tmp_path / path).unlink(missing_ok=True)
-        sharding.write_shards(examples, paths, seed=1)
-
-    assert mistakes(index, text, use) > 100
-    index.write_text(text)
-    use()
-    for damaged in (b"", kept[chunk][:-1], b"\0" * len(kept[chunk]), kept[chunk][20:]):
-        for path, data in kept.items():
-            path.write_bytes(damaged if path == chunk else data)
-        for path in paths:
-            (tmp_path / path).unlink(missing_ok=True)
-        with pytest.raises(UserError, match=r"chunk-00000: damaged or cut off\. Run t2t-datagen again: it begins anew"):
-            sharding.write_shards(examples, paths, seed=1)
-        assert not chunk.exists()

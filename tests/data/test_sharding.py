@@ -1,5 +1,8 @@
 """Shards: everything once, shuffled by the seed alone, whatever the processes and the interruptions."""
 
+import errno
+import itertools
+import json
 import multiprocessing
 import os
 import pathlib
@@ -8,8 +11,11 @@ import signal
 import pytest
 import tensorflow as tf
 
+from t2t_lite import files
 from t2t_lite.data import sharding
 from t2t_lite.errors import Failure, UserError
+from tests import faults
+from tests.data import hostile
 from tests.data.stored import read_examples
 
 EXAMPLES = [{"inputs": [n + 2, 1], "targets": [n + 2, 3, 1]} for n in range(50)]
@@ -65,7 +71,7 @@ def test_few_examples_are_dealt_evenly(tmp_path):
 
 
 def test_groups_of_shards_are_counted_together(tmp_path):
-    examples = [{"inputs": [9] * n, "targets": [n, 1]} for n in range(1, 41)]
+    examples = [{"inputs": [9 + n] * n, "targets": [n, 1]} for n in range(40, 0, -1)]
     paths = paths_in(tmp_path)
     both = write(tmp_path, examples, groups=[2, 1])
     for facts, group in zip(both, (paths[:2], paths[2:]), strict=True):
@@ -79,7 +85,7 @@ def test_groups_of_shards_are_counted_together(tmp_path):
                 "inputs": {str(n): 1 for n in sorted(len(example["inputs"]) for example in found)},
                 "targets": {"2": len(found)},
             },
-            "largest_id": {"inputs": 9, "targets": max(example["targets"][0] for example in found)},
+            "largest_id": {side: max(example[side][0] for example in found) for side in ("inputs", "targets")},
             "bytes": [pathlib.Path(path).stat().st_size for path in group],
         }
 
@@ -142,41 +148,89 @@ def test_processes_do_not_matter(tmp_path, capfd):
     assert contents(tmp_path / "alone") == contents(tmp_path / "others")
 
 
+class Encoder:
+    """As `as_ids`; notes what it has encoded. Later samples have more ids, so that later chunks are larger files."""
+
+    def __init__(self):
+        self.encoded = []
+
+    def __call__(self, numbers):
+        self.encoded.extend(numbers)
+        return [{"inputs": [n + 2] * (1 + n // 3) + [1], "targets": [n + 2, 3, 1]} for n in numbers]
+
+
+@pytest.fixture
+def whole(tmp_path):
+    """The facts of the shards that are written without a fault, into `tmp_path / "whole"`."""
+    return write(tmp_path / "whole", range(50), encode=Encoder())
+
+
+def finish(folder, whole):
+    """Writes the shards of a folder in which something went wrong, and nothing that is finished there again."""
+    encode, chunks = Encoder(), [path for path in folder.glob("*.chunk-?????.json")]
+    assert write(folder, range(50), encode=encode) == whole
+    assert encode.encoded == list(range(8 * len(chunks), 50))
+    assert contents(folder) == contents(folder.with_name("whole"))
+    sharding.remove_chunks(paths_in(folder))
+    assert len(list(folder.iterdir())) == 3
+    return len(chunks)
+
+
 @pytest.mark.parametrize("stop_at", [0, 1, 8, 30, 49])
-def test_what_was_stopped_goes_on(tmp_path, stop_at):
-    encoded = []
-
-    def encode(numbers):
-        encoded.extend(numbers)
-        return as_ids(numbers)
-
+def test_what_was_stopped_goes_on(tmp_path, whole, stop_at):
     def until_stopped():
         yield from range(stop_at)
         raise KeyboardInterrupt
 
-    whole = write(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        write(tmp_path / "parts", until_stopped(), encode=encode)
-    assert write(tmp_path / "parts", range(50), encode=encode) == whole
-    assert encoded == list(range(50))  # nothing is done twice
-    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+        write(tmp_path / "parts", until_stopped(), encode=Encoder())
+    assert finish(tmp_path / "parts", whole) == stop_at // 8
 
 
-def test_stopped_while_shards_are_put_together(tmp_path, monkeypatch):
-    write(tmp_path / "whole")
-    write_bytes = sharding.files.write_bytes
+def test_after_ctrl_c_at_any_line_the_same_command_goes_on(tmp_path, whole):
+    with faults.interrupted_at(0, sharding) as lines:
+        write(tmp_path / "0", range(50), encode=Encoder())
+    for line in range(1, len(lines), 1 + len(lines) // 41):
+        with pytest.raises(KeyboardInterrupt), faults.interrupted_at(line, sharding):
+            write(tmp_path / str(line), range(50), encode=Encoder())
+        finish(tmp_path / str(line), whole)
 
-    def stop_at_the_second(path, data):
-        if "train-00001" in path:
-            raise KeyboardInterrupt
-        write_bytes(path, data)
 
-    with monkeypatch.context() as context:
-        context.setattr(sharding.files, "write_bytes", stop_at_the_second)
-        with pytest.raises(KeyboardInterrupt):
-            write(tmp_path / "parts")
-    write(tmp_path / "parts")
-    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+def test_on_a_disk_that_is_full_at_any_byte_what_is_finished_stays(tmp_path, whole):
+    """Python writes the facts of chunks, and shards; TensorFlow writes the chunks themselves."""
+    found = set()
+    for room in itertools.count(100, 711):
+        folder = tmp_path / str(room)
+        try:
+            with faults.full_disk(room):
+                write(folder, range(50), encode=Encoder())
+            break
+        except Failure as error:
+            assert "the disk is full" in str(error)
+        assert not list(folder.glob("*_incomplete"))
+        found.add(finish(folder, whole))
+    assert found >= {0, 3, 7}
+
+
+def test_where_no_larger_file_can_be_written_what_is_finished_stays(tmp_path, whole):
+    sizes = [path.stat().st_size for path in sorted((tmp_path / "whole").glob("*.chunk-?????"))]
+    assert sizes[2] < sizes[3]
+    with pytest.raises((OSError, tf.errors.OpError)), faults.limited_files(sizes[3] - 1):
+        write(tmp_path / "parts", range(50), encode=Encoder())
+    assert not list((tmp_path / "parts").glob("*_incomplete"))
+    assert finish(tmp_path / "parts", whole) == 3
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE])
+def test_whatever_the_machine_lacks_what_is_finished_stays(tmp_path, whole, code):
+    error = OSError(code, os.strerror(code))
+    with pytest.raises((OSError, Failure)), faults.failing(sharding, "serialize", 21, error):
+        write(tmp_path / "parts", range(50), encode=Encoder())
+    assert finish(tmp_path / "parts", whole) == 2
+    exhausted = tf.errors.ResourceExhaustedError(None, None, "out of memory")
+    with pytest.raises(tf.errors.ResourceExhaustedError), faults.failing(files, "write_bytes", 6, exhausted):
+        write(tmp_path / "more", range(50), encode=Encoder())
+    assert finish(tmp_path / "more", whole) == 5
 
 
 def test_another_source_is_noticed(tmp_path):
@@ -186,13 +240,11 @@ def test_another_source_is_noticed(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         write(tmp_path, until_stopped())
-    with pytest.raises(UserError, match="was made of 8 samples, now there are 5: the source has changed"):
-        write(tmp_path, EXAMPLES[:5])
-    assert not list(tmp_path.iterdir())
-    write(tmp_path)
-    with pytest.raises(UserError, match="the source has changed"):
-        write(tmp_path, EXAMPLES[:5])
-    assert not list(tmp_path.iterdir()), "the next run takes a shard that is there for its own"
+    for _ in range(2):  # the second time the shards are there as well
+        with pytest.raises(UserError, match=r"chunk-00000: .* 8 samples.* 5"):
+            write(tmp_path, EXAMPLES[:5])
+        assert not list(tmp_path.iterdir()), "the next run would take a shard that is there for its own"
+        write(tmp_path)
 
 
 def test_a_bad_sample_leaves_nothing(tmp_path):
@@ -205,47 +257,37 @@ def test_a_bad_sample_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_on_a_full_disk_what_is_finished_stays(tmp_path, monkeypatch):
-    class FullWriter(tf.io.TFRecordWriter):
-        def __init__(self, path):
-            self.path = path
-            super().__init__(path)
-
-        def write(self, record):
-            if "chunk-00002" in self.path:
-                raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
-            super().write(record)
-
-    with monkeypatch.context() as context:
-        context.setattr(tf.io, "TFRecordWriter", FullWriter)
-        with pytest.raises(tf.errors.ResourceExhaustedError):
-            write(tmp_path / "parts")
-    assert not list((tmp_path / "parts").glob("*_incomplete"))
-    write(tmp_path / "parts")
-    write(tmp_path / "whole")
-    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
-
-
-def test_on_a_full_disk_the_chunks_of_unfinished_shards_stay(tmp_path):
-    encoded = []
-
-    def encode(numbers):
-        encoded.extend(numbers)
-        return as_ids(numbers)
-
-    whole = write(tmp_path / "whole")
-    pathlib.Path(f"{paths_in(tmp_path / 'parts')[1]}.t2t_lite_incomplete").symlink_to("/dev/full")
-    with pytest.raises(Failure, match="p-train-00001-of-00003: the disk is full"):
-        write(tmp_path / "parts", range(50), encode=encode)
-    assert write(tmp_path / "parts", range(50), encode=encode) == whole
-    assert encoded == list(range(50))  # nothing is done twice
-    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+def test_chunks_that_are_damaged_are_refused_and_removed(tmp_path):
+    """Whatever the file of facts holds, and where the chunk is not as long or not made of records."""
+    examples, paths = EXAMPLES[:5], paths_in(tmp_path, 2)
+    facts = sharding.write_shards(examples, paths, seed=1)
+    chunk = tmp_path / f"{paths[0]}.chunk-00000"
+    index = tmp_path / f"{chunk.name}.json"
+    kept, refused = {path: path.read_bytes() for path in (chunk, index)}, 0
+    variants = [json.dumps(changed).encode() for _, changed in hostile.variants(json.loads(index.read_text()))]
+    for number, damaged in enumerate([b"", kept[chunk][:-1], b"\0" * len(kept[chunk]), kept[chunk][20:], *variants]):
+        chunk.write_bytes(damaged if number < 4 else kept[chunk])
+        index.write_bytes(kept[index] if number < 4 else damaged)
+        for path in paths:
+            pathlib.Path(path).unlink(missing_ok=True)
+        try:
+            sharding.write_shards(examples, paths, seed=1)
+        except UserError as error:
+            assert str(chunk) in str(error) and "\n" not in str(error)
+            assert not list(tmp_path.iterdir()), "the next run starts over"
+            refused += 1
+        else:
+            assert number >= 4
+    assert refused > 100
+    for path, data in kept.items():
+        path.write_bytes(data)
+    assert sharding.write_shards(examples, paths, seed=1) == facts
 
 
 @pytest.mark.slow  # a process that imports TensorFlow
 def test_after_a_killed_process_the_same_command_goes_on(tmp_path):
     whole = write(tmp_path / "whole", EXAMPLES[:16])  # two chunks: the second one is a process's, which takes seconds
-    with pytest.raises(Failure, match=r"^a process that encodes was killed.* with a smaller --num_workers[^\n]*$"):
+    with pytest.raises(Failure, match=r"killed.*--num_workers[^\n]*$"):
         write(tmp_path / "parts", range(16), encode=killed_in_a_worker, num_workers=2)
     first = pathlib.Path(sharding.chunk_path(paths_in(tmp_path / "parts"), 0))
     written = first.stat().st_mtime_ns

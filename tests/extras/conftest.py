@@ -1,4 +1,4 @@
-"""Fixtures of the core's tests that those of extras use, too; tests of extras that use others."""
+"""Fixtures of the core that tests of extras use as well; leaves out tests that need a missing extra."""
 
 import functools
 import pathlib
@@ -39,16 +39,18 @@ __all__ = (
 
 
 def pytest_ignore_collect(collection_path):
-    """Leaves out the tests of an extra that import another one which is not there."""
+    """Leaves out the tests of an extra that import another extra, if that is missing."""
     return True if collection_path.suffix == ".py" and _used(collection_path) - {*extras()} else None
 
 
 @functools.cache
 def _used(path):
-    """Returns the names of the extras that a file imports, and those that it needs for its own imports."""
-    used = set()
+    """Returns the names of the extras that a file imports, and of those that its imports need."""
+    used, here = set(), pathlib.Path(__file__).parent
     for package, name, module in _IMPORT.findall(path.read_text("utf-8")):
-        folder = extras().get(name) if package == "t2t_lite" else pathlib.Path(__file__).parent / name
+        if package == "tests" and (here / f"{name}.py").is_file():  # a helper that all extras share
+            continue
+        folder = extras().get(name) if package == "t2t_lite" else here / name
         other = folder and folder / f"{module}.py"
         used |= {name} | (_used(other) if other and other.is_file() and other != path else set())
     return used

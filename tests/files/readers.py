@@ -156,7 +156,7 @@ READERS = {
         b"no\none\n", lambda path: ClassLabelEncoder(class_labels_fname=path), LINES_OF_A_VOCABULARY
     ),
 }
-DAMAGED = {}  # of extras, see `test_damaged_files`
+DAMAGED = {}  # of extras, see `test_readers`
 for _path in sorted(pathlib.Path(__file__).parents[1].glob("extras/*/readers.py")):
     _of_extra = importlib.import_module(f"tests.extras.{_path.parent.name}.readers")
     READERS |= _of_extra.READERS

@@ -1,7 +1,9 @@
 """Whatever is wrong with a path, Python's and TensorFlow's words for it become one sentence that names it."""
+# Nearest tests of: t2t_lite/files/__init__.py, t2t_lite/files/folders.py
 
 import errno
 import os
+import re
 import socket
 
 import pytest
@@ -9,7 +11,7 @@ import tensorflow as tf
 
 from t2t_lite import files
 from t2t_lite.decoding.command import text_files
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.errors import Failure, MissingFile, UserError
 from t2t_lite.files import file_errors
 from t2t_lite.files.folders import held_lock, write_folder
 from t2t_lite.files.resumable import ResumableFiles
@@ -37,17 +39,17 @@ READ = {
     "": "no such file",
     "folder": "folder: is a folder. Expected a file",
     "file/file": "file/file: a file is in the way where a folder is expected",
-    "loop": "loop: a link that leads back to itself",
-    "n" * 300: "nnn: longer than a name can be",
-    "n/" * 3000: "longer than a name can be",
+    "loop": "loop: is a link that leads back to itself",
+    "n" * 300: "nnn: the name is too long",
+    "n/" * 3000: "too long",
     "pipe": "pipe: is a pipe. Expected a file",
     "socket": "socket: is a socket. Expected a file",
     "/dev/zero": "/dev/zero: is a device. Expected a file",
     "foo://bucket/file": "foo://bucket/file: TensorFlow has no file system foo://. Expected a local path",
     "s3://bucket/file": "s3:// needs the package tensorflow-io",
     "https://host/file": "download the file first",
-    "a\0b": r"a\\x00b: a path with a NUL byte",
-    "caf\udce9": r"caf\\udce9: a name that is not UTF-8",
+    "a\0b": r"a\\x00b: the path has a NUL byte",
+    "caf\udce9": r"caf\\udce9: the name is not UTF-8",
 }
 
 
@@ -63,7 +65,7 @@ WRITE = {
     "absent/file": "absent/file: cannot be written: its folder does not exist",
     "folder": "folder: is a folder",
     "file/file": "file/file: a file is in the way where a folder is expected",
-    "n" * 250: "longer than a name can be",  # with the ending of what is not finished
+    "n" * 250: "too long",  # with the ending of what is not finished
     "foo://bucket/file": "no file system foo://",
     "a\0b": "NUL byte",
     "caf\udce9": "not UTF-8",
@@ -96,7 +98,7 @@ def test_writing(hostile, path, writer):
     assert sorted(os.listdir()) == before
 
 
-FOLDERS = {"file": "in the way|is a file", "file/folder": "in the way", "loop": "in the way", "n" * 300: "longer than",
+FOLDERS = {"file": "in the way|is a file", "file/folder": "in the way", "loop": "in the way", "n" * 300: "too long",
            "foo://b/x": "no file system foo", "a\0b": "NUL", "caf\udce9": "not UTF-8", "pipe": "in the way",
            "/proc/none": "/proc/none"}  # fmt: skip
 
@@ -110,19 +112,13 @@ def test_making_a_folder(hostile, path):
             write_folder(path, lambda folder: None)
 
 
-def test_a_full_disk_is_no_mistake_of_the_user(tmp_path):
-    (tmp_path / "x.t2t_lite_incomplete").symlink_to("/dev/full")
-    with pytest.raises(Failure, match=r"x: the disk is full. Free some space"):
-        files.write_bytes(str(tmp_path / "x"), b"x")
-
-
 # What TensorFlow itself raises, here by its own readers, which checkpoints and records go through.
 OF_TENSORFLOW = {
     "absent": "absent: no such file",
     "folder": "folder: is a folder",
     "file/file": "file/file: a file is in the way",
-    "loop": "loop: a link",
-    "n" * 300: "longer than a name",
+    "loop": "loop: is a link",
+    "n" * 300: "too long",
     "socket": "socket: is a socket",
     "foo://b/x": "no file system foo",
 }
@@ -139,10 +135,49 @@ def test_tensorflows_errors_name_the_path(hostile, path, read):
         read(path)
 
 
-def test_no_permission_and_a_disk_that_can_only_be_read():
-    for code, words in ((errno.EACCES, "no permission to read"), (errno.EROFS, "can only be read")):
-        with pytest.raises(UserError, match=f"x: {words}|x: its file system {words}"), file_errors.translated("x"):
-            raise OSError(code, os.strerror(code), "x.t2t_lite_incomplete")
+# What is said of the system's errors: (whose mistake it is, a word that no other one has).
+CODES = {
+    errno.EACCES: (UserError, "no permission to write"), errno.EPERM: (UserError, "no permission to write"),
+    errno.EROFS: (UserError, "read-only"), errno.EISDIR: (UserError, "is a folder"),
+    errno.ENOTDIR: (UserError, "in the way"), errno.EEXIST: (UserError, "already exists"),
+    errno.ENOTEMPTY: (UserError, "not empty"), errno.ELOOP: (UserError, "back to itself"),
+    errno.ENAMETOOLONG: (UserError, "shorter"), errno.ENXIO: (UserError, "is a socket"),
+    errno.ENODEV: (UserError, "is a device"), errno.ESPIPE: (UserError, "is a pipe"),
+    errno.ETXTBSY: (UserError, "is a running"), errno.EBADF: (UserError, "in a mode to write"),
+    errno.EBUSY: (UserError, "in use"), errno.EXDEV: (UserError, "on another file system"),
+    errno.ENOENT: (MissingFile, "its folder does not exist"), errno.ENOSPC: (Failure, "disk is full"),
+    errno.EDQUOT: (Failure, "quota"), errno.EFBIG: (Failure, "ulimit -f"), errno.EIO: (Failure, "reports an error"),
+    errno.EMFILE: (Failure, "ulimit -n"), errno.ENFILE: (Failure, "on this machine"),
+    errno.ESTALE: (Failure, "lost the file"), errno.EREMOTEIO: (Failure, "does not answer"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", CODES, ids=errno.errorcode.get)
+def test_every_error_of_the_system_has_its_words_from_python_and_from_tensorflow(code):
+    kind, words = CODES[code]
+    of_python = OSError(code, os.strerror(code), "a.t2t_lite_incomplete")
+    of_tensorflow = tf.errors.UnknownError(None, None, f"a.t2t_lite_incomplete; {os.strerror(code)}")
+    for error in (of_python, of_tensorflow):
+        for path, named in (("typed", "typed"), (None, "a.t2t_lite_incomplete")):
+            explained = file_errors.explain(error, path, "write")
+            assert type(explained) is kind and re.fullmatch(f"{re.escape(named)}: .*{words}.*", str(explained))
+    reading = str(file_errors.explain(of_python, "x"))
+    assert ("to read" in reading) == ("to write" in words) and ("no such file" in reading) == (code == errno.ENOENT)
+    bare = file_errors.explain(OSError(code, os.strerror(code)))
+    assert (bare is not None) == (kind is Failure or code in (errno.EACCES, errno.EPERM, errno.EROFS))
+
+
+def test_an_error_of_two_paths_names_the_second_one():
+    error = OSError(errno.EACCES, "Permission denied", b"one", None, "tw\udce9")
+    assert str(file_errors.explain(error)).startswith(r"tw\udce9: no permission to read")
+    error = OSError(errno.EACCES, "Permission denied", b"one")
+    assert str(file_errors.explain(error)).startswith("one: ")
+
+
+def test_paths_in_messages_are_printable_and_short():
+    for path, shown in {"a b": "a b", "": "''", "a\nb": r"a\nb", b"\xff": r"\udcff", "x" * 200: "x" * 200}.items():
+        assert file_errors.shown_path(path) == shown
+    assert file_errors.shown_path("a" * 101 + "b" * 100) == f"{'a' * 100}…{'b' * 60}"
 
 
 def test_where_in_a_graph_an_error_was_raised_is_left_out():
@@ -154,7 +189,13 @@ def test_where_in_a_graph_an_error_was_raised_is_left_out():
     ):
         error = tf.errors.FailedPreconditionError(None, None, f"{node}{text}{end}")
         assert str(file_errors.explain(error, doing="write")).startswith(message)
+    error = tf.errors.UnavailableError(None, None, "Error executing an HTTP request: code 0")
+    assert isinstance(file_errors.explain(error, "gs://a/b"), Failure)
+    assert str(file_errors.explain(error, "gs://a/b")).startswith("gs://a/b: the network file system does not answer")
+    error = tf.errors.NotFoundError(None, None, "x")
+    assert isinstance(file_errors.explain(error, "run", "write"), MissingFile)
     error = tf.errors.FailedPreconditionError(None, None, f"{node}out of luck{end}")
+    assert str(file_errors.explain(error, "run")) == "run: cannot be read: out of luck"
     assert str(file_errors.explain(error, "run", "write")) == "run: cannot be written: out of luck"
 
 

@@ -1,9 +1,31 @@
+"""Folders appear when they are complete, and locks let one process in."""
+
 import os
+import subprocess
+import sys
+import threading
+import time
 
 import pytest
 
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.files.folders import check_kinds, write_file, write_folder
+from t2t_lite.files import folders
+from t2t_lite.files.folders import (
+    check_kinds,
+    check_new,
+    held_lock,
+    restored_on_failure,
+    waiting_lock,
+    write_file,
+    write_folder,
+)
+from tests import faults
+from tests.processes import owned
+
+
+def write_two(folder):
+    for name, data in (("a", b"12"), ("b.x", b"345")):
+        write_file(folder, name, data)
 
 
 def test_it_appears_when_all_is_written(tmp_path):
@@ -17,23 +39,71 @@ def test_it_appears_when_all_is_written(tmp_path):
     assert os.listdir(tmp_path / "new") == ["folder"] and (path / "a").read_bytes() == b"1"
 
 
-def test_an_empty_folder_and_leftovers_of_a_killed_command_are_no_hindrance(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a.t2t_lite_incomplete").mkdir()
-    (tmp_path / "a.t2t_lite_incomplete" / "old").write_text("")
-    write_folder(str(tmp_path / "a"), lambda folder: write_file(folder, "new", b""))
-    assert os.listdir(tmp_path) == ["a"] and os.listdir(tmp_path / "a") == ["new"]
+@pytest.mark.parametrize("made", ["", "a", "a.t2t_lite_incomplete/old", "both"])
+def test_an_empty_folder_and_leftovers_of_a_killed_command_are_no_hindrance(tmp_path, made):
+    for name in ("a", "a.t2t_lite_incomplete/old") if made == "both" else (made,):
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+    check_new(tmp_path / "a")
+    write_folder(str(tmp_path / "a"), write_two)
+    assert os.listdir(tmp_path) == ["a"] and sorted(os.listdir(tmp_path / "a")) == ["a", "b.x"]
 
 
-@pytest.mark.parametrize("error, seen", [(OSError(28, "No space left on device"), Failure), (KeyError("x"), KeyError)])
+def test_a_folder_that_can_be_made_is_not_left_and_others_are_refused(tmp_path):
+    check_new(tmp_path / "new")
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "file").write_text("")
+    for path, words in ((tmp_path, "holds files"), (tmp_path / "file", "is a file")):
+        with pytest.raises(UserError, match=f"{path}: {words}"):
+            check_new(path)
+
+
+@pytest.mark.parametrize(
+    ("error", "seen"),
+    [(OSError(28, "No space left on device"), Failure), (KeyError("x"), KeyError), (KeyboardInterrupt(),) * 2],
+    ids=str,
+)
 def test_a_failure_leaves_nothing(tmp_path, error, seen):
     def write(folder):
         write_file(folder, "a", b"1")
         raise error
 
-    with pytest.raises(seen):
+    with pytest.raises(seen if isinstance(seen, type) else type(seen)):
         write_folder(str(tmp_path / "folder"), write)
     assert os.listdir(tmp_path) == []
+    for call in (1, 2):
+        with pytest.raises(OSError, match="odd"), faults.failing(folders, "write_file", call, OSError("odd")):
+            restored(tmp_path / "new")
+        assert os.listdir(tmp_path) == []
+
+
+def restored(path):
+    with restored_on_failure(str(path)):
+        path.mkdir(exist_ok=True)
+        for name in ("one", "two"):
+            folders.write_file(str(path), name, b"new")
+
+
+def test_after_a_failure_a_folder_has_what_it_had(tmp_path):
+    (tmp_path / "mine").write_text("old")
+    with pytest.raises(KeyboardInterrupt), faults.failing(folders, "write_file", 2):
+        restored(tmp_path)
+    assert os.listdir(tmp_path) == ["mine"] and (tmp_path / "mine").read_text() == "old"
+    restored(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["mine", "one", "two"]
+
+
+def test_ctrl_c_at_any_line_leaves_no_half_of_a_folder(tmp_path):
+    with faults.interrupted_at(0, folders) as lines:
+        write_folder(str(tmp_path / "0"), write_two)
+    for line in range(1, len(lines) + 1):
+        path = tmp_path / str(line)
+        with pytest.raises(KeyboardInterrupt), faults.interrupted_at(line, folders):
+            write_folder(str(path), write_two)
+        assert not path.exists() or len(os.listdir(path)) in (0, 2), lines[line - 1]
+        if not path.exists() or not os.listdir(path):
+            write_folder(str(path), write_two)
+        assert sorted(os.listdir(path)) == ["a", "b.x"]
+    assert len(os.listdir(tmp_path)) == len(lines) + 1, "nothing unfinished is left"
 
 
 def test_folders_in_the_places_of_files_and_files_in_those_of_folders_are_named(tmp_path):
@@ -45,9 +115,52 @@ def test_folders_in_the_places_of_files_and_files_in_those_of_folders_are_named(
     check_kinds(folder, *patterns)
     check_kinds(folder, ["nothing"])
     (tmp_path / "run" / "ckpt-20").mkdir()
-    with pytest.raises(UserError, match=r"run/ckpt-20: is a folder\. Expected a file, which the command will write"):
-        check_kinds(folder, *patterns)
-    with pytest.raises(UserError, match=r"run/log: is a file\. Expected a folder, to which the command will write"):
-        check_kinds(folder, ["nothing"], ["log"])
-    with pytest.raises(UserError, match=r"log: is a file\. Expected a folder\. Rename it"):
-        check_kinds(f"{folder}/log", ["nothing"])
+    for path, arguments, words in (
+        (folder, patterns, "run/ckpt-20: is a folder"),
+        (folder, (["nothing"], ["log"]), "run/log: is a file"),
+        (f"{folder}/log", (["nothing"],), "log: is a file"),
+    ):
+        with pytest.raises(UserError, match=words):
+            check_kinds(path, *arguments)
+
+
+def test_only_one_process_is_in(tmp_path):
+    path = tmp_path / "a.lock"
+    code = (
+        f"from t2t_lite.files.folders import held_lock\nwith held_lock({str(path)!r}, 'd'): print(1, flush=1); input()"
+    )
+    with owned([sys.executable, "-c", code], 100, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"1\n"
+        with (
+            pytest.raises(UserError, match=rf"^d: another \(process {other.pid}\)"),
+            held_lock(str(path), "d: another"),
+        ):
+            pass
+        assert path.exists()
+    with held_lock(str(path), "d: another"):  # the killed one left its file, and no lock
+        assert path.read_text() == str(os.getpid())
+    assert not path.exists()
+    with pytest.raises(KeyError), held_lock(str(path), "d: another"):
+        raise KeyError
+    assert not path.exists()
+
+
+def test_there_are_no_locks_in_a_bucket():
+    with held_lock("gs://bucket/lock", "x"):
+        pass
+
+
+def test_a_lock_that_is_waited_for(tmp_path):
+    path, entered = str(tmp_path / "lock"), []
+
+    def wait():
+        with waiting_lock(path):
+            entered.append(time.monotonic())
+
+    with waiting_lock(path):
+        other = threading.Thread(target=wait, daemon=True)
+        other.start()
+        time.sleep(0.2)
+        left = time.monotonic()
+    other.join(10)
+    assert entered and entered[0] >= left

@@ -23,7 +23,7 @@ def pipe(tmp_path, monkeypatch):
 def test_a_pipe_without_another_end(pipe, caplog, mode, does):
     caplog.set_level("INFO", "t2t_lite")
     threads, begin = threading.active_count(), time.monotonic()
-    with pytest.raises(UserError, match=f"pipe: a pipe that nothing {does}, for 0.4 s. Start the other command"):
+    with pytest.raises(UserError, match=f"pipe: .* {does} .* 0.4 s"):
         pipes.open_device(pipe, mode)
     assert 0.3 < time.monotonic() - begin < 10
     assert f"pipe: waiting at most 0.4 s for a command that {does} this pipe" in caplog.text
@@ -67,7 +67,7 @@ def test_what_is_open_is_written_from_where_it_stands(tmp_path):
             again.write(b"second\n")
         file.write(b"last\n")
     assert (tmp_path / "file").read_bytes() == b"first\nsecond\nlast\n"
-    with open(tmp_path / "file", "rb") as file, pytest.raises(UserError, match="is not open to write"):
+    with open(tmp_path / "file", "rb") as file, pytest.raises(UserError, match="to write"):
         pipes.open_device(f"/dev/fd/{file.fileno()}", "wb")
     assert (tmp_path / "file").read_bytes() == b"first\nsecond\nlast\n"
 

@@ -284,7 +284,7 @@ def test_an_exception_between_chunks_leaves_what_is_done(decode, tmp_path, monke
     ).exists()
     monkeypatch.setattr(ResumableFiles, "write", write)
     result, lines = decode(hparams=settings)
-    assert lines == whole and "goes on after 4 lines" in result.stderr
+    assert lines == whole and "resumes after 4 lines" in result.stderr
     assert sorted(os.listdir(tmp_path)) == ["in", "out"]
 
 

@@ -74,7 +74,7 @@ def test_decoder(folder, call_command, assert_user_error, args):
     before = contents(folder)
     result = call_command("t2t-decoder", RUN, *(arg.replace("VOCABULARY", vocabulary) for arg in args))
     words = args[-1] if "two" not in result.stderr else ""
-    assert_user_error(result, "overwrite" if "overwrite" in result.stderr else "too. Expected another file", words[:2])
+    assert_user_error(result, "overwrite" if "overwrite" in result.stderr else "is the same file as", words[:2])
     assert contents(folder) == before
 
 

@@ -12,8 +12,11 @@ from keras import ops
 from tests.layers.backend import BACKEND, check_gradients, compiled
 from tests.layers.equations import array
 
-X = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
-MEMORY = np.random.default_rng(1).normal(size=(2, 7, 8)).astype("float32")
+# All sizes differ, from each other and from the heads (2), their size (4), filters (16) and vocabularies (9) of the
+# tests, so that none can stand in for another: 3 rows, 5 queries, 7 keys of a memory, hidden size 8.
+X = np.random.default_rng(0).normal(size=(3, 5, 8)).astype("float32")
+MEMORY = np.random.default_rng(1).normal(size=(3, 7, 8)).astype("float32")
+PAIR, PAIR_MEMORY = X[:2], MEMORY[:2]
 CLOSE = {"atol": 1e-5, "rtol": 1e-5}
 
 

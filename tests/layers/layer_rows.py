@@ -10,7 +10,7 @@ import numpy as np
 from tests.layers.equations import array
 from tests.layers.harness import X
 
-IDS = np.array([[3, 4, 5, 0, 0], [1, 2, 3, 4, 5]], "int32")
+IDS = np.array([[3, 4, 5, 0, 0], [1, 2, 3, 4, 5], [8, 6, 0, 0, 0]], "int32")
 MASK = IDS != 0
 
 

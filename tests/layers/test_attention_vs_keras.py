@@ -1,5 +1,7 @@
 """MultiHeadAttention against keras.layers.MultiHeadAttention on the same weights: outputs, scores and masks."""
 
+# Nearest tests of: t2t_lite/layers/attention.py, t2t_lite/layers/masks.py
+
 import keras
 import numpy as np
 import pytest

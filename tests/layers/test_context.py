@@ -45,15 +45,50 @@ def test_costs_of_all_layers_are_added(norm):
     assert stack.has_costs and not layers.TransformerStack([layers.TransformerEncoderLayer(2, 16)]).has_costs
     output, results = run(stack)
     np.testing.assert_array_equal(array(output), array(stack(X)))
-    assert len(results.each("first")) == 2 and results.each("other") == []
+    assert len(results.each("first")) == 2
     found = array(results.total("cost"))
     assert found.shape == NONPADDING.shape and (found[~NONPADDING] == 0).all() and (found[NONPADDING] > 0).all()
     np.testing.assert_allclose(found, sum(array(cost) for cost in results.each("cost")), rtol=1e-6)
 
 
-def test_each_context_has_results_of_its_own():
+def test_results_are_kept_in_their_order():
+    results = layers.Results()
+    results.add("cost", 3)
+    results.update({"cost": [5, 11], "use": [2]})
+    assert results.each("cost") == [3, 5, 11] and results.each("use") == [2] and results.each("other") == []
+    assert results.total("cost") == 19
+    with pytest.raises(KeyError):
+        results.total("other")
     layers.Context().results.add("cost", np.ones(1))
     assert layers.Context().results.each("cost") == []
+
+
+def test_states_come_before_the_inputs():
+    states = ops.convert_to_tensor(X[:, :2, ::-1])
+    seen = np.array([[True, False], [False, False], [True, True]])
+    plain, masked = layers.Context(states), layers.Context(states, ops.convert_to_tensor(seen))
+    np.testing.assert_array_equal(array(plain.before(X)), np.concatenate([X[:, :2, ::-1], X], axis=1))
+    assert array(plain.mask(3)).tolist() == [[True] * 5] * 3
+    inputs = np.array([[False, True, True], [True] * 3, [True, False, False]])
+    assert array(masked.mask(3, inputs)).tolist() == np.concatenate([seen, inputs], axis=1).tolist()
+    assert not masked.without_states().has_states and masked.without_states().visible == ()
+    assert masked.without_states().results is masked.results and layers.Context().without_states().visible == ()
+    doubled = masked.normalized(lambda x: 2 * x)
+    np.testing.assert_array_equal(array(doubled.earlier), 2 * X[:, :2, ::-1])
+    assert layers.Context().normalized(None).earlier == ()
+
+
+def test_a_feed_forward_layer_sees_no_states():
+    found = []
+
+    class Looking(layers.FeedForward):
+        def call(self, inputs, context=None, training=None):
+            found.append(context.has_states)
+            return super().call(inputs, training=training)
+
+    layer = layers.TransformerDecoderLayer(2, feed_forward=Looking(16))
+    layer(X, context=layers.Context(ops.convert_to_tensor(X[:, :2])))
+    assert found == [False]
 
 
 def test_a_layer_that_takes_no_context_sees_none():

@@ -1,5 +1,7 @@
 """Masks of 16 bits in a step that XLA compiles, which are a hash of each element's place, and the softmax there."""
 
+# Nearest tests of: t2t_lite/layers/dropout.py, t2t_lite/layers/masks.py
+
 import numpy as np
 import pytest
 

@@ -1,7 +1,6 @@
 """The heads of encoders: contract of layers, and their equations."""
 
 import itertools
-import math
 
 import keras
 import numpy as np
@@ -9,13 +8,8 @@ import pytest
 
 from t2t_lite import layers
 from t2t_lite.layers.encoder_heads import mean_and_maximum
-from tests.layers.equations import array
+from tests.layers.equations import array, gelu, normalized, softmax
 from tests.layers.harness import X, check_layer
-
-
-def softmax(logits):
-    weights = np.exp(logits - logits.max(-1, keepdims=True))
-    return weights / weights.sum(-1, keepdims=True)
 
 
 @pytest.mark.slow
@@ -24,15 +18,14 @@ def test_masked_ids(tmp_path):
     init = {"size": 6, "activation": "tanh", "epsilon": 1e-5}
     layer, output = check_layer(layers.MaskedIdsHead, init, X, 4, tmp_path)
     inner = np.tanh(X @ array(layer.dense.kernel) + array(layer.dense.bias))
-    deviation = np.sqrt(inner.var(-1, keepdims=True) + 1e-5)
-    np.testing.assert_allclose(output, (inner - inner.mean(-1, keepdims=True)) / deviation, atol=1e-4)
+    np.testing.assert_allclose(output, normalized(inner, 1e-5), atol=1e-4)
 
 
 POOLERS = {
     None: lambda x: x,
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, 0),
-    "gelu": lambda x: x * (1 + np.vectorize(math.erf)(x / math.sqrt(2))) / 2,
+    "gelu": gelu,
 }
 
 
@@ -65,23 +58,28 @@ def test_each_matrix_has_initial_values_of_its_own():
 
 def test_spans():
     layer = layers.SpanHead()
-    allowed = np.arange(5) < np.array([[5], [3]])
+    lengths = [5, 3, 1]
+    allowed = np.arange(5) < np.array(lengths)[:, None]
     output = array(layer(X, allowed=allowed))
     assert layer.compute_output_shape(X.shape) == output.shape
     assert layer.compute_output_shape((None, None, 8)) == (None, 2, None)
+    assert layer.compute_output_spec(keras.Input((5, 8)), keras.Input((5,))).shape == (None, 2, 6)
     expected = np.swapaxes(X @ array(layer.dense.kernel), 1, 2)
-    for row, length in enumerate([5, 3]):
+    for row, length in enumerate(lengths):
         probabilities = softmax(output[row])
         assert (probabilities[:, 0] == 0).all() and (probabilities[:, 1 + length :] == 0).all()
         np.testing.assert_allclose(probabilities[:, 1 : 1 + length], softmax(expected[row, :, :length]), atol=1e-5)
     again = layers.SpanHead.from_config(layer.get_config())
-    assert again(X, allowed=allowed).shape == (2, 2, 6) and len(again.weights) == 2
+    assert again(X, allowed=allowed).shape == (3, 2, 6) and len(again.weights) == 2
 
 
 def test_mean_and_maximum_of_a_text_leave_out_what_the_mask_does():
-    mask = np.arange(5) < np.array([[5], [3]])
-    expected = [np.concatenate([row[:n].mean(0), row[:n].max(0)]) for row, n in zip(X, [5, 3], strict=True)]
+    lengths = [5, 3, 1]
+    mask = np.arange(5) < np.array(lengths)[:, None]
+    expected = [np.concatenate([row[:n].mean(0), row[:n].max(0)]) for row, n in zip(X, lengths, strict=True)]
     np.testing.assert_allclose(array(mean_and_maximum(X, mask)), expected, atol=1e-6)
     for length in (0, 5):  # nothing there, alone or beside longer texts
-        of_nothing = mean_and_maximum(X[:, :length], np.zeros((2, length), bool))
-        np.testing.assert_array_equal(array(of_nothing), np.zeros((2, 16)))
+        of_nothing = mean_and_maximum(X[:, :length], np.zeros((3, length), bool))
+        np.testing.assert_array_equal(array(of_nothing), np.zeros((3, 16)))
+    mask[1] = False  # one text without a position, beside others
+    assert not array(mean_and_maximum(X, mask))[1].any()

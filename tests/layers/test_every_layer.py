@@ -8,6 +8,8 @@ a layer with others inside. Arguments of constructors are each layer's own: none
 regularizer or a constraint; those of a weight are set on it.
 """
 
+# Nearest tests of: t2t_lite/layers/base.py
+
 import copy
 import inspect
 import json
@@ -232,7 +234,7 @@ def test_inputs_that_are_unusual(row):
     call = {name: x[:0] for name, x in row.call.items()}
     assert tuple(layer(row.inputs[:0], **call).shape) == (0, *expected.shape[1:])
     none = layer(row.inputs[:, :0], **({"allowed": MASK[:, :0]} if "allowed" in row.call else row.call))
-    assert none.shape[0] == 2
+    assert none.shape[0] == 3
     expected = row.outputs(layer)
     np.testing.assert_allclose(array(layer(**{row.first: row.inputs}, **row.call)), expected, **CLOSE)
     np.testing.assert_allclose(array(layer(keras.Variable(row.inputs), **row.call)), expected, **CLOSE)
@@ -249,9 +251,9 @@ def test_inputs_of_another_size_are_refused_symbolic_ones_too(row):
         return  # take any
     layer = row.made()
     others = {name: x for name, x in row.symbols().items() if name != row.first}
-    with pytest.raises(ValueError, match="expected axis -1 of input shape to have value 8"):
-        layer(np.ones((2, 5, 1), "float32"), **row.call)
-    with pytest.raises(ValueError, match="expected axis -1 of input shape to have value 8"):
+    with pytest.raises(ValueError, match=r"axis -1 .* value 8"):
+        layer(np.ones((3, 5, 1), "float32"), **row.call)
+    with pytest.raises(ValueError, match=r"axis -1 .* value 8"):
         layer(keras.Input((5, 6)), **others)
 
 
@@ -260,7 +262,7 @@ def test_hidden_states_of_another_size_have_no_logits():
     for inputs in (np.ones((2, 5, 16), "float32"), keras.Input((5, 16))):
         with pytest.raises(ValueError, match="hidden states of size 8: received"):
             layer(inputs, reverse=True)
-    assert layer(layer(IDS), reverse=True).shape == (2, 5, 9)
+    assert layer(layer(IDS), reverse=True).shape == (3, 5, 9)
 
 
 @pytest.mark.parametrize("name", ["Dropout", "ClassHead", "TransformerEncoderLayer", "TransformerStack"])

@@ -1,18 +1,23 @@
 """Restricted attention against full attention with the neighbourhood as its mask, written out in NumPy."""
 
+# Nearest tests of: t2t_lite/layers/key_patterns.py, t2t_lite/layers/key_parts.py
+
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
 from t2t_lite import layers
-from t2t_lite.layers.cache import Past
 from tests.layers.equations import array, attention_in_numpy
 from tests.layers.harness import check_layer
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 6, 8)).astype("float32")
 LONG = RNG.normal(size=(2, 203, 8)).astype("float32")  # computed in blocks of 32
+
+
+def restricted(neighborhood):
+    """A layer of four heads, whose keys have size 3, and values 5."""
+    return layers.RestrictedAttention(4, neighborhood, key_dim=3, value_dim=5)
 
 
 def neighborhood(length, r, causal=False, end=None):
@@ -73,7 +78,7 @@ def test_contract(x, tmp_path):
 @pytest.mark.parametrize("length", [6, 163, 203])
 def test_equals_full_attention_under_the_mask(length, r, causal):
     x = LONG[:, :length]
-    layer = layers.RestrictedAttention(2, neighborhood=r)
+    layer = restricted(r)
     output = array(layer(x, use_causal_mask=causal))
     np.testing.assert_allclose(output, attention_in_numpy(layer, x, x, neighborhood(length, r, causal)), atol=1e-5)
 
@@ -83,7 +88,7 @@ def test_equals_full_attention_under_the_mask(length, r, causal):
 @pytest.mark.parametrize("causal", [False, True], ids=["centred", "causal"])
 @pytest.mark.parametrize("r", [5, 40])
 def test_lengths_that_are_only_known_when_the_graph_runs(r, causal):
-    layer = layers.RestrictedAttention(2, neighborhood=r)
+    layer = restricted(r)
     inputs = keras.Input((None, 8))
     model = keras.Model(inputs, layer(inputs, use_causal_mask=causal))
     for length in (1, 6, 163, 203):
@@ -97,7 +102,7 @@ def test_lengths_that_are_only_known_when_the_graph_runs(r, causal):
 @pytest.mark.parametrize("extra", [0, 1, 500])
 @pytest.mark.parametrize("x", [X, LONG])
 def test_a_neighborhood_of_all_is_full_attention(x, extra, causal):
-    layer, full = layers.RestrictedAttention(2, neighborhood=x.shape[1] + extra), layers.MultiHeadAttention(2)
+    layer, full = restricted(x.shape[1] + extra), layers.MultiHeadAttention(4, 3, 5)
     full.build(x.shape)
     layer.build(x.shape)
     layer.set_weights(full.get_weights())
@@ -107,7 +112,7 @@ def test_a_neighborhood_of_all_is_full_attention(x, extra, causal):
 
 @pytest.mark.parametrize("rows, length", [(0, 4), (2, 0)])
 def test_nothing_comes_of_nothing(rows, length):
-    layer = layers.RestrictedAttention(2, neighborhood=3)
+    layer = restricted(3)
     mask = np.ones((rows, 1, length), bool)
     assert layer(np.zeros((rows, length, 8), "float32"), attention_mask=mask).shape == (rows, length, 8)
 
@@ -115,7 +120,7 @@ def test_nothing_comes_of_nothing(rows, length):
 @pytest.mark.parametrize("causal", [False, True])
 def test_padding_changes_nothing(causal):
     """The neighbourhood ends with the sentence, not with the batch, in blocks as in full."""
-    layer = layers.RestrictedAttention(2, neighborhood=20)
+    layer = restricted(20)
     mask = np.arange(203)[None, None] < np.array([[[203]], [[150]]])
     padded = array(layer(LONG, attention_mask=mask, use_causal_mask=causal))[1, :150]
     alone = array(layer(LONG[1:, :150], use_causal_mask=causal))[0]
@@ -125,7 +130,7 @@ def test_padding_changes_nothing(causal):
 
 
 def test_masks_carried_by_keras_are_used():
-    layer = layers.RestrictedAttention(2, neighborhood=20)
+    layer = restricted(20)
     mask = np.arange(203)[None] < np.array([[203], [150]])
     np.testing.assert_allclose(
         array(layer(LONG, query_mask=mask))[1, :150],
@@ -135,7 +140,7 @@ def test_masks_carried_by_keras_are_used():
 
 
 def test_a_mask_for_each_query():
-    layer = layers.RestrictedAttention(2, neighborhood=40)
+    layer = restricted(40)
     mask = RNG.random((203, 203)) > 0.3
     mask |= np.eye(203, dtype=bool)
     output = array(layer(LONG, attention_mask=mask))
@@ -144,45 +149,12 @@ def test_a_mask_for_each_query():
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_weights_on_request_are_those_of_the_neighborhood(causal):
-    layer = layers.RestrictedAttention(2, neighborhood=7)
+    layer = restricted(7)
     output, weights = layer(LONG, use_causal_mask=causal, return_attention_scores=True)
-    assert weights.shape == (2, 2, 203, 203)
+    assert weights.shape == (2, 4, 203, 203)
     assert ((array(weights) > 0) == neighborhood(203, 7, causal)).all()
     np.testing.assert_allclose(array(output), array(layer(LONG, use_causal_mask=causal)), atol=1e-5)
 
 
-@pytest.mark.parametrize("in_place", [True, False])
-@pytest.mark.parametrize("r", [1, 4, 9])
-def test_cached_steps_of_two_beams_equal_one_causal_call(r, in_place):
-    layer = layers.RestrictedAttention(2, neighborhood=r)
-    full = array(layer(X, use_causal_mask=True))
-    slots = 12 if in_place else 0
-    past = Past(*np.zeros((2, 1, 2, slots, 4), "float32"))
-    for i in range(6):  # the two sentences of X are the beams of one
-        seen = np.arange(max(slots, 2 * i + 2))
-        mask = (seen // 2 <= i) & (seen % 2 == np.arange(2)[:, None])
-        position = ops.convert_to_tensor(i, "int32") if in_place else None
-        output, past = layer.step(X[:, i].reshape(1, 2, 8), past, position, mask[None])
-        np.testing.assert_allclose(array(output)[0], full[:, i], atol=1e-5)
-
-
-def test_a_cached_step_reads_r_positions_of_a_long_cache():
-    """What lies further back is not even read: NaN there does no harm."""
-    layer = layers.RestrictedAttention(2, neighborhood=3)
-    layer.build(X.shape)
-    past = RNG.normal(size=(2, 2, 8, 4)).astype("float32")
-    past[:, :, :3] = np.nan
-    mask = np.arange(8)[None, None] <= 5
-    output, _ = layer.step(X[:, :1], Past(past, past), ops.convert_to_tensor(5, "int32"), mask)
-    assert np.isfinite(array(output)).all()
-
-
-@pytest.mark.parametrize("r", [0, -1, 2.5])
-def test_bad_neighborhood(r):
-    with pytest.raises(ValueError, match=f"neighborhood={r}"):
-        layers.RestrictedAttention(2, neighborhood=r)
-
-
-def test_a_second_sequence_is_refused():
-    with pytest.raises(ValueError, match="is self-attention"):
-        layers.RestrictedAttention(2, neighborhood=2)(X, X)
+def test_so_many_scores_of_a_query_are_made():
+    assert [restricted(7).pattern.seen(keys) for keys in (3, 7, 203)] == [3, 7, 7]

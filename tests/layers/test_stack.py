@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from t2t_lite import layers
+from t2t_lite.errors import UserError
 from t2t_lite.layers.context import Context
 from tests.layers.equations import array
 from tests.layers.harness import MEMORY, X, check_layer
@@ -42,11 +43,14 @@ def test_it_runs_its_layers_in_turn_and_shows_every_state():
 def test_steps_with_a_cache_give_the_full_pass(decoder):
     cache = decoder.init_cache(MEMORY, len(X), X.shape[1])
     steps = []
+    memory_mask = np.arange(7) < np.array([[[4]], [[7]], [[2]]])
     for position in range(X.shape[1]):
         seen = ops.arange(X.shape[1])[None, None] <= position
-        x, cache = decoder.step(X[:, [position]], cache, position, seen)
+        x, cache = decoder.step(X[:, [position]], cache, position, seen, memory_mask)
         steps.append(array(x))
-    np.testing.assert_allclose(np.concatenate(steps, axis=1), array(decoder(X, MEMORY)), atol=1e-5)
+    expected = array(decoder(X, MEMORY, memory_mask=memory_mask))
+    np.testing.assert_allclose(np.concatenate(steps, axis=1), expected, atol=1e-5)
+    assert np.abs(expected - array(decoder(X, MEMORY))).max() > 1e-3
 
 
 @pytest.mark.slow
@@ -122,11 +126,11 @@ def test_recomputed_activations_have_the_gradient_of_kept_ones_without_a_scope(p
 def test_a_decoder_stack_takes_the_mask_that_keras_carries():
     embedding = layers.TokenEmbedding(9, 8, mask_zero=True)
     stack = layers.TransformerStack([layers.TransformerDecoderLayer(2, 16) for _ in range(2)])
-    rows = np.array([[0, 0, 3, 4, 5], [0, 6, 7, 8, 1]])
+    rows = np.array([[0, 0, 3, 4, 5], [0, 6, 7, 8, 1], [0, 0, 0, 0, 2]])
     inputs = keras.Input((None,), dtype="int32")
     model = keras.Model(inputs, stack(embedding(inputs)))
     found = array(model(rows))
-    for row, output, start in zip(rows, found, (2, 1), strict=True):
+    for row, output, start in zip(rows, found, (2, 1, 4), strict=True):
         alone = array(stack(embedding(row[None, start:])))[0]
         np.testing.assert_allclose(output[start:], alone, atol=1e-5)
 
@@ -163,3 +167,31 @@ def test_segments_with_the_states_before_them_are_one_pass(norm):
         states = [ops.concatenate(pair, axis=1) for pair in zip(states, new, strict=False)]
         outputs.append(array(x))
     np.testing.assert_allclose(np.concatenate(outputs, axis=1), full, atol=1e-5)
+
+
+def test_layers_with_a_precision_of_their_own_hand_on_that_of_the_stack():
+    parts = [layers.TransformerDecoderLayer(2, 16, dtype=dtype) for dtype in ("bfloat16", "float32")]
+    stack = layers.TransformerStack(parts)
+    stack.build(X.shape)
+    _, states = stack(X, return_hidden_states=True)
+    x, prompts = stack.prefill(X)
+    y, _ = stack.step(X[:, :1], stack.init_cache(None, 3, 5))
+    for state in (*states[1:], x, y):
+        assert keras.backend.standardize_dtype(state.dtype) == "float32"
+    assert len(prompts) == 2
+
+
+@pytest.mark.parametrize(
+    "layer, words",
+    [
+        (lambda: keras.layers.Dropout(0.5), r"recompute_grad: Dropout .*generator"),
+        (lambda: keras.layers.Dense(8, activity_regularizer="l2"), r"recompute_grad: Dense .*add_loss"),
+    ],
+    ids=["own generator", "own loss"],
+)
+def test_what_cannot_be_recomputed_is_refused_in_training(layer, words):
+    network = keras.Sequential([layer()])
+    stack = layers.TransformerStack([layers.TransformerEncoderLayer(2, feed_forward=network)], recompute=True)
+    assert stack(X).shape == X.shape
+    with pytest.raises(UserError, match=words):
+        stack(X, training=True)

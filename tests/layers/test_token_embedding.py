@@ -9,7 +9,7 @@ from t2t_lite import layers
 from tests.layers.equations import array
 from tests.layers.harness import X, check_layer
 
-IDS = np.array([[3, 4, 0], [5, 0, 0]], "int32")
+IDS = np.array([[3, 4, 0, 1], [5, 0, 0, 0], [8, 6, 7, 2]], "int32")  # 3 rows of 4
 
 
 @pytest.mark.slow
@@ -28,6 +28,7 @@ def test_scaled_by_the_root_of_the_size_and_zero_at_padding():
 def test_embeddings_that_are_not_scaled():
     layer = layers.TokenEmbedding(9, 8, scale=False)
     np.testing.assert_array_equal(array(layer(IDS))[0, 0], array(layer.embeddings)[3])
+    assert not array(layer(IDS))[IDS == 0].any()
 
 
 @pytest.mark.slow
@@ -132,22 +133,31 @@ def test_logits_are_float32_in_mixed_precision():
 def test_initial_embeddings_have_unit_variance_after_scaling():
     layer = layers.TokenEmbedding(500, 64)
     assert 0.97 < array(layer(np.arange(1, 500)[None])).std() < 1.03
+    smaller = layers.TokenEmbedding(500, 64, embedding_size=16)  # projected by N(0, 1 / 16)
+    smaller.build()
+    assert array(smaller.embeddings).std() == pytest.approx(1 / 8, rel=0.05)
+    assert array(smaller.projection).std() == pytest.approx(1 / 4, rel=0.1)
 
 
-def test_without_mask_zero_no_mask_is_carried():
+def test_only_with_mask_zero_a_mask_is_carried():
     assert layers.TokenEmbedding(9, 8).compute_mask(IDS) is None
+    assert array(layers.TokenEmbedding(9, 8, mask_zero=True).compute_mask(IDS)).tolist() == (IDS != 0).tolist()
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow's gradient")
+def test_a_gradient_without_a_scatter_is_that_of_the_look_up():
+    import tensorflow as tf
+
+    layer, found = layers.TokenEmbedding(9, 8), []
+    layer.build()
+    for layer.avoids_scatter in (False, True):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(layer(IDS) ** 3)
+        found.append(tf.convert_to_tensor(tape.gradient(loss, layer.embeddings.value)))
+    np.testing.assert_allclose(*found, atol=1e-5)
 
 
 @pytest.mark.parametrize("bad", [-1, 9])
 def test_an_id_outside_the_vocabulary_is_named(bad):
     with pytest.raises(ValueError, match=rf"id {bad} is outside the vocabulary: ids must be in \[0, 9\)"):
         layers.TokenEmbedding(9, 8)(np.array([[1, bad]]))
-
-
-@pytest.mark.parametrize(
-    "arguments, words",
-    [((0, 8), "vocab_size=0"), ((-5, 8), "vocab_size=-5"), ((9.5, 8), "vocab_size=9.5"), ((9, 0), "hidden_size=0")],
-)
-def test_bad_arguments_are_named(arguments, words):
-    with pytest.raises(ValueError, match=words):
-        layers.TokenEmbedding(*arguments)

@@ -9,7 +9,10 @@ from tests.layers.equations import array
 from tests.layers.harness import MEMORY, X, check_layer, functional
 
 SMALL = {"num_heads": 2, "filter_size": 16}
-IDS = np.array([[3, 4, 0], [5, 0, 0]])
+
+
+IDS = np.array([[3, 4, 0], [5, 0, 0], [6, 7, 8]])
+PADDING = np.arange(5) < np.array([[4], [5], [2]])
 
 
 @pytest.mark.long
@@ -44,7 +47,7 @@ def test_decoder_without_memory_is_a_language_models_layer():
 def test_decoder_attends_to_its_memory():
     layer = layers.TransformerDecoderLayer(2, 16)
     output, scores = layer(X, MEMORY, return_attention_scores=True)
-    assert scores["memory"].shape == (2, 2, 5, 7)
+    assert scores["memory"].shape == (3, 2, 5, 7)
     assert np.abs(array(layer(X, MEMORY * 2)) - array(output)).max() > 1e-3
 
 
@@ -52,9 +55,9 @@ def test_a_memory_given_once_is_given_always():
     """Cross-attention without one would be self-attention that sees the future."""
     one, other = layers.TransformerDecoderLayer(2, 16), layers.TransformerDecoderLayer(2, 16)
     one(X, MEMORY), other(X)
-    with pytest.raises(ValueError, match="was built with a `memory`, and is called without one"):
+    with pytest.raises(ValueError, match=r"built with a `memory`.*called without"):
         one(X)
-    with pytest.raises(ValueError, match="was built without a `memory`, and is called with one"):
+    with pytest.raises(ValueError, match=r"built without a `memory`.*called with "):
         other(X, MEMORY)
 
 
@@ -72,11 +75,11 @@ def test_attention_of_keras_is_a_sub_layer(kind, norm):
     encoder = layers.TransformerEncoderLayer(**options, self_attention=attention())
     decoder = layers.TransformerDecoderLayer(**options, self_attention=attention(), cross_attention=attention())
     mask = np.arange(5) < 3
-    for call in ({"mask": np.tile(mask, (2, 1))}, {"attention_mask": np.tile(mask, (2, 5, 1))}):
+    for call in ({"mask": np.tile(mask, (3, 1))}, {"attention_mask": np.tile(mask, (3, 5, 1))}):
         np.testing.assert_allclose(array(encoder(X, **call))[:, :3], array(encoder(X[:, :3])), atol=1e-5)
     assert np.abs(array(encoder(X))[:, :3] - array(encoder(X[:, :3]))).max() > 1e-3
     np.testing.assert_allclose(array(decoder(X, MEMORY))[:, :3], array(decoder(X[:, :3], MEMORY)), atol=1e-5)
-    with pytest.raises(ValueError, match=f"{kind.__name__} has no cache, so it can't decode step by step. Expected"):
+    with pytest.raises(ValueError, match=rf"{kind.__name__} has no cache.*MultiHeadAttention"):
         decoder.init_cache(MEMORY, 2, 3)
     clone = layers.TransformerEncoderLayer.from_config(encoder.get_config())
     clone.build(X.shape)
@@ -93,7 +96,7 @@ def test_attention_weights_in_a_functional_model():
     model = keras.Model([inputs, targets], {"output": output, "encoder": encoder_scores, **decoder_scores})
     found = model([MEMORY, X])
     shapes = {name: tuple(x.shape) for name, x in found.items()}
-    assert shapes == {"output": (2, 5, 8), "encoder": (2, 2, 7, 7), "self": (2, 2, 5, 5), "memory": (2, 2, 5, 7)}
+    assert shapes == {"output": (3, 5, 8), "encoder": (3, 2, 7, 7), "self": (3, 2, 5, 5), "memory": (3, 2, 5, 7)}
     np.testing.assert_allclose(array(found["output"]), array(decoder(X, encoder(MEMORY))), atol=1e-5)
 
 
@@ -108,7 +111,7 @@ def test_a_mask_that_the_inputs_carry():
 def test_a_mask_given_beside_an_attention_mask():
     """Both hide: the result is that of their conjunction."""
     layer = layers.TransformerEncoderLayer(2, 16)
-    mask, attention_mask = np.arange(5) < np.array([[4], [5]]), np.tril(np.ones((2, 5, 5), bool))
+    mask, attention_mask = PADDING, np.tril(np.ones((3, 5, 5), bool))
     both = array(layer(X, mask=mask, attention_mask=attention_mask))
     np.testing.assert_allclose(both, array(layer(X, attention_mask=attention_mask & mask[:, None])), atol=1e-6)
 
@@ -119,9 +122,6 @@ def test_a_mask_that_the_memory_carries():
     model = keras.Model([ids, targets], layers.TransformerDecoderLayer(2, 16)(targets, embedded))
     longer = np.pad(IDS, ((0, 0), (0, 4)))
     np.testing.assert_allclose(array(model([longer, X])), array(model([IDS, X])), atol=1e-5)
-
-
-PADDING = np.arange(5) < np.array([[4], [5]])
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ PADDING = np.arange(5) < np.array([[4], [5]])
     ],
 )
 def test_a_padding_mask_as_attention_mask_is_refused_by_name(layer, inputs):
-    with pytest.raises(ValueError, match=r"`attention_mask` must be \[T, S\].* \(2, 5\).*mask\[:, None, :\]"):
+    with pytest.raises(ValueError, match=r"`attention_mask` must be \[T, S\].* \(3, 5\).*mask\[:, None, :\]"):
         layer()(X, attention_mask=PADDING, **inputs)
 
 
@@ -193,33 +193,48 @@ def test_layers_composed_of_layers(tmp_path):
     assert part.self_attention.layer.score.max_relative_position == 3 and part.cross_attention.layer.num_heads == 4
 
 
-@pytest.mark.parametrize("given, missing", [({"filter_size": 16}, "num_heads"), ({"num_heads": 2}, "filter_size")])
-def test_what_neither_form_gives_is_named(given, missing):
-    with pytest.raises(ValueError, match=missing):
-        layers.TransformerEncoderLayer(**given)
+@pytest.mark.parametrize("layer_class", [layers.TransformerEncoderLayer, layers.TransformerDecoderLayer])
+def test_each_option_reaches_its_sub_layer(layer_class):
+    sizes = {"num_heads": 2, "filter_size": 16, "key_dim": 3, "value_dim": 5}
+    rates = {"dropout": 0.1, "attention_dropout": 0.2, "relu_dropout": 0.3}
+    others = {"norm": "pre", "norm_epsilon": 0.4, "attention_bias": True, "activation": "gelu"}
+    layer = layer_class(**sizes, **rates, **others)
+    layer.build(X.shape, *([MEMORY.shape] if layer_class is layers.TransformerDecoderLayer else []))
+    residuals = [layer.self_attention, layer.feed_forward]
+    attentions = [layer.self_attention.layer]
+    if layer_class is layers.TransformerDecoderLayer:
+        residuals.append(layer.cross_attention)
+        attentions.append(layer.cross_attention.layer)
+    for residual in residuals:
+        found = (residual.norm, residual.dropout_rate, residual.normalization.epsilon)
+        assert found == ("pre", 0.1, 0.4)
+    for attention in attentions:
+        found = (attention.num_heads, attention.key_dim, attention.value_dim, attention.dropout_rate)
+        assert (*found, attention.use_bias) == (2, 3, 5, 0.2, True)
+    network = layer.feed_forward.layer
+    assert (network.filter_size, network.dropout_rate, network.activation) == (16, 0.3, "gelu")
 
 
-@pytest.mark.parametrize("layer", [layers.TransformerEncoderLayer, layers.TransformerDecoderLayer])
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"num_heads": 0},
-        {"num_heads": 2.5},
-        {"filter_size": 0},
-        {"key_dim": 0},
-        {"value_dim": -1},
-        {"dropout": -0.1},
-        {"attention_dropout": 1.0},
-        {"relu_dropout": -1},
-        {"norm": "both"},
-        {"norm_epsilon": 0.0},
-        {"activation": "tangent"},
-        {"kernel_initializer": "glorot"},
-    ],
-    ids=str,
-)
-def test_bad_arguments_are_named(layer, arguments):
-    (name, value), *_ = arguments.items()
-    with pytest.raises(ValueError, match=name) as error:
-        layer(**{**SMALL, **arguments})
-    assert str(value) in str(error.value)
+def test_a_memory_mask_as_keras_carries_it_hides_the_same():
+    layer, mask = layers.TransformerDecoderLayer(2, 16), np.arange(7) < np.array([[4], [7], [2]])
+    expected = array(layer(X, MEMORY, memory_mask=mask[:, None]))
+    np.testing.assert_array_equal(array(layer(X, MEMORY, memory_mask=mask)), expected)
+    np.testing.assert_allclose(expected[2], array(layer(X[2:], MEMORY[2:, :2]))[0], atol=1e-5)
+
+
+def test_steps_after_a_prompt_are_one_pass():
+    layer, mask = layers.TransformerDecoderLayer(2, 16, dropout=0.5), np.arange(7) < np.array([[[4]], [[7]], [[2]]])
+    layer(X)
+    full = array(layer(X))
+    output, prompt = layer.prefill(X[:, :3])
+    np.testing.assert_allclose(array(output), full[:, :3], atol=1e-5)
+    cache = layer.init_cache(None, 3, 0, prompt, np.array([3, 3, 3], "int32"))
+    for i in (3, 4):
+        output, cache = layer.step(X[:, i : i + 1], cache)
+        np.testing.assert_allclose(array(output)[:, 0], full[:, i], atol=1e-5)
+    cross = layers.TransformerDecoderLayer(2, 16)
+    full, cache = array(cross(X, MEMORY, memory_mask=mask)), None
+    cache = cross.init_cache(MEMORY, 3, 0)
+    for i in range(5):
+        output, cache = cross.step(X[:, i : i + 1], cache, memory_mask=mask)
+        np.testing.assert_allclose(array(output)[:, 0], full[:, i], atol=1e-5)

@@ -242,7 +242,7 @@ def test_the_folder_of_a_lock_is_as_it_was(tmp_path):
 
 
 def test_a_second_trainer_is_refused(tmp_path):
-    """Afterwards the folder is free; tests/files/test_lock.py has another process."""
+    """Afterwards the folder is free; tests/files/test_folders.py has another process."""
     for _ in range(2):
         with (
             locked(str(tmp_path)),

@@ -1,4 +1,5 @@
 """Words and spans of texts in the pieces of every kind of vocabulary."""
+# Nearest tests of: t2t_lite/text/offsets_graph.py
 
 import functools
 import random
@@ -7,49 +8,13 @@ import unicodedata
 import pytest
 import tensorflow as tf
 
-from t2t_lite.errors import UserError
 from t2t_lite.text import vocabulary
-from t2t_lite.text.class_label_encoder import RealEncoder
 from t2t_lite.text.offsets import decode_with_offsets, encode_with_offsets, moved_spans, piece_spans, word_pieces
 from t2t_lite.text.offsets_graph import encode_with_offsets as encode_in_graph
-from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
-from t2t_lite.text.stray_characters import INVISIBLE, reading_plain
-from t2t_lite.text.subwords import train_sentencepiece
-from tests.text.published_samples import texts, write_byte_level, write_pieces
-
-SENTENCES = ["the cafés' owners sold 12,500 fine things", "größe of a small world, they say (twice)", "東京 is a city"]
-
-
-def sentencepiece(folder):
-    train_sentencepiece([*SENTENCES] * 20, str(folder / "v"), 330)
-    return vocabulary.SentencePieceEncoder(str(folder / "v.model"))
-
-
-def unigram(folder):
-    import sentencepiece
-
-    sentencepiece.SentencePieceTrainer.Train(
-        sentence_iterator=iter(SENTENCES * 20), model_prefix=str(folder / "u"), vocab_size=60, model_type="unigram",
-        normalization_rule_name="nmt_nfkc", pad_id=0, eos_id=1, unk_id=2, bos_id=-1, hard_vocab_limit=False,
-        minloglevel=2,
-    )  # fmt: skip
-    return vocabulary.SentencePieceEncoder(str(folder / "u.model"))
-
-
-KINDS = {
-    "sentencepiece": sentencepiece,
-    "plain": lambda folder: reading_plain(sentencepiece(folder)),  # removes characters
-    "unigram": unigram,  # normalizes, and knows no bytes
-    "byte_level": lambda folder: ByteLevelBPEEncoder(write_byte_level(folder)),
-    "wordpiece": lambda folder: WordPieceEncoder(write_pieces(folder)),
-    "characters": lambda folder: vocabulary.ByteTextEncoder(),
-}
-
-
-@pytest.fixture(scope="module", params=KINDS)
-def encoder(request, tmp_path_factory):
-    return KINDS[request.param](tmp_path_factory.mktemp(request.param))
+from t2t_lite.text.stray_characters import INVISIBLE
+from tests.text.kinds import SENTENCES
+from tests.text.published_samples import texts, write_pieces
 
 
 def test_ids_are_those_of_the_vocabulary_and_spans_are_in_order(encoder):
@@ -158,34 +123,3 @@ def test_other_vocabularies_tell_words(tmp_path):
     (tmp_path / "v").write_text("<pad>\n<EOS>\n<UNK>\nhello\nworld\n")
     encoder = vocabulary.TokenTextEncoder(str(tmp_path / "v"), replace_oov="<UNK>")
     assert encode_with_offsets(encoder, " hello,  world") == ([2, 4], [(1, 7), (9, 14)])
-
-
-def test_numbers():
-    encoder = RealEncoder(1, 5)
-    assert [encoder.encode(text) for text in ("1", "5", 3.0)] == [[1], [2**16], [1 + 2**15]]
-    assert encoder.value(0.5) == 3.0 and encoder.decode([2**16]) == "5" and encoder.pieces([0, 1]) == ["<pad>", "1"]
-    for number in (1.234, 4.9):
-        assert float(encoder.decode(encoder.encode(number))) == pytest.approx(number, abs=4 / 2**16)
-    assert RealEncoder(1, 5).decode(RealEncoder(1, 5).encode("4.3")) == "4.3"
-    far = RealEncoder(1_700_000_000, 1_700_000_600)
-    assert [float(far.decode([i])) for i in (1, 2**15, 2**16)] == pytest.approx(
-        [1_700_000_000, 1_700_000_300, 1_700_000_600], rel=1e-10
-    )
-    assert RealEncoder(0, 1e6).decode([2**16]) == "1000000" and RealEncoder(0, 1e-6).decode([2**16]) == "1e-06"
-    for wrong in ("five", "nan", "inf", 5.1, None):
-        with pytest.raises(UserError, match="expected a number from 1 to 5"):
-            encoder.encode(wrong)
-    assert RealEncoder(1, 4).fingerprint != encoder.fingerprint
-    for lowest, highest in ((2, 2), (3, 2), (0, float("inf")), (-1.7e308, 1.7e308), (0, 5e-324)):
-        with pytest.raises(UserError, match=r"numbers from .* to .*: expected"):
-            RealEncoder(lowest, highest)
-
-
-@pytest.mark.parametrize(
-    "lowest, highest", [(1, 5), (0.123456789, 0.98765432), (1 / 3, 2 / 3), (-1e9, 1e9), (0, 1e-300)]
-)
-def test_the_text_of_a_number_has_its_id(lowest, highest):
-    encoder = RealEncoder(lowest, highest)
-    ids = [*range(1, 100), *range(100, 2**16 - 100, 97), *range(2**16 - 100, 2**16 + 1)]
-    assert [encoder.encode(encoder.decode(i)) for i in ids] == [[i] for i in ids]
-    assert encoder.decode(2**16 + 9) == encoder.decode(2**16)

@@ -5,7 +5,16 @@ import time
 import pytest
 import tensorflow as tf
 
-from t2t_lite.text.reading_graph import beginnings, encoding, reader, row_reader
+from t2t_lite.text.reading_graph import (
+    as_many,
+    beginnings,
+    blanked,
+    encoding,
+    longest_input,
+    reader,
+    row_reader,
+    with_eos,
+)
 from t2t_lite.text.vocabulary import ByteTextEncoder
 
 LONGEST = 64
@@ -46,3 +55,56 @@ def test_a_text_of_megabytes_is_read_at_once():
     ids, truncated = rows(texts, tf.reverse(texts, [0]))
     assert truncated.numpy().tolist() == [True] * 5 and ids.shape == (5, LONGEST)
     assert time.process_time() - start < 3 and encoder.bytes < 50_000
+
+
+def test_only_spaces_that_are_far_longer_than_needed_are_dropped_before_a_text():
+    """Most vocabularies have no ids for them."""
+    most = 64 * LONGEST
+    texts = [" " * most + "ab", " " * (most - 2) + "ab", "ab" + " " * most]
+    for strips, ends, expected in (
+        (True, False, ["ab", texts[1], texts[2][:most]]),
+        (False, False, [" " * most, texts[1], texts[2][:most]]),
+        (True, True, [texts[0][2:], texts[1], " " * most]),
+    ):
+        cut, is_cut = beginnings(tf.constant(texts), LONGEST, ends, strips)
+        assert [part.decode() for part in cut.numpy()] == expected
+        assert is_cut.numpy().tolist() == [True, False, True]
+
+
+def test_rows_end_and_are_filled_up():
+    pieces = tf.ragged.constant([[5, 6, 7], [8], [], [9, 2]], tf.int32)
+    assert with_eos(pieces, tf.constant([2, 1, 0, 2])).numpy().tolist() == [[5, 6, 1], [8, 1, 0], [1, 0, 0], [9, 2, 1]]
+    assert with_eos(pieces[:0], tf.constant([], tf.int32)).shape == (0, 1)
+
+
+def test_what_is_read_of_texts():
+    sources = reader(ByteTextEncoder(), 4)(tf.constant(["ab", "abcdef", "", " ", "abc", b"\xff"]))
+    assert sources.lengths.numpy().tolist() == [2, 3, 0, 1, 3, 3]
+    assert sources.truncated.numpy().tolist() == [False, True, False, False, False, False]
+    assert sources.is_blank.numpy().tolist() == [False, False, True, True, False, False]
+    a, b, c, space = (ord(letter) + 2 for letter in "abc ")
+    rows = [[a, b, 1, 0], [a, b, c, 1], [1, 0, 0, 0], [space, 1, 0, 0], [a, b, c, 1]]
+    assert sources.ids.numpy().tolist()[:5] == rows
+    plain = blanked(sources._replace(truncated=tf.ones([6], tf.bool)))
+    assert plain.ids.numpy().tolist()[2:5] == [[1, 0, 0, 0], [1, 0, 0, 0], [a, b, c, 1]]
+    assert plain.lengths.numpy().tolist() == [2, 3, 0, 0, 3, 3] and plain.is_blank is sources.is_blank
+    assert plain.truncated.numpy().tolist() == [True, True, False, False, True, True]
+
+
+def test_rows_of_one_text_and_of_two():
+    encode = encoding(ByteTextEncoder())
+    ids, truncated = row_reader(encode, 4, 1)(tf.constant(["abcd", "ab", ""]))
+    assert ids.numpy().tolist() == [[99, 100, 101, 1], [99, 100, 1, 0], [1, 0, 0, 0]]
+    assert truncated.numpy().tolist() == [True, False, False]
+    ids, truncated = row_reader(encode, 7, 2)(tf.constant(["abcd", "abcd", "a"]), tf.constant(["b", "cdef", "bcdefg"]))
+    rows = [[99, 100, 101, 102, 1, 100, 1], [99, 100, 101, 1, 101, 102, 1], [99, 1, 100, 101, 102, 103, 1]]
+    assert ids.numpy().tolist() == rows
+    assert truncated.numpy().tolist() == [False, True, True]
+    assert [longest_input(*sizes) for sizes in ((None, 100), (None, 1000), (7, 3), (900, 3))] == [100, 512, 7, 900]
+
+
+def test_as_many_texts_of_each_kind():
+    first, second = as_many(inputs=tf.constant(["a", "b"]), targets=tf.constant(["c", "d"]))
+    assert [*first.numpy(), *second.numpy()] == [b"a", b"b", b"c", b"d"]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="as many targets as inputs"):
+        as_many(inputs=tf.constant(["a", "b"]), targets=tf.constant(["c"]))

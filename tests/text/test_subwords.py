@@ -1,4 +1,5 @@
 """Learning from counted words: the same pieces as from the lines; what does not fit in memory is left out."""
+# Nearest tests of: t2t_lite/text/sentencepiece_model.py
 
 import io
 import logging

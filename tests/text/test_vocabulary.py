@@ -1,3 +1,5 @@
+"""Vocabularies: what each promises, and what its ids are."""
+
 import pathlib
 import pickle
 import random
@@ -38,6 +40,39 @@ def in_graph(encoder, texts, length=64):
 
     ids, decoded = both(tf.constant(texts))
     return ids.to_list(), [text.decode() for text in decoded.numpy()]
+
+
+def test_what_every_vocabulary_promises(encoder):
+    text = "the cafés' owners"
+    ids = [*encoder.encode(text)]
+    assert {*ids} <= {*range(2, encoder.vocab_size)}
+    assert encoder.decode([0, *ids, 0, 1, *ids]) == encoder.decode(ids)
+    assert encoder.decode_list([0, *ids]) == encoder.pieces([0, *ids]) and len(encoder.pieces(ids)) == len(ids)
+    assert pickle.loads(pickle.dumps(encoder)).encode(text) == ids and len(encoder.fingerprint) == 64
+    for wrong in (-1, encoder.vocab_size):
+        with pytest.raises(ValueError, match=rf"id {wrong} is outside .*0 to {encoder.vocab_size - 1}\."):
+            encoder.decode([wrong])
+    if (texts := encoder.piece_bytes) is not None:
+        assert len(texts) == encoder.vocab_size and texts[:2] == [b"", b""]
+        assert b"".join(texts[i] for i in ids).decode().removeprefix(" ") == encoder.decode(ids)
+    found, decoded = in_graph(encoder, [text, "", "the"])
+    assert found == [ids, [], encoder.encode("the")]
+    assert decoded == [encoder.decode(ids), "", encoder.decode(encoder.encode("the"))]
+
+
+def test_one_vocabulary_or_two():
+    small, large = vocabulary.TextEncoder(12), vocabulary.TextEncoder(13)
+    assert vocabulary.vocabulary_sizes({"inputs": small, "targets": large}) == (12, 13)
+    assert vocabulary.vocabulary_sizes({"inputs": small, "targets": vocabulary.TextEncoder(12)}) == (12, None)
+    assert vocabulary.vocabulary_sizes({"targets": large}) == (13, None)
+
+
+def test_visible_ids_in_a_graph():
+    ids = tf.constant([[0, 3, 2, 9, 1, 5], [1, 4, 4, 4, 4, 4], [8, 7, 0, 2, 3, 10]])
+    assert vocabulary.tf_visible(ids).to_list() == [[3, 2, 9], [], [8, 7, 2, 3, 10]]
+    assert vocabulary.tf_visible(ids, 3, 9).to_list() == [[3], [], [8, 7, 3]]
+    words = [*"_$abcdefgh"]
+    assert vocabulary.tf_joined(ids, words, "-").numpy().tolist() == [b"b-a-h", b"", b"g-f-a-b"]
 
 
 @pytest.mark.slow
@@ -241,15 +276,25 @@ def test_models_that_need_the_whole_text(tmp_path, options):
     assert encoder.pieces(encoder.encode("a of the b")) == expected.encode("a of the b", out_type=str)
 
 
-def test_an_encoder_survives_pickling(subwords):
-    subwords.encode("hello")
-    copy = pickle.loads(pickle.dumps(subwords))
-    assert copy.encode("hello größe") == subwords.encode("hello größe")
-
-
 def test_a_model_with_a_piece_that_is_no_text_is_refused(tmp_path):
     train_sentencepiece(["hello world"] * 9, str(tmp_path / "v"), 270)
     model = (tmp_path / "v.model").read_bytes()
     (tmp_path / "v.model").write_bytes(model.replace(b"<unk>", b"<\xffnk>", 1))
     with pytest.raises(UserError, match=r"v\.model: not a SentencePiece model"):
         vocabulary.SentencePieceEncoder(str(tmp_path / "v.model"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "unknown", "message"),
+    [
+        ("a\nb\nc", None, r"words: begins with 'a b'"),
+        ("<pad>\n<EOS>", None, "words: an entry occurs twice"),
+        ("<pad>\n<EOS>\na\na", None, "words: an entry occurs twice"),
+        ("<pad>\n<EOS>\na", "<UNK>", "words: the entry '<UNK>' for unknown words is not in it"),
+        (b"<pad>\n<EOS>\n\xff", None, "words: not UTF-8: byte 12"),
+    ],
+)
+def test_lists_of_words_that_cannot_be(tmp_path, lines, unknown, message):
+    (tmp_path / "words").write_bytes(lines if isinstance(lines, bytes) else lines.encode())
+    with pytest.raises(UserError, match=message):
+        vocabulary.TokenTextEncoder(str(tmp_path / "words"), unknown)

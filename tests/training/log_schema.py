@@ -1,10 +1,11 @@
-"""The fields of `train.log` as docs/training.md lists them, and whether a line fits."""
+"""The fields of `train.log` as docs/train_log.md lists them, and whether a line fits."""
 
 import fnmatch
+import itertools
 import pathlib
 import re
 
-_PAGE = pathlib.Path(__file__).parents[2] / "docs/training.md"
+_PAGE = pathlib.Path(__file__).parents[2] / "docs/train_log.md"
 _KINDS = {"number": (int, float), "integer": int, "string": str, "boolean": bool, "object": dict, "list": list}
 
 
@@ -14,9 +15,10 @@ def documented():
     `loss_<feature>` stands for fields: it becomes loss_*.
     """
     schema = {}
-    for row in re.findall(r"^\| (\w+) \| `([\w<>]+)` \| (\w+)(, optional)? \|", _PAGE.read_text(), re.MULTILINE):
-        event, field, kind, optional = row
-        schema.setdefault(event, {})[re.sub("<.*>", "*", field)] = (_KINDS[kind], bool(optional))
+    for row in re.findall(r"^\| ([\w, ]+) \| (`[\w<>`, ]+`) \| (\w+)(, optional)? \|", _PAGE.read_text(), re.MULTILINE):
+        events, fields, kind, optional = row
+        for event, field in itertools.product(events.split(", "), re.findall(r"[\w<>]+", fields)):
+            schema.setdefault(event, {})[re.sub("<.*>", "*", field)] = (_KINDS[kind], bool(optional))
     common = schema.pop("every")
     return {event: common | fields for event, fields in schema.items()}
 

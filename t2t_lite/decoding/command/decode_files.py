@@ -70,15 +70,7 @@ def translate_file(job, source, output="", reference="", prefixes=""):
     Raises:
         UserError: a file is missing or has a different number of lines, or a line cannot be translated.
     """
-    if reference and job.settings.identity_output and job.n_best_format == "text":
-        raise UserError(
-            "--decode_reference: identity_output=true writes ids, which have no BLEU with a text. Leave one of them "
-            "out, or add --n_best_format=json, which writes the texts."
-        )
     path, write = job.settings.shard_name(output or _default_output(job, source)), job.writer(output)
-    if write and (reference or job.n_best_format == "json"):
-        flag = "--decode_reference" if reference else "--n_best_format=json"
-        raise UserError(f"{flag}: of lines of text, and --decode_to_file={output} is none. Leave it out.")
     job.check_files({"--decode_to_file": path, **dict(job.files_beside().values())})
     part = part_of_file(source, job.settings, job.errors, job.reader(source))
     if reference:
@@ -302,8 +294,6 @@ def _first_text(job, line):
 def translate_stdin(job, output="-"):
     """Translates standard input into `output`; available lines are answered before more are read."""
     job.check_files({"--decode_to_file": output}, {"standard input": "-"})
-    if job.writer(output):
-        raise UserError(f"--decode_to_file={output}: standard input gives lines. Name a file, --decode_from_file.")
     lines_of, delimiter = job.lines_of("standard input"), job.settings.delimiter
     with text_files.output_file(output) as write:
         for first, lines in text_files.stdin_lines(delimiter, job.errors):

@@ -11,7 +11,6 @@ from t2t_lite.settings.ranges import (
     COUNT,
     SHARDS,
     Choices,
-    Setting,
     check_settings,
     setting,
     settings_of,
@@ -22,27 +21,18 @@ from t2t_lite.settings.tensor2tensor_names import hparam_answer
 
 _LOGGER = logging.getLogger("t2t_lite")
 _METHODS = {"argmax": False, "random": True, "random_per_example": True}  # -> SearchOptions.sampling
-# Settings of `SearchOptions` by their names here, which are tensor2tensor's.
-_SEARCH = {name: name for name in ("beam_size", "alpha", "extra_length", "length_penalty", "ends", "batch_size")}
-_SAMPLING = {
-    "sampling_temp": "temperature",
-    "sampling_keep_top_k": "top_k",
-    "sampling_keep_top_p": "top_p",
-    "sampling_seed": "seed",
-}
-_OUTPUT = {name: name for name in ("no_repeat_ngram_size", "repetition_penalty", "stop", "banned_texts")}
-_IN_SEARCH = _SEARCH | _SAMPLING | _OUTPUT | {"sampling_method": "sampling"}
+_SEARCH = settings_of(SearchOptions)
+_IN_SEARCH = {declared.flag or name: name for name, declared in _SEARCH.items() if declared.flag is not None}
 SEARCH_NAMES = {setting: name for name, setting in _IN_SEARCH.items()}  # the way back
 # tensor2tensor's values that `SearchOptions` has others for.
 _VALUES = {("batch_size", "0"): SearchOptions.batch_size, ("sampling_keep_top_k", "-1"): 0}
 _MBR_SAMPLES = 32
-_WITHOUT_BEAM = {"alpha", "length_penalty", "ends", "return_beams"}  # not beam_size: tensor2tensor samples with 1
 
 EVALUATION_SETTINGS = ("beam_size", "alpha", "extra_length", "length_penalty", "batch_size")
 DEFAULT_GRID = "beam_size=1,4,8;alpha=0,0.6,1"  # what t2t-decoder --tune tries
-SEARCH_HELP = ", ".join(f"{name}={getattr(SearchOptions, name)}" for name in _SEARCH)
+_DEFAULTS = ", ".join(f"{name}={_SEARCH[name].default}" for name in (*EVALUATION_SETTINGS, "ends"))
 HELP = (
-    f"name=value,… of {SEARCH_HELP} (beam_size=1: greedy; extra_length: the longest output is that of the input and so "
+    f"name=value,… of {_DEFAULTS} (beam_size=1: greedy; extra_length: the longest output is that of the input and so "
     "many more pieces; batch_size: sentences), no_repeat_ngram_size, repetition_penalty, stop (a text, or [one,other], "
     "at which an output ends), banned_texts (likewise, texts that no output contains), return_beams, n_best, "
     "write_beam_scores, max_input_size, sampling_method=random, "
@@ -78,20 +68,20 @@ class DecodeHParams:
     """
 
     search: SearchOptions = dataclasses.field(default_factory=SearchOptions)
-    return_beams: bool = False
-    n_best: int = setting(0, 0, BEAM_SIZE.most)
+    return_beams: bool = setting(False, excludes=("samples", "targets"))
+    n_best: int = setting(0, 0, BEAM_SIZE.most, predicts=True, needs=("ranked",))
     write_beam_scores: bool = False
-    max_input_size: int = setting(-1, 1, 2**20, also=(-1,))
-    num_samples: int = setting(-1, 1, 2**31 - 1, also=(-1,))
-    num_decodes: int = setting(1, 1, 1000)
-    replace_unknown: bool = False
+    max_input_size: int = setting(-1, 1, 2**20, also=(-1,), predicts=True)
+    num_samples: int = setting(-1, 1, 2**31 - 1, also=(-1,), needs=("samples_or_records",))
+    num_decodes: int = setting(1, 1, 1000, needs=("sampled_records",))
+    replace_unknown: bool = setting(False, needs=("translation",))
     identity_output: bool = False
-    delimiter: str = "\n"
-    shards: int = setting(1, limits=SHARDS)
-    shard_id: int = setting(0, 0, SHARDS.most - 1)
-    shards_start_offset: int = setting(0, limits=COUNT)
-    shard_google_format: bool = False
-    log_results: bool = False
+    delimiter: str = setting("\n", predicts=True)
+    shards: int = setting(1, limits=SHARDS, predicts=True, needs=("input_file",))
+    shard_id: int = setting(0, 0, SHARDS.most - 1, predicts=True)
+    shards_start_offset: int = setting(0, limits=COUNT, predicts=True)
+    shard_google_format: bool = setting(False, predicts=True)
+    log_results: bool = setting(False, predicts=True)
 
     @classmethod
     def parse(cls, text, where="--decode_hparams", defaults=(), mbr=False):
@@ -141,46 +131,6 @@ class DecodeHParams:
         if not self.delimiter:
             raise UserError("delimiter: expected at least one character; \\n, \\t and \\0 have their usual meaning.")
 
-    def check_effect(self, text, where="--decode_hparams", mbr=False, may_sample=False, scores=False, of_records=False):
-        """Warns of parsed settings that have no effect here, and refuses contradictory ones.
-
-        Args:
-            text: what `parse` read.
-            where: the flag's name in messages.
-            mbr: whether minimum Bayes risk decoding is used.
-            may_sample: whether the user may ask for samples later.
-            scores: whether given targets are only scored.
-            of_records: whether a problem's records are decoded; num_samples is their number then.
-
-        Raises:
-            UserError: sampling options without sampling, or too many samples per line.
-        """
-        if self.num_samples != -1 and not (of_records or self.search.sampling or mbr):
-            raise UserError(f"{where}: num_samples={self.num_samples} of a line needs sampling_method=random.")
-        if not of_records:
-            self.search_options(mbr)
-        if self.num_decodes != 1 and not (of_records and self.search.sampling):
-            raise UserError(
-                f"{where}: num_decodes={self.num_decodes} needs a problem's records and sampling_method=random; of a "
-                "file there is num_samples."
-            )
-        given = parse_assignments(text, where)
-        of_search = [name for name in given if name in {*_SAMPLING, *_OUTPUT, *_WITHOUT_BEAM}]
-        if scores and of_search:
-            _LOGGER.warning("%s: %s: no effect on given targets, which are only scored.", where, ", ".join(of_search))
-            return
-        lost = [name for name in self.changed(given) if name in _SAMPLING]
-        if lost and not (self.search.sampling or mbr or may_sample):
-            raise UserError(
-                f"{where}: {', '.join(lost)}: only of sampling. Add sampling_method=random, or leave "
-                f"{'it' if len(lost) == 1 else 'them'} out."
-            )
-        if self.search.sampling and not mbr and self.n_best not in (0, self.num_outputs):
-            raise UserError(f"{where}: n_best={self.n_best}: of a search. Of samples, num_samples says how many.")
-        lost = [name for name in given if name in _WITHOUT_BEAM]
-        if (self.search.sampling or mbr) and lost:
-            _LOGGER.warning("%s: %s: no effect on samples, which are drawn without a beam.", where, ", ".join(lost))
-
     def shard_name(self, path):
         """Returns the name of this shard of a file: `<path>003`, or `<path>-00003-of-00008`."""
         if self.shards == 1 or path in ("", "-"):
@@ -192,13 +142,14 @@ class DecodeHParams:
         """Returns (begin, end) of this shard among `count` lines."""
         return count * self.shard_id // self.shards, count * (self.shard_id + 1) // self.shards
 
+    def value(self, name):
+        """Returns the value of a setting by its name in --decode_hparams."""
+        return getattr(self.search, _IN_SEARCH[name]) if name in _IN_SEARCH else getattr(self, name)
+
     def changed(self, names):
         """Returns those of the settings' names, as `parse` takes them, whose values are not the defaults."""
-
-        def value(settings, name):
-            return getattr(settings.search, _IN_SEARCH[name]) if name in _IN_SEARCH else getattr(settings, name, None)
-
-        return [name for name in names if value(self, name) != value(DecodeHParams(), name)]
+        declared, usual = decode_settings(), DecodeHParams()
+        return [name for name in names if name in declared and self.value(name) != usual.value(name)]
 
     def searching(self, **options):
         """Returns these settings with other `SearchOptions`."""
@@ -224,7 +175,7 @@ class DecodeHParams:
         """
         if self.search.sampling or mbr:
             drawn = self.mbr_samples if mbr else self.num_outputs
-            dataclasses.replace(settings_of(SearchOptions)["n_best"], name="num_samples").typed(drawn)
+            dataclasses.replace(_SEARCH["n_best"], name="num_samples").typed(drawn)
         if mbr:
             if self.n_best > drawn:
                 raise UserError(f"n_best={self.n_best}: expected at most num_samples={drawn}.")
@@ -249,10 +200,10 @@ def evaluation_search(text, where="--decode_hparams"):
 
 def decode_settings():
     """Returns {name: Setting} of all settings."""
-    own, search = settings_of(DecodeHParams), settings_of(SearchOptions)
-    kinds = {name: dataclasses.replace(search[field], name=name) for name, field in _IN_SEARCH.items()}
-    kinds["sampling_method"] = Setting("sampling_method", str, "argmax", Choices(tuple(_METHODS)))
-    return kinds | {name: kind for name, kind in own.items() if name != "search"}
+    own = {name: declared for name, declared in settings_of(DecodeHParams).items() if name != "search"}
+    search = {name: dataclasses.replace(_SEARCH[field], name=name) for name, field in _IN_SEARCH.items()}
+    method = {"kind": str, "default": "argmax", "limits": Choices(tuple(_METHODS))}
+    return search | {"sampling_method": dataclasses.replace(search["sampling_method"], **method)} | own
 
 
 def unescaped(text):

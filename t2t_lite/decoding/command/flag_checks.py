@@ -1,90 +1,291 @@
-"""Checks whether a model can do what t2t-decoder is asked for, by its problem and without Keras if possible."""
+"""Judges what t2t-decoder is asked for: its mode, and whether its flags and settings fit it, the model and each other.
+
+A flag (`_FLAGS`) and a setting (`setting(…, needs=, excludes=)`) declare which facts they need or exclude; `check` is
+the one function that reads these declarations.
+"""
+
+import dataclasses
+import logging
 
 from t2t_lite import registry
+from t2t_lite.cli import console
+from t2t_lite.cli.commands import Mode, check_mode
+from t2t_lite.decoding.command.decode_hparams import DEFAULT_GRID, DecodeHParams, decode_settings
+from t2t_lite.decoding.command.text_files import writer
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import parse_assignments
 from t2t_lite.tasks.task import check_answered_by
 
-_OF_LINES = ("decode_from_file", "score_file", "decode_interactive")
-_OF_TRANSLATIONS = (
-    "decode_reference", "prefix_file", "alignments_file", "mbr", "tune", "eval_use_test_set", "split_sentences",
-)  # fmt: skip
-_SETTINGS = (
-    "batch_size", "delimiter", "log_results", "max_input_size", "shards", "shard_id", "shards_start_offset",
-    "shard_google_format",
-)  # fmt: skip
+_LOGGER = logging.getLogger("t2t_lite")
+TOLD = {name: registry.teller(name) for name in registry.list_tellers()}  # what some models tell beside outputs
+INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
+LINE_FILES = ("alignments_file", *(teller.flag for teller in TOLD.values()))  # outputs with a line per line
+FEATURES_FLAGS = ("features_layers", "features_join", "features_pooling")
+_LONG = ("long_input", "split_sentences")
+_SEARCH = (*_LONG, "mbr", "n_best_format")
+_OUTPUT = ("decode_to_file", *LINE_FILES, "keep_timestamp")
+MODES = {
+    "tune": Mode("--tune", ("tune", "decode_from_file", "decode_reference", "eval_use_test_set", *_LONG)),
+    "decode_interactive": Mode("--decode_interactive", ("decode_interactive", *_SEARCH)),
+    "score_file": Mode("--score_file", ("score_file", "decode_to_file", "keep_timestamp")),
+    "features_file": Mode(
+        "--features_file", ("decode_from_file", "long_input", "features_file", *FEATURES_FLAGS), ("decode_from_file",)
+    ),
+    "decode_from_file": Mode("--decode_from_file", (*INPUTS[:3], *_OUTPUT, *_SEARCH)),
+    "records": Mode("a problem's records", ("eval_use_test_set", *_OUTPUT, *_SEARCH), ("data_dir",)),
+    "stream": Mode("standard input", ("decode_from_file", "decode_to_file", *_SEARCH)),
+}
 
 
-def check_task(runs, flags):
-    """Refuses what cannot be done with the model of a run, or with an ensemble.
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What t2t-decoder is asked for. What is not known yet fits everything.
+
+    Attributes:
+        flags: {name: value} of the flags that are given; `asked[name]` is "" for others.
+        runs: list of `runs.locating.LocatedRun` of one task: the model, or those of an ensemble.
+        settings: DecodeHParams, or None.
+        text: str, from which the settings were parsed.
+    """
+
+    flags: dict = dataclasses.field(default_factory=dict)
+    runs: list = ()
+    settings: DecodeHParams | None = None
+    text: str = ""
+
+    def __getitem__(self, name):
+        return self.flags.get(name, "")
+
+    def given(self, *names):
+        """Returns {name: value} of those of some flags that are given."""
+        return {name: self.flags[name] for name in names if name in self.flags}
+
+    def of_model(self, runs):
+        """Returns the same with the model, and with the settings of --decode_hparams.
+
+        Raises:
+            UserError: they do not fit: see `check`.
+        """
+        text, asked = self["decode_hparams"], Asked(self.flags, runs)
+        no_beam = bool(self["mbr"]) or asked.answered_by == "Predictor"
+        settings = DecodeHParams.parse(text, defaults=runs[0].problem.decode_defaults, mbr=no_beam)
+        if "decode_shards" in self.flags:
+            settings.shards, settings.shard_id = self["decode_shards"], self.flags.get("worker_id", 0)
+        asked = dataclasses.replace(asked, settings=settings, text=text)
+        check(asked)
+        return asked
+
+    @property
+    def mode(self):
+        """The key in `MODES` of the mode that the flags choose."""
+        if names := [name for name in MODES if self[name]]:
+            return "stream" if names[0] == "decode_from_file" and self[names[0]] == "-" else names[0]
+        of_records = self["eval_use_test_set"] or (self["problem"] and self["data_dir"])
+        return "records" if of_records else "stream"
+
+    @property
+    def has_records(self):
+        """Whether the inputs are a problem's records."""
+        return self.mode == "records" or (self.mode == "tune" and not self["decode_from_file"])
+
+    @property
+    def shards(self):
+        """The number of commands that share the input."""
+        return self.settings.shards if self.settings else self.flags.get("decode_shards", 1)
+
+    @property
+    def samples(self):
+        """Whether outputs are sampled."""
+        return bool(self["mbr"] or self.settings.search.sampling)
+
+    @property
+    def task(self):
+        """The model's task, or None."""
+        return registry.task_of(self.runs[0].problem) if self.runs else None
+
+    @property
+    def answered_by(self):
+        """The name of the class that answers, or None."""
+        return self.task and self.task.answered_by
+
+    @property
+    def models(self):
+        """The classes of the models, whose import takes seconds."""
+        return [registry.model(run.config["model"]) for run in self.runs]
+
+    @property
+    def writes_lines(self):
+        """Whether the output is lines of text, not files that the problem writes, such as images."""
+        return not (self.runs and writer(self["decode_to_file"], self.runs[0].problem))
+
+    def words(self):
+        """Returns {word in a message: what it stands for}."""
+        words = {"shards": self.shards, "output": self["decode_to_file"]}
+        if not self.runs:
+            return words
+        model = self.runs[0].config["model"]
+        kind = {"Predictor": "an encoder", "Generator": "a language model"}.get(self.answered_by, f"a {model}")
+        return words | {"checkpoint": self.runs[0].checkpoint, "model": model, "kind": kind, "count": len(self.runs)}
+
+
+def _has_dev_set(asked):
+    source, reference = asked["decode_from_file"], asked["decode_reference"]
+    return bool(source) == bool(reference) and bool(source or asked["data_dir"])
+
+
+def _has_bleu(asked):
+    mbr = asked["mbr"]
+    return asked.mode in ("records", "tune") or asked["decode_reference"] or mbr == "bleu"
+
+
+def _writes_text(asked):
+    is_ids = asked.settings and asked.settings.identity_output and asked.mode == "decode_from_file"
+    return not is_ids or asked["n_best_format"] == "json"
+
+
+def _ranks(asked):
+    n_best, is_search = asked.settings.n_best, not asked.settings.search.sampling
+    return is_search or asked["mbr"] or n_best in (0, asked.settings.num_outputs)
+
+
+# {fact: (function of an `Asked` that says whether it holds, message about the names, or values, that need it)}
+_FACTS = {
+    "input_file": (lambda asked: asked.shards == 1 or asked.mode not in ("stream", "decode_interactive"),
+                   "{names}: needs --decode_from_file, a file."),
+    "dev_set": (_has_dev_set, "{names}: needs a dev set: --decode_from_file and --decode_reference, or --data_dir."),
+    "output_file": (lambda asked: asked.mode != "score_file" or asked["decode_to_file"] not in ("", "-"),
+                    "{names}: standard output has no time. Name a file, --decode_to_file, or remove {it}."),
+    "no_records": (lambda asked: asked.mode != "records",
+                   "{names}: outputs of records are written to files. Name one, or remove {it}."),
+    "array_file": (lambda asked: "-" not in (asked["decode_from_file"], asked["features_file"]),
+                   "{names}=-: arrays are written to a file, such as features.npz, and the text is read from a file."),
+    "part": (lambda asked: asked["worker_id"] < asked.shards,
+             "{values}: expected less than --decode_shards={shards}."),
+    "bleu": (_has_bleu, "{names}: belongs to BLEU, which needs --decode_reference, --tune or --mbr=bleu. Remove {it}."),
+    "encoder": (lambda asked: asked.answered_by in (None, "Predictor"),
+                "{names}: needs an encoder; {checkpoint} is {kind}. Remove {it}."),
+    "translation": (lambda asked: asked.answered_by not in ("Predictor", "Generator"),
+                    "{names}: needs a model that translates; {checkpoint} is {kind}. Remove {it}."),
+    "text": (lambda asked: asked.answered_by != "Predictor",
+             "{names}: needs a model that writes text; {checkpoint} is {kind}. Remove {it}."),
+    "decoded_records": (lambda asked: asked.mode != "records" or asked.answered_by not in ("Predictor", "Generator"),
+                        "{names}: {checkpoint} is {kind}, whose records are evaluated by t2t-eval, not decoded. Name a "
+                        "file of texts, --decode_from_file (- is standard input)."),
+    "attention": (lambda asked: all(hasattr(model, "attention_weights") for model in asked.models),
+                  "{names}: {checkpoint} is a {model}, which does not show what it attends to. Remove {it}."),
+    "stepwise": (lambda asked: not any(callable(getattr(model, "search", None)) for model in asked.models[:1]),
+                 "{names}: needs a model that predicts one id after the other; {checkpoint} is a {model}, whose own "
+                 "search finds one output. Remove {it}."),
+    "text_output": (_writes_text, "{names}: identity_output=true writes ids, which have no BLEU with a text. Remove "
+                    "one of them, or add --n_best_format=json, which writes the texts."),
+    "lines": (lambda asked: asked.writes_lines, "{names}: needs lines of text; --decode_to_file={output} is another "
+              "kind of file. Remove {it}."),
+    "lines_or_file": (lambda asked: asked.mode != "stream" or asked.writes_lines,
+                      "{values}: standard input gives lines. Name a file, --decode_from_file."),
+    "ranked": (_ranks, "{values}: belongs to a search. num_samples is the number of samples."),
+    "may_sample": (lambda asked: asked.samples or asked.mode == "decode_interactive",
+                   "{names}: only of sampling. Add sampling_method=random, or remove {it}."),
+    "samples_or_records": (lambda asked: asked.samples or asked.has_records,
+                           "{values} samples of a line need sampling_method=random."),
+    "sampled_records": (lambda asked: asked.has_records and asked.settings.search.sampling,
+                        "{values} needs a problem's records and sampling_method=random; for a file there is "
+                        "num_samples."),
+}  # fmt: skip
+_FLAGS = {  # what flags need besides their mode, or single values of them
+    "tune": ("dev_set", "translation", "stepwise"),
+    "keep_timestamp": ("output_file",),
+    "decode_to_file=-": ("no_records",),
+    "decode_to_file": ("lines_or_file",),
+    "features_file": ("array_file", "encoder"),
+    "decode_shards": ("input_file",),
+    "worker_id": ("part",),
+    "tokenization": ("bleu",),
+    "decode_reference": ("translation", "text_output", "lines"),
+    "prefix_file": ("translation",),
+    "eval_use_test_set": ("translation",),
+    "split_sentences": ("translation",),
+    "score_file": ("text",),
+    "data_dir": ("decoded_records",),
+    "mbr": ("translation", "stepwise"),
+    "n_best_format=json": ("stepwise", "lines"),
+    "alignments_file": ("translation", "attention"),
+}
+for _name, _teller in TOLD.items():
+    _FLAGS[_teller.flag] = ("translation", f"one {_name}", _name)
+    _FACTS[f"one {_name}"] = (
+        lambda asked: len(asked.runs) < 2,
+        f"{{names}}: each of the ensemble's {{count}} models has {_teller.own}. Remove {{it}}.",
+    )
+    _FACTS[_name] = (
+        lambda asked, name=_name: all(hasattr(model, name) for model in asked.models),
+        f"{{names}}: {{checkpoint}} is a {{model}}, which {_teller.without}. Remove {{it}}.",
+    )
+_EXCLUDED = {  # {fact: (whether it holds, what settings that exclude it have no effect on)}
+    "targets": (lambda asked: asked.mode == "score_file", "given targets, which are only scored"),
+    "samples": (lambda asked: asked.samples, "samples, which are drawn without a beam"),
+}
+
+
+def asked(flags):
+    """Returns the `Asked` of absl's flags. Raises `UserError` for what can be seen of them alone."""
+    flags.tune = {"true": DEFAULT_GRID, "false": ""}.get(flags.tune, flags.tune)
+    found = Asked({name: flags[name].value for name in flags if flags[name].present})
+    if found.mode == "stream" and not found["decode_from_file"] and console.is_terminal():
+        raise UserError(
+            "missing --decode_from_file (a text file, or - for standard input), --decode_interactive, or --problem and "
+            "--data_dir, whose records are decoded."
+        )
+    check_mode(flags, MODES[found.mode], MODES)
+    check(found)
+    return found
+
+
+def check(asked, where="--decode_hparams"):
+    """Refuses flags and settings that lack what they need; warns of settings that have no effect.
 
     Args:
-        runs: list of `runs.locating.LocatedRun`, of one task.
-        flags: {name: value} of t2t-decoder.
+        asked: Asked.
+        where: str, the name of the settings' flag in messages.
 
     Raises:
-        UserError: no class of this package answers with it, or a flag or setting is about another kind of model.
+        UserError: there are such, or no class of this package answers with the model.
     """
-    found = runs[0]
-    predicts = _task(found).answered_by == "Predictor"
-    if flags["features_file"] and not predicts:
-        raise UserError(f"--features_file: only of encoders, and {found.checkpoint} is none. Leave it out.")
-    if not predicts and _task(found).answered_by != "Generator":
-        check_answered_by(found.problem, "Translator", found.checkpoint)
-        _check_model(runs, flags)
-        return
-    what, lines = ("an encoder", "texts") if predicts else ("a language model", "prompts")
-    told = [registry.teller(name).flag for name in registry.list_tellers()]
-    lost = [f"--{name}" for name in (*_OF_TRANSLATIONS, *told, *["score_file"] * predicts) if flags[name]]
-    if lost:
-        raise UserError(
-            f"{', '.join(lost)}: only of translations, and {found.checkpoint} is {what}. Leave "
-            f"{'it' if len(lost) == 1 else 'them'} out."
-        )
-    if flags["problem"] and flags["data_dir"] and not any(flags[name] for name in _OF_LINES):
-        raise UserError(
-            f"--data_dir: {what}'s records are evaluated by t2t-eval, not decoded. Name a file of {lines}, "
-            "--decode_from_file (- is standard input)."
-        )
-    if predicts:
-        known = settings_of(_task(found))
-        given = parse_assignments(flags["decode_hparams"], "--decode_hparams")
+    if asked.runs and asked.answered_by not in ("Predictor", "Generator"):
+        check_answered_by(asked.runs[0].problem, "Translator", asked.runs[0].checkpoint)
+    keys = {key: key.partition("=") for key in _FLAGS}
+    given = {key: asked[name] for key, (name, _, _) in keys.items()}
+    given = {key: value for key, value in given.items() if value and keys[key][2] in ("", value)}
+    _require(asked, {f"--{key}": (_FLAGS[key], value) for key, value in given.items()})
+    if asked.settings is not None:
+        _check_settings(asked, where)
+
+
+def _check_settings(asked, where):
+    declared, given = decode_settings(), [*parse_assignments(asked.text, where)]
+    if asked.answered_by == "Predictor":
+        has_several = asked.task.has_hypotheses
+        known = [name for name, one in declared.items() if one.predicts and (name != "n_best" or has_several)]
         if lost := [name for name in given if name not in known]:
             raise UserError(
-                f"--decode_hparams: {', '.join(lost)}: no effect on predictions. Expected some of {', '.join(known)}."
+                f"{where}: {', '.join(lost)}: no effect on predictions. Expected some of {', '.join(known)}."
             )
-    _check_model(runs, flags)
+    elif not asked.has_records:
+        asked.settings.search_options(bool(asked["mbr"]))
+    given = [name for name in given if name in declared]
+    for fact, (holds, what) in _EXCLUDED.items():
+        lost = [name for name in given if fact in declared[name].excludes]
+        if lost and holds(asked):
+            _LOGGER.warning("%s: %s: no effect on %s.", where, ", ".join(lost), what)
+            given = [name for name in given if name not in lost]
+    needs = {name: declared[name].needs for name in asked.settings.changed(given)}
+    _require(asked, {name: (needs[name], asked.settings.value(name)) for name in needs}, f"{where}: ")
 
 
-def _check_model(runs, flags):
-    """Refuses what the model of a run does not have; its class, which needs Keras, is only asked about such flags."""
-    found = runs[0]
-    model = found.config["model"]
-    for name, teller in ((name, registry.teller(name)) for name in registry.list_tellers()):
-        flag = teller.flag
-        if flags[flag] and len(runs) > 1:
-            raise UserError(f"--{flag}: each of the ensemble's {len(runs)} models has {teller.own}. Leave it out.")
-        if flags[flag] and not hasattr(registry.model(model), name):
-            raise UserError(f"--{flag}: {found.checkpoint} is a {model}, which {teller.without}. Leave it out.")
-    if flags["alignments_file"] and not all(
-        hasattr(registry.model(r.config["model"]), "attention_weights") for r in runs
-    ):
-        raise UserError(
-            f"--alignments_file: {found.checkpoint} is a {model}, which does not show what it attends to. Leave it out."
-        )
-    of_beams = {"mbr": flags["mbr"], "tune": flags["tune"], "n_best_format=json": flags["n_best_format"] == "json"}
-    lost = [f"--{name}" for name, is_set in of_beams.items() if is_set]
-    if lost and callable(getattr(registry.model(model), "search", None)):
-        raise UserError(
-            f"{lost[0]}: only of models that predict one id after the other, and {found.checkpoint} is a {model}, "
-            "whose own search finds one output. Leave it out."
-        )
-
-
-def settings_of(task):
-    """Returns the names of the --decode_hparams settings that affect a task's predictions."""
-    return (*_SETTINGS, "n_best") if task.has_hypotheses else _SETTINGS
-
-
-def _task(found):
-    return registry.task_of(found.problem)
+def _require(asked, needs, where=""):
+    """Raises `UserError` for the first fact that does not hold, of {name: (facts that it needs, its value)}."""
+    for fact, (holds, message) in _FACTS.items():
+        lacking = {name: value for name, (facts, value) in needs.items() if fact in facts}
+        if lacking and not holds(asked):
+            words = {"names": ", ".join(lacking), "it": "it" if len(lacking) == 1 else "them"}
+            words["values"] = ", ".join(f"{name}={value}" for name, value in lacking.items())
+            raise UserError(where + message.format(**words, **asked.words()))

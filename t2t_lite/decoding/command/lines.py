@@ -290,8 +290,6 @@ class LineGenerator(Lines):
     title = "generating"
 
     def __init__(self, generator, settings, name, **of_lines):
-        if settings.replace_unknown:
-            raise UserError("replace_unknown: only of translations. Leave it out.")
         super().__init__(generator, settings, name, **of_lines)
         self._options = settings.search_options()
 

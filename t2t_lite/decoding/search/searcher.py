@@ -18,6 +18,7 @@ from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.search.loops import side_by_side
 from t2t_lite.decoding.search.rules import CONTINUES, check_prefixes, rules_of, text_tables
 from t2t_lite.decoding.search.sampling import sample, sample_step
+from t2t_lite.decoding.texts import in_batches
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
@@ -318,13 +319,7 @@ def plan_batches(lengths, batch_size):
     Returns:
         list of lists of indices into `lengths`; each list begins with its longest sentence.
     """
-    order = sorted(range(len(lengths)), key=lambda at: -lengths[at])
-    batches, at = [], 0
-    while at < len(order):
-        rows = rows_of(bucket_width(lengths[order[at]]), batch_size)
-        batches.append(order[at : at + rows])
-        at += rows
-    return batches
+    return [*in_batches(lengths, lambda longest: rows_of(bucket_width(longest), batch_size), lambda length: -length)]
 
 
 def rows_of(width, batch_size):

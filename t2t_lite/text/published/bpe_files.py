@@ -95,7 +95,7 @@ def _read_ids(content, path):
 
 
 class Merges:
-    """Merges in the order in which they apply, each of which builds a token of its own.
+    """Merges in the order in which they apply, each of which builds another token.
 
     Args:
         symbols: iterable of the tokens that merges begin with.
@@ -149,7 +149,7 @@ class BPEEncoder(PublishedEncoder):
 
     Args:
         path: path of `vocab.json` or `encoder.json`, or of a file with such an ending (`gpt2-vocab.json`). Its merges
-            are in `merges.txt` or `vocab.bpe` beside it.
+            are in `merges.txt` or `vocab.bpe` in the same folder.
         symbols: see `read_vocabulary`.
         lower: whether text is lowercased.
 

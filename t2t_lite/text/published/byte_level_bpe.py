@@ -73,7 +73,7 @@ class ByteLevelBPEEncoder(BPEEncoder):
 
 
 def learn_byte_level_bpe(lines, path, vocab_size, *, at_most=False):
-    """Learns a vocabulary and writes it to `path` and the file of merges beside it.
+    """Learns a vocabulary and writes it to `path` and to a file of merges in the same folder.
 
     The same lines give the same files on every machine. `count_words` describes memory and the limits for huge texts.
 
@@ -84,7 +84,7 @@ def learn_byte_level_bpe(lines, path, vocab_size, *, at_most=False):
         at_most: whether `vocab_size` is an upper limit and the text determines the size; see `choose_size`.
 
     Raises:
-        UserError: `vocab_size` is too large or too small for the text, or there is no text.
+        UserError: `vocab_size` is too large or too small for the text, or the text is empty.
     """
     counts = count_words((" ".join(map(spelled, split(line))) for line in lines), {})
     added = len(CHARACTERS) - len({character for word in counts for character in word})  # bytes that do not occur

@@ -1,8 +1,8 @@
 """How published tokenizers normalize text and split it into words, the same in every version of Python.
 
 `unicodedata` follows Python's version, and RE2 and ICU in a graph follow TensorFlow's, so the ids of rare characters
-would change with an upgrade, and differ between Python and an export. The table beside this file holds what Hugging
-Face's tokenizers 0.23 does for each code point (tests/peers/test_tokenizers.py compares all of them):
+would change with an upgrade, and differ between Python and an export. The table `character_classes.tsv` holds what
+Hugging Face's tokenizers 0.23 does for each code point (tests/peers/test_tokenizers.py compares all of them):
 
 * L, N: letters and numbers of Unicode 16, as its byte-level splitter has them;
 * Mn, P, C: the marks, the punctuation (with ASCII's symbols), and the controls of its BERT normalizer, from Unicode 8.

@@ -10,7 +10,7 @@ from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 from t2t_lite.text.vocabulary import UNK_ID, TextEncoder
 
-CONFIG = "tokenizer_config.json"  # its name beside a vocabulary's main file, after the same beginning
+CONFIG = "tokenizer_config.json"  # name of the file next to a vocabulary's main file; both begin alike
 KEY = "added_tokens_decoder"
 _OLDER, _SPECIAL = "added_tokens.json", "special_tokens_map.json"
 _SIDES = ("lstrip", "rstrip", "single_word")
@@ -42,8 +42,8 @@ class PublishedEncoder(TextEncoder):
         tokens: list of str by id.
         published_ids: list of int by id: the publisher's id, or -1 for an added token.
         special_ids: {name: id} of the publisher's special tokens.
-        added: AddedTokens, or None if there are none.
-        tokenizer: {name: value}, what a `tokenizer_config.json` has of this kind; {}: what it has usually.
+        added: AddedTokens, or None without added tokens.
+        tokenizer: {name: value}, the entries of a `tokenizer_config.json` for this kind; {}: the usual ones.
     """
 
     num_reserved_ids = 3
@@ -134,7 +134,7 @@ class AddedToken(NamedTuple):
 
 
 def read_settings(beginning):
-    """Returns {id: facts}, Transformers' `added_tokens_decoder`, of the files beside a vocabulary, or {} without any.
+    """Returns {id: facts}, Transformers' `added_tokens_decoder`, of the files next to a vocabulary, or {} without any.
 
     Args:
         beginning: str, a path without `vocab.txt`, `vocab.json` or the like.
@@ -209,7 +209,7 @@ def beyond(settings, published, excluded, path):
 
 
 def as_settings(added):
-    """Returns AddedTokens as {"added_tokens_decoder": {id: facts}}; {} if there are none."""
+    """Returns AddedTokens as {"added_tokens_decoder": {id: facts}}; {} for an empty list."""
     off = dict.fromkeys(_SIDES, False)
     settings = {
         str(one.id): {"content": one.content, **off, "normalized": one.normalized, "special": one.special}

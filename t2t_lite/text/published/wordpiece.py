@@ -28,8 +28,8 @@ class WordPieceEncoder(PublishedEncoder):
 
     Args:
         path: path of the file, on any file system that `tf.io.gfile` supports.
-        lower: whether text is converted to lower case and loses its accents; None: as `do_lower_case` says in
-            `tokenizer_config.json` beside the file, and without that if no piece has a capital letter.
+        lower: whether text is converted to lower case and loses its accents; None: by `do_lower_case` in the
+            `tokenizer_config.json` next to the file, or else if no piece has a capital letter.
 
     Attributes:
         lower: bool.

@@ -3,6 +3,7 @@ import dataclasses
 import pytest
 
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams, evaluation_search
+from t2t_lite.decoding.command.flag_checks import Asked, check
 from t2t_lite.errors import UserError
 from t2t_lite.settings.search_options import SearchOptions
 
@@ -106,26 +107,26 @@ def test_records_may_be_many_samples_of_a_line_may_not():
 @pytest.mark.parametrize(
     "text, words",
     [
-        ("sampling_temp=0.5", "sampling_temp: only of sampling. Add sampling_method=random, or leave it out."),
-        ("sampling_keep_top_k=5,sampling_seed=3", "sampling_keep_top_k, sampling_seed: .* leave them out"),
+        ("sampling_temp=0.5", "sampling_temp: only of sampling. Add sampling_method=random"),
+        ("sampling_keep_top_k=5,sampling_seed=3", "sampling_keep_top_k, sampling_seed: .*them"),
         ("sampling_keep_top_p=0.5,sampling_method=argmax", "sampling_keep_top_p: only of sampling"),
-        ("sampling_method=random,n_best=3,num_samples=2", "n_best=3: of a search. Of samples, num_samples"),
+        ("sampling_method=random,n_best=3,num_samples=2", "n_best=3: .*num_samples"),
     ],
 )
 def test_settings_that_would_change_nothing(text, words):
     with pytest.raises(UserError, match=f"--decode_hparams: {words}"):
-        DecodeHParams.parse(text).check_effect(text)
+        check(Asked(settings=DecodeHParams.parse(text), text=text))
 
 
 def test_of_samples_there_may_be_as_many_outputs_as_are_drawn():
     """Of minimum Bayes risk decoding; the beam, which it does not use, counts for nothing."""
     for text in ("num_samples=16,n_best=8", "n_best=32", "beam_size=1,n_best=2,num_samples=2"):
         settings = DecodeHParams.parse(text, mbr=True)
-        settings.check_effect(text, mbr=True)
+        check(Asked({"mbr": "chrf"}, settings=settings, text=text))
         assert settings.search_options(mbr=True) == settings.search
     for text, words in (("num_samples=2,n_best=4", "at most num_samples=2"), ("n_best=33", "at most num_samples=32")):
         with pytest.raises(UserError, match=f"n_best=.*: expected {words}"):
-            DecodeHParams.parse(text, mbr=True).check_effect(text, mbr=True)
+            check(Asked({"mbr": "chrf"}, settings=DecodeHParams.parse(text, mbr=True), text=text))
     with pytest.raises(UserError, match="n_best=8: expected at most beam_size=4"):
         DecodeHParams.parse("n_best=8")
 
@@ -133,16 +134,16 @@ def test_of_samples_there_may_be_as_many_outputs_as_are_drawn():
 def test_settings_that_change_something(caplog):
     for text, options in (
         ("sampling_temp=0.5,sampling_method=random,beam_size=1", {}),
-        ("sampling_temp=0.5", {"mbr": True}),
-        ("sampling_temp=0.5", {"may_sample": True}),
+        ("sampling_temp=0.5", {"mbr": "bleu"}),
+        ("sampling_temp=0.5", {"decode_interactive": True}),
         ("sampling_temp=1.0,sampling_keep_top_k=-1,sampling_seed=0", {}),
         ("alpha=1,n_best=2,length_penalty=power", {}),
-        ("n_best=2,num_samples=8", {"mbr": True}),
+        ("n_best=2,num_samples=8", {"mbr": "chrf"}),
     ):
-        DecodeHParams.parse(text).check_effect(text, **options)
+        check(Asked(options, settings=DecodeHParams.parse(text), text=text))
     assert caplog.text == ""
     text = "sampling_method=random,alpha=1"
-    DecodeHParams.parse(text).check_effect(text)
+    check(Asked(settings=DecodeHParams.parse(text), text=text))
     assert "--decode_hparams: alpha: no effect on samples" in caplog.text
 
 

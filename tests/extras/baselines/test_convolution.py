@@ -5,7 +5,8 @@ import pytest
 
 from t2t_lite import layers
 from tests.layers.equations import array
-from tests.layers.harness import X, check_layer
+from tests.layers.harness import PAIR as X
+from tests.layers.harness import check_layer
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.data.corruption import corrupted
 from t2t_lite.data.problem import Problem
-from t2t_lite.decoding.command.flag_checks import check_task
+from t2t_lite.decoding.command.flag_checks import Asked, check
 from t2t_lite.decoding.scoring import token_log_probs
 from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.search.searcher import Searcher
@@ -263,13 +263,12 @@ def test_a_search_tree_is_refused(model):
 def test_flags_about_beams_are_refused_by_their_names(flag, name):
     problem = registry.problem("translate_ende_wmt32k")
     run = types.SimpleNamespace(checkpoint="run/model.ckpt-1", config={"model": "kermit"}, problem=problem)
-    told = [registry.teller(name).flag for name in registry.list_tellers()]
-    flags = dict.fromkeys(("features_file", "alignments_file", "mbr", "tune", "n_best_format", *told), "")
-    check_task([run], flags)
-    with pytest.raises(UserError, match=f"^--{name}: only of models .* run/model.ckpt-1 is a kermit, whose own search"):
-        check_task([run], flags | flag)
+    flags = {"decode_from_file": "in", "decode_reference": "ref"}
+    check(Asked(flags, [run]))
+    with pytest.raises(UserError, match=f"^--{name}: .* run/model.ckpt-1 is a kermit"):
+        check(Asked(flags | flag, [run]))
     with pytest.raises(UserError, match=r"^--alignments_file: .* is a kermit, which does not show what it attends to"):
-        check_task([run], flags | {"alignments_file": "links"})
+        check(Asked(flags | {"alignments_file": "links"}, [run]))
 
 
 def test_a_beam_of_evaluations_is_refused_before_the_training(model):

@@ -72,6 +72,7 @@ def test_a_ring_sends_as_much_as_one_that_is_run(replicas):
     held, sent = ring(pieces)
     assert held == [[sum(column) for column in zip(*pieces, strict=True)]] * replicas
     assert sent_bytes(1000 * replicas, replicas) == 1000 * sent
+    assert all_reduced_bytes(10) == 4 * (10 + 3), "the sums of the objective, the loss and who stops as well"
 
 
 def test_a_description_of_eight_replicas_by_hand():

@@ -7,7 +7,8 @@ from keras import ops
 
 from t2t_lite import layers
 from tests.layers.equations import array
-from tests.layers.harness import X, check_layer
+from tests.layers.harness import PAIR as X
+from tests.layers.harness import check_layer
 
 
 def mixture(num_experts=4, k=2, **options):

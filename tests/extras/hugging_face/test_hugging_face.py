@@ -233,7 +233,7 @@ def with_start(tensors):
         ("config.json", json_with(attention_dropout=1), "attention_dropout=1"),
         ("config.json", json_with(activation_dropout=10**400), "10{39} is too large a number"),
         ("config.json", json_with(encoder_attention_heads=3, decoder_attention_heads=3), "encoder_attention_heads=3"),
-        ("config.json", lambda data: data.replace(b"0.1", b"NaN"), "NaN is no number"),
+        ("config.json", lambda data: data.replace(b"0.1", b"NaN"), "NaN is not a number"),
         ("config.json", lambda data: b"[]", "expected an object"),
         ("config.json", lambda data: b"[" * 100_000, "nested too deeply"),
         ("config.json", lambda data: b"\xff\xfe", "not readable as JSON"),

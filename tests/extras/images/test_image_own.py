@@ -1,17 +1,98 @@
-"""The classes and the bits of the user's own PNGs."""
+"""Images as ids; the classes, the size and the bits of the user's own PNGs."""
+
+import json
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data.splits import DatasetSplit
-from t2t_lite.errors import UserError
+from t2t_lite.errors import NotWritten, UserError
 from t2t_lite.evaluation.metrics import metric_names, shown_metrics
+from t2t_lite.extras.images.image_own import ImageEncoder, ImageProblem
 from t2t_lite.extras.images.png_files import png_bytes
 from t2t_lite.settings.config import HParams
 from t2t_lite.tasks.task import unit_of
 from tests.extras.images.pngs import deep
-from tests.problems.test_labelled_own import check_what_is_not_found_yet
+
+ENCODER = ImageEncoder((5, 4, 3), ["cat", "old dog"])
+IMAGE = np.random.default_rng(0).integers(0, 256, (5, 4, 3), np.uint8)
+
+
+def test_each_channel_has_ids_of_its_own():
+    ids = ENCODER.encode_image(IMAGE)
+    assert ids == [5 + 256 * channel + value for pixel in IMAGE.reshape(-1, 3).tolist()
+                   for channel, value in enumerate(pixel)]  # fmt: skip
+    assert ENCODER.vocab_size == 3 + 2 + 3 * 256 and ENCODER.length == len(ids) == 60 and ENCODER.half == 2
+    np.testing.assert_array_equal(ENCODER.decode_image([3, *ids, 7, 7]), IMAGE)
+    np.testing.assert_array_equal(ENCODER.decode_image(ids[:12]), [IMAGE[0], *np.zeros((4, 4, 3))])
+    assert ENCODER.count_pixels([2, 4, *ids[:7]]) == 7
+
+
+def test_a_text_is_a_class_and_pixels_are_numbers():
+    assert [ENCODER.encode(text) for text in ("old dog", " ", "cat ")] == [[4], [2], [3]]
+    for encoder, expected in (
+        (ENCODER, "'cow'.*cat, old dog, or a blank"),
+        (ImageEncoder((1, 1, 1)), "'cow'.*a blank"),
+    ):
+        with pytest.raises(UserError, match=expected):
+            encoder.encode("cow")
+    shown = " ".join(map(str, IMAGE[0, 0]))
+    ids = [4, *ENCODER.encode_image(IMAGE)[:3]]
+    assert ENCODER.decode(ids) == f"old dog {shown}" and ENCODER.pieces([2, 5, 772]) == ["<unk>", "0", "255"]
+    assert ENCODER.tf_encode(tf.constant(["old dog", " ", "cow", " cat"])).to_list() == [[4], [2], [2], [3]]
+    assert ENCODER.tf_decode(tf.ragged.constant([[*ids, 773, 5], [772]])).numpy().tolist() == [
+        f"{shown} 0".encode(), b"255"
+    ]  # fmt: skip
+
+
+def test_blocks_come_one_after_the_other():
+    encoder, image = ImageEncoder((4, 2, 3), blocks=(2, 3)), np.arange(24, dtype=np.uint8).reshape(4, 2, 3)
+    ids, columns = encoder.encode_image(image), image.reshape(4, 6)
+    cells = [(row + r, column + c) for row in (0, 2) for column in (0, 3) for r in range(2) for c in range(3)]
+    assert [(i - 3) % 256 for i in ids] == [columns[cell] for cell in cells]
+    assert [(i - 3) // 256 for i in ids] == [column % 3 for _, column in cells]
+    np.testing.assert_array_equal(encoder.decode_image(ids), image)
+    assert encoder.half == 2 and encoder.encode_image(image[:2]) == ids[:12]
+    np.testing.assert_array_equal(encoder.decode_image(ids[:12])[:2], image[:2])
+    assert [ImageEncoder((12, 2, 3), blocks=(rows, 3)).half for rows in (4, 6, 12)] == [4, 6, 0]
+    for blocks in ((3, 3), (2, 4)):
+        with pytest.raises(UserError, match=rf"image_blocks=\({blocks[0]}, {blocks[1]}\).* 4 rows and 2 x 3 columns"):
+            ImageEncoder((4, 2, 3), blocks=blocks)
+
+
+def test_encoders_of_other_ids_have_other_fingerprints():
+    options = [{}, {"class_labels": ["a"]}, {"class_labels": ["b"]}, {"blocks": (2, 3)}, {"blocks": (2, 6)}]
+    fingerprints = [ImageEncoder((4, 2, 3), **given).fingerprint for given in options]
+    fingerprints += [ImageEncoder((2, 4, 3)).fingerprint]
+    assert len({*fingerprints}) == 6 and ImageEncoder((4, 2, 3), sample_bits=12).fingerprint == fingerprints[0]
+
+
+def test_the_part_of_an_image_that_is_given():
+    """Halves of rows do not count: 2 of 5 rows are 24 ids."""
+    problem, pixels = registry.problem("image_own"), ENCODER.encode_image(IMAGE)
+    given = [problem.given_part([3, *pixels[:count]], {"targets": ENCODER}) for count in (0, 11, 12, 35, 60)]
+    assert given == [None, None, (0, 0, 1, 0.2), (0, 0, 1, 0.4), (0, 0, 1, 1.0)]
+    assert problem.example_length({"targets": ENCODER}) == 61
+
+
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [(np.zeros((5, 4, 1), np.uint8), "4x5, grey.*4x5, RGB"), (np.full((5, 4, 3), 256), "int64.* 256 to 256.*255")],
+)
+def test_what_a_problem_of_python_has_to_write(image, message):
+    class Mine(ImageProblem):
+        pass
+
+    for what in ("image_size", "generate_images"):
+        with pytest.raises(NotWritten, match=f"Mine.*{what}"):
+            problem = Mine()
+            problem.image_size if what == "image_size" else problem.generate_images(None, None, None)
+    Mine.image_size, Mine.generate_images = (5, 4, 3), lambda *arguments: [(image, "")]
+    with pytest.raises(UserError, match=message):
+        next(Mine().generate_encoded_samples(None, None, None))
+    assert Mine().sequence_length == Mine().max_length(HParams(max_length=7)) == 60
 
 
 def write(folder, *names, content=None):
@@ -21,11 +102,17 @@ def write(folder, *names, content=None):
     return str(folder)
 
 
-def labels(tmp_path, train=("train",), dev="dev"):
-    """Returns (the classes, the class of each training image in the order of their paths)."""
+def checked(tmp_path, train=("train",), dev="dev", skip_bad_lines=False):
     problem = registry.problem("image_own")
+    problem.skip_bad_lines = skip_bad_lines
     problem.configure(train_files=[str(tmp_path / name) for name in train], dev_files=[str(tmp_path / dev)])
     problem.check_corpus(str(tmp_path), str(tmp_path))
+    return problem
+
+
+def labels(tmp_path, train=("train",), dev="dev"):
+    """Returns (the classes, the class of each training image in the order of their paths)."""
+    problem = checked(tmp_path, train, dev)
     images = problem.generate_images(str(tmp_path), str(tmp_path), DatasetSplit.TRAIN)
     return list(problem.class_labels), [label for _, label in images]
 
@@ -68,31 +155,21 @@ def test_other_files_are_counted(tmp_path, caplog):
     write(tmp_path / "train", "cat/0.png", "dog/0.png", "dog/1.jpg", "dog/2.JPEG")
     write(tmp_path / "dev", "dog/0.png")
     labels(tmp_path)
-    assert caplog.messages[0] == (
-        f"--train_files: {tmp_path}/train: 2 files without the ending .png left out, such as "
-        f"{tmp_path}/train/dog/1.jpg."
-    )
+    (told,) = caplog.messages
+    assert "--train_files" in told and f"{tmp_path}/train: skipped 2 files" in told and "dog/1.jpg" in told
 
 
 def test_the_size_is_that_of_the_first_image_that_can_be_read(tmp_path):
     write(tmp_path / "train", "0.png", content=b"no image")
     write(tmp_path / "train", "1.png", "2.png")
     write(tmp_path / "dev", "0.png")
-    with pytest.raises(UserError, match=r"0\.png: is no PNG"):
-        labels(tmp_path)
-    problem = registry.problem("image_own")
-    problem.skip_bad_lines = True
-    problem.configure(train_files=[str(tmp_path / "train")], dev_files=[str(tmp_path / "dev")])
-    problem.check_corpus(str(tmp_path), str(tmp_path))
-    assert problem.image_size == (1, 2, 1)
+    with pytest.raises(UserError, match=r"0\.png.*PNG"):
+        checked(tmp_path)
+    assert checked(tmp_path, skip_bad_lines=True).image_size == (1, 2, 1)
 
 
 @pytest.mark.parametrize(
-    "name, message",
-    [
-        ("0.png", r"train/0\.png: lies beside the folders of classes\. Move it into one of them\."),
-        ("bird/0.jpg", r"train/bird: no \.png in this folder, which would be a class\. Add images or remove it\."),
-    ],
+    ("name", "message"), [("0.png", r"train/0\.png.*class folders"), ("bird/0.jpg", r"train/bird.*no \.png")]
 )
 def test_images_and_folders_without_a_class_are_refused(name, message, tmp_path):
     write(tmp_path / "train", "cat/0.png", "dog/0.png", name)
@@ -104,23 +181,31 @@ def test_images_and_folders_without_a_class_are_refused(name, message, tmp_path)
 def test_images_of_12_bits_keep_256_levels_in_training_and_later(tmp_path):
     for name, samples in {"train/0.png": (0, 2048), "train/1.png": (7, 4095), "dev/0.png": (0, 16)}.items():
         write(tmp_path, name, content=deep(*samples))
-    problem = registry.problem("image_own")
-    problem.configure(train_files=[str(tmp_path / "train")], dev_files=[str(tmp_path / "dev")])
-    problem.generate_data(str(tmp_path / "data"), str(tmp_path))
+    checked(tmp_path).generate_data(str(tmp_path / "data"), str(tmp_path))
     later = registry.problem("image_own")
     assert later.get_feature_encoders(str(tmp_path / "data"))["targets"].sample_bits == 12
-    images = later.generate_images(str(tmp_path / "data"), str(tmp_path), DatasetSplit.TRAIN)
     # 2048 / 4095 * 255 = 127.5 + 0.03, 7 / 4095 * 255 = 0.4, 16 / 4095 * 255 = 0.996
-    assert [image.reshape(-1).tolist() for image, _ in images] == [[0, 128], [0, 255]]
-    images = later.generate_images(str(tmp_path / "data"), str(tmp_path), DatasetSplit.EVAL)
-    assert [image.reshape(-1).tolist() for image, _ in images] == [[0, 1]]
+    for split, expected in ((DatasetSplit.TRAIN, [[0, 128], [0, 255]]), (DatasetSplit.EVAL, [[0, 1]])):
+        images = later.generate_images(str(tmp_path / "data"), str(tmp_path), split)
+        assert [image.reshape(-1).tolist() for image, _ in images] == expected
 
 
 def test_what_an_input_is_called_and_what_an_evaluation_shows():
     problem, hparams = registry.problem("image_own"), HParams()
-    assert unit_of(problem) == "image"
+    assert unit_of(problem) == "image" and problem.unknown_class_rate == 0.1
     assert shown_metrics(problem, hparams, metric_names(problem, hparams)) == ["loss", "bits_per_dim"]
 
 
-def test_a_size_that_generation_has_not_found_yet_is_named(tmp_path):
-    check_what_is_not_found_yet("image_own", "image_size", tmp_path)
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [("image_size", None, "no image_size yet"), ("image_size", [28, 28], "image_size"),
+     ("image_size", [0, 2, 1], "image_size"),
+     ("sample_bits", 17, "sample_bits"), ("sample_bits", 7, "sample_bits")],
+)  # fmt: skip
+def test_what_the_stored_settings_lack_is_named(key, value, message, tmp_path):
+    config = {"problem": "image_own", "files": {}, key: value}
+    (tmp_path / "image_own.json").write_text(json.dumps(config))
+    problem = registry.problem("image_own")
+    with pytest.raises(UserError, match=rf"image_own\.json.*{message}"):
+        problem.read_config(str(tmp_path))
+        problem.determined(key)

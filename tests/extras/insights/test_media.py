@@ -164,11 +164,11 @@ def test_a_user_s_own_files_are_read_and_written(ask, models):
 BAD = {  # functions, since TensorFlow must not compute before the tests
     "another size": (
         lambda: file("a.png", png_bytes(IMAGE[:, :1])),
-        "a.png: is 1x4, RGB. Expected images of 2x4, RGB, one or a grid.",
+        "a.png: is 1x4, RGB. Expected one image or a grid of images of 2x4, RGB.",
     ),
     "grey": (
         lambda: file("a.png", png_bytes(IMAGE[..., :1])),
-        "a.png: is 2x4, grey. Expected images of 2x4, RGB, one or a grid.",
+        "a.png: is 2x4, grey. Expected one image or a grid of images of 2x4, RGB.",
     ),
     "a grid": (
         lambda: file("a.png", png_bytes(np.tile(IMAGE, (2, 2, 1)))),
@@ -176,16 +176,16 @@ BAD = {  # functions, since TensorFlow must not compute before the tests
     ),
     "no image": (
         lambda: file("a.png", b"hello"),
-        "a.png: is no PNG. Expected an image that is saved as PNG.",
+        "a.png: is not a PNG. Expected an image saved as PNG.",
     ),
-    "empty": (lambda: file("a.png", b""), "a.png: is no PNG. Expected an image that is saved as PNG."),
+    "empty": (lambda: file("a.png", b""), "a.png: is not a PNG. Expected an image saved as PNG."),
     "cut off": (
         lambda: file("../x/a.png", png_bytes(IMAGE)[:60]),
-        "../x/a.png: damaged or cut off. Copy it again.",
+        "../x/a.png: damaged or truncated. Copy it again.",
     ),
     "another format": (
         lambda: file("a.jpg", b"x"),
-        "a.jpg: is no file for this model. Expected a name that ends in .png.",
+        "a.jpg: is not a file for this model. Expected a name that ends in .png.",
     ),
     "no base64": (lambda: {"name": "a.png", "data": "%"}, "a.png: its data are not in base64."),
     "too many bytes": (
@@ -222,7 +222,7 @@ def test_bad_music_is_one_line(ask):
 @pytest.mark.parametrize(
     ("call", "request_", "words"),
     [
-        ("generate", {"text": "cow"}, "text: 'cow' is no class of these images. Expected one of cat, old dog, or a"),
+        ("generate", {"text": "cow"}, "text: 'cow' is not a class of these images. Expected one of cat, old dog, or a"),
         ("generate", {"text": "cat", "file": file("a.png", b"")}, "request: expected either a 'text' or a 'file'."),
         ("generate", {}, "request: expected either a 'text' or a 'file'."),
         (
@@ -239,7 +239,7 @@ def test_bad_music_is_one_line(ask):
         ("files", {"text": "", "target": [9] * 20_000, "ending": "png"}, "target: 20,000 ids. Expected at most"),
         ("attention_map", {"text": "", "target": [9] * 1200}, "text: 1,201 tokens. A picture shows at most 1,100."),
         ("attention_map", {"text": "cat", "target": [9], "layer": 3}, "layer=3: the model has 2 layers of this kind"),
-        ("generate", {"model": "dots", "file": file("a.png", b"")}, "a.png: is no file for this model."),
+        ("generate", {"model": "dots", "file": file("a.png", b"")}, "a.png: is not a file for this model."),
     ],
 )
 def test_other_mistakes(ask, call, request_, words):

@@ -284,7 +284,7 @@ def test_an_image_that_is_given_is_completed_and_marked(open_page, eager, tmp_pa
     page.one("#file").send_keys(str(tmp_path / "wide.png"))
     page.one("#ask").click()
     page.wait(lambda: page.all("[role=alert]"))
-    assert page.one("[role=alert]").text == "wide.png: is 3x4, RGB. Expected images of 2x4, RGB, one or a grid."
+    assert page.one("[role=alert]").text == "wide.png: is 3x4, RGB. Expected one image or a grid of images of 2x4, RGB."
     (tmp_path / "large.png").write_bytes(bytes(200_000))
     page.one("#file").send_keys(str(tmp_path / "large.png"))
     page.one("#ask").click()

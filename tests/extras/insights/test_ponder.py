@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.extras.insights.models import CALLS
-from t2t_lite.extras.insights.translations import Translations
+from t2t_lite.extras.insights.text_answers import Translations
 from tests.extras.universal.test_pondering import run_dir, translator  # noqa: F401
 
 

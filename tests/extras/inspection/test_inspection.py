@@ -14,7 +14,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.extras.inspection import inspection, length_histogram
 from t2t_lite.text.vocabulary import TextEncoder
 from tests.data.stored import read_examples
-from tests.problems.test_classify_own import files_of, generated
+from tests.problems.own import files_of, generated
 
 
 class Pairs(Text2TextProblem):

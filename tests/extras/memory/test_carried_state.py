@@ -1,135 +1,26 @@
-"""A user's model carries a state from batch to batch: by lanes, through checkpoints, skipped steps and replicas."""
+"""Runs of models that carry a state: checkpoints, skipped steps and replicas; Transformer-XL as one of them."""
 
-import itertools
+# Nearest tests of: extras/memory/memory.py
+
 import logging
-import os
-from types import SimpleNamespace
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+import t2t_lite
 from t2t_lite import registry
-from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.extras.memory.memory import CarriedState
-from t2t_lite.extras.memory.segments import SegmentBatches
-from t2t_lite.models.outputs import batches_of
-from t2t_lite.settings.config import HParams
+from t2t_lite.models import TransformerMemory
 from t2t_lite.settings.reserved_names import BEFORE, STATE
+from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.distribution import choose_replicas
-from t2t_lite.training.evaluator import Evaluator
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import StepBatches
-from tests.training.runs import assert_same, given_records, killed_after, log, state, trainer
-
-PROBLEM, ROW, LENGTH, ROWS = "user_memory_text", 12, 4, 3
-HPARAMS = (
-    f"hidden_size=8,batch_size={ROWS * LENGTH},segment_length={LENGTH},layer_prepostprocess_dropout=0.2,"
-    "learning_rate_schedule=constant,learning_rate_constant=0.01,label_smoothing=0"
-)
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    """The folder of the text's records."""
-    registry.import_usr_dir(os.path.join(os.path.dirname(__file__), "user_memory"))
-    folder = str(tmp_path_factory.mktemp("text"))
-    registry.problem(PROBLEM).generate_data(folder, folder)
-    return folder
-
-
-def hparams(more=""):
-    return registry.hparams("transformer_tiny").of_model(registry.model("user_memory")).parse(HPARAMS).parse(more)
-
-
-def remembering(data, output_dir, more="", **settings):
-    """A trainer of the user's model that saves after every second step: a row has three segments."""
-    made = hparams(more)
-    settings = {"local_eval_frequency": 2, "model": "user_memory", "problem": PROBLEM, **settings}
-    found = trainer(data, output_dir, "", **settings)
-    found.hparams = made
-    return found
-
-
-def memory(output_dir, step):
-    """The saved state of all lanes: {name: array}."""
-    reader = tf.train.load_checkpoint(os.path.join(output_dir, f"model.ckpt-{step}.state"))
-    return {key: reader.get_tensor(key) for key in reader.get_variable_to_shape_map()}
-
-
-def source(data, lanes=1, more=""):
-    problem = registry.problem(PROBLEM)
-    return SegmentBatches(problem, hparams(more), problem.get_feature_encoders(data), lanes)
-
-
-def records(data, split):
-    return Records(registry.problem(PROBLEM), data, split)
-
-
-def numbers(iterator, count):
-    return [{f: ids.numpy().tolist() for f, ids in batch.items()} for batch in itertools.islice(iterator, count)]
-
-
-@pytest.mark.slow
-def test_a_batch_of_a_step_continues_the_one_of_the_step_before_or_begins(data, tmp_path):
-    lanes, paths = 3, records(data, "train").paths
-    rows = {tuple(row["targets"]) for row in records(data, "train").examples(hparams())}
-    batches = source(data, lanes).training(paths, {})
-    found = numbers(batches, 6 * lanes)
-    for step in (0, 3):
-        for lane in range(lanes):
-            parts = [found[(step + i) * lanes + lane] for i in range(3)]
-            for row in range(ROWS):
-                ids = [part["targets"][row] for part in parts]
-                assert tuple(itertools.chain(*ids)) in rows
-                assert [part[BEFORE][row] for part in parts] == [0, ids[0][-1], ids[1][-1]]
-    iterator = iter(batches)
-    numbers(iterator, 4)  # in the midst of a step, and of a row
-    path = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "position"))
-    restored = iter(source(data, lanes).training(paths, {}))
-    tf.train.Checkpoint(iterator=restored).read(path)
-    assert numbers(restored, 9) == numbers(iterator, 9) == found[4:13]
-
-
-def test_an_evaluation_reads_a_text_in_order_in_as_many_parts_as_a_batch_has_rows(data):
-    paths = records(data, "eval").paths
-    text = [i for row in records(data, "eval").examples(hparams()) for i in row["targets"]]
-    batches = numbers(source(data).evaluation(paths, in_order=True), 99)
-    parts = [[i for batch in batches for i in batch["targets"][row]] for row in range(ROWS)]
-    assert [i for part in parts for i in part if i] == text
-    assert [len(part) for part in parts] == [44] * ROWS
-    assert batches[0][BEFORE] == [0, parts[0][-1], parts[1][-1]]
-    assert all(b[BEFORE] == [row[-1] for row in a["targets"]] for a, b in itertools.pairwise(batches))
-    wide = source(data, 1, f"batch_size={200 * LENGTH}")  # more rows than the text has segments
-    (batch,) = numbers(wide.evaluation(paths, in_order=True), 99)
-    assert np.shape(batch["targets"]) == (200, LENGTH) and len(batch[BEFORE]) == 200
-    assert [i for row in batch["targets"] for i in row if i] == text
-    begun = numbers(source(data).evaluation(paths), 99)
-    assert [batch[BEFORE] == [0] * ROWS for batch in begun] == [True, False, False] * 4
-    assert sum(np.count_nonzero(batch["targets"]) for batch in begun) == len(text)
-
-
-@pytest.mark.slow
-def test_an_evaluation_in_segments_is_that_of_the_text_in_one_pass(data):
-    problem, paths = registry.problem(PROBLEM), records(data, "eval").paths
-    encoders = problem.get_feature_encoders(data)
-    model = registry.model("user_memory").from_hparams(hparams(), encoders["targets"].vocab_size)
-    one = hparams(f"batch_size={LENGTH}")
-    found = Evaluator(model, encoders, one, given_records(problem, paths))().metrics
-    text = np.array([[i for row in records(data, "eval").examples(one) for i in row["targets"]]])
-    # By hand: what is summed up fades by a quarter after each segment.
-    table, (kernel, bias) = model.embedding(np.arange(258)[None]).numpy()[0], model.dense.get_weights()
-    sums, nats = np.zeros(8), []
-    for at, target in enumerate(text[0]):
-        sums = (sums * (0.75 if at and at % LENGTH == 0 else 1)) + table[text[0, at - 1] if at else 1]
-        logits = model.softmax(np.tanh(sums @ kernel + bias)[None, None].astype("float32"), reverse=True).numpy()[0, 0]
-        nats.append(np.log(np.exp(logits.astype("float64")).sum()) - logits[target])
-    assert found["loss"] == pytest.approx(np.mean(nats), rel=1e-5)
-    shown = Evaluator(model, encoders, one, given_records(problem, paths, "train"))().metrics
-    assert shown["loss"] != pytest.approx(found["loss"], rel=1e-5)  # each row begins anew
+from tests.extras.memory.carried import LENGTH, PROBLEM, ROWS, hparams, memory, remembering
+from tests.training.runs import assert_same, killed_after, log, state
 
 
 @pytest.mark.slow
@@ -149,8 +40,8 @@ def test_a_run_in_parts_is_bit_for_bit_the_run_in_one_memory_included(data, tmp_
     }
     caplog.set_level(logging.INFO, "t2t_lite")
     remembering(data, without, "gradient_accumulation_steps=2").train(6)
-    assert "the model's state begins anew" in caplog.text
-    assert "state: carried from step to step in 2 lanes of 3 rows" in caplog.text
+    assert "no saved state" in caplog.text
+    assert "state: carried from step to step in 2 lanes of 5 rows" in caplog.text
     assert any(not np.array_equal(v, state(without, 6)[k]) for k, v in state(tmp_path / "whole", 6).items()), (
         "it did not read the memory"
     )
@@ -221,18 +112,10 @@ def test_an_overflow_of_float16_keeps_it(data):
     assert all(map(np.array_equal, now(step), before))
 
 
-def test_each_lane_lies_on_the_device_of_its_replica(data):
-    chosen = choose_replicas(0, 2)
-    model = registry.model("user_memory").from_hparams(hparams(), 258)
-    carried = CarriedState(model, ROWS, [device for device in chosen.devices for _ in range(2)])
-    devices = [lane["sum"].device[-5:] for lane in carried.now]
-    assert devices == ["CPU:0", "CPU:0", "CPU:1", "CPU:1"]
-
-
 @pytest.mark.long
 def test_it_is_compiled(data, tmp_path):
     remembering(data, tmp_path, xla_compile=True).train(4)
-    assert [line["shapes"] for line in log(tmp_path, "compile")] == ["3 x 4 x 1"]
+    assert [line["shapes"] for line in log(tmp_path, "compile")] == [f"{ROWS} x {LENGTH} x 1"]
     assert memory(tmp_path, 4)["lane_0000/0000"].tolist() == [LENGTH] * ROWS
 
 
@@ -240,62 +123,19 @@ def test_it_is_compiled(data, tmp_path):
 def test_other_lanes_are_refused_whatever_is_allowed(data, tmp_path):
     remembering(data, tmp_path, "gradient_accumulation_steps=2").train(2)
     wrong = remembering(data, tmp_path, "gradient_accumulation_steps=3", allow_hparams_change=True)
-    with pytest.raises(UserError, match=r"batches_a_step: 2 -> 3 .*gradient_accumulation_steps=3.*even with --allow"):
+    with pytest.raises(UserError, match=r"2 -> 3 .*gradient_accumulation_steps=3.*--allow_hparams_change"):
         wrong.train(4)
     one = remembering(data, tmp_path, "gradient_accumulation_steps=1", logical_cpus=3, allow_hparams_change=True)
     with pytest.raises(UserError, match=r"batches_a_step: 2 -> 3 \(3 replicas x gradient_accumulation_steps=1\)"):
         one.train(4)
-    with pytest.raises(UserError, match=r"segment_length: 4 -> 6.*cannot change in a run"):
+    with pytest.raises(UserError, match=r"segment_length: 4 -> 6"):
         remembering(data, tmp_path, "gradient_accumulation_steps=2,segment_length=6").train(4)
-    with pytest.raises(UserError, match="--eval_stride=3: the model carries a state"):
+    with pytest.raises(UserError, match=r"--eval_stride=3: .*state"):
         stride = remembering(data, tmp_path, "gradient_accumulation_steps=2", evaluates=True, eval_stride=3)
         stride.train(4)
 
 
-def test_several_machines_are_refused(data):
-    machines = SimpleNamespace(count=2, cluster="two")
-    with pytest.raises(UserError, match=r"TF_CONFIG: the model carries a state.*Expected one machine"):
-        batches_of(registry.model("user_memory")).lanes_of(machines, 1, None, "run")
-    assert batches_of(registry.model("transformer")).lanes_of(machines, 1, None, "run") is None
-
-
-def test_without_batches_of_segments_it_is_refused(data, monkeypatch):
-    monkeypatch.setitem(registry.Registries.batches._entries, "segments", None)
-    registry.Registries.batches.remove("segments")
-    with pytest.raises(UserError, match=r"^UserMemory: carries a state from one segment of a text to the next"):
-        batches_of(registry.model("user_memory"))
-
-
-@pytest.mark.parametrize(
-    "more, message",
-    [
-        (
-            "segment_length=12",
-            "segment_length=12: a row of user_memory_text has 12 ids, so that no segment comes after",
-        ),
-        ("segment_length=5", "segment_length=5: does not divide the 12 ids of a row of user_memory_text"),
-        ("batch_size=3", "batch_size=3: a segment of segment_length=4 ids must fit"),
-        ("bpe_dropout=0.1", "bpe_dropout=0.1: would change the length of rows"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused(data, more, message):
-    with pytest.raises(UserError, match=message):
-        source(data, more=more)
-
-
-def test_problems_and_models_that_do_not_fit_are_refused(data):
-    with pytest.raises(UserError, match="has no hyperparameter segment_length"):
-        SegmentBatches(registry.problem(PROBLEM), HParams())
-    with pytest.raises(UserError, match="are not rows of one long text"):
-        SegmentBatches(registry.problem("algorithmic_reverse_decimal40"), hparams())
-
-    class Wrong(registry.model("user_memory")):
-        def initial_state(self, rows, training=False):
-            return [keras.ops.zeros((2, rows))]
-
-    with pytest.raises(UserError, match=r"Wrong.initial_state: returned a tensor of shape \(2, 3\) for rows=3"):
-        CarriedState(Wrong(9), ROWS, ["CPU:0"])
-
+def test_a_model_that_forgets_its_state_is_refused(data):
     class Forgets(registry.model("user_memory")):
         def call(self, inputs, training=None):
             outputs = super().call(inputs, training)
@@ -304,5 +144,58 @@ def test_problems_and_models_that_do_not_fit_are_refused(data):
     step = made_step()
     step.model = Forgets(258)
     step.model.build()
-    with pytest.raises(UserError, match="the model returned no 'state' like that of its initial_state"):
+    with pytest.raises(UserError, match=r"no 'state' like .*initial_state"):
         taken(step)
+
+
+SETTINGS = (
+    "num_hidden_layers=1,hidden_size=8,filter_size=16,num_heads=2,batch_size=20,segment_length=4,memory_length=6,eval_memory_length=9,"
+    "layer_prepostprocess_dropout=0.2,learning_rate_schedule=constant,learning_rate_constant=0.01"
+)
+
+
+def xl(data, output_dir, **settings):
+    found = remembering(data, output_dir, model="transformer_memory", **settings)
+    found.hparams = registry.hparams("transformer_memory_tiny").of_model(TransformerMemory).parse(SETTINGS)
+    found.hparams_set = "transformer_memory_tiny"
+    return found
+
+
+@pytest.fixture(scope="module")
+def run(data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("xl") / "run"
+    xl(data, folder, evaluates=True).train(6)
+    return folder
+
+
+@pytest.mark.long  # the smaller model has it above
+def test_a_run_of_transformer_xl_in_parts_is_bit_for_bit_the_run_in_one(data, run, tmp_path):
+    killed_after(run, 4, tmp_path / "parts")
+    xl(data, tmp_path / "parts").train(6)
+    assert_same(state(tmp_path / "parts", 6), state(run, 6))
+    assert_same(memory(tmp_path / "parts", 6), memory(run, 6))
+    assert sorted(value.shape for value in memory(run, 6).values()) == [(5, 6), (5, 6, 8)]
+
+
+@pytest.mark.slow
+def test_it_may_be_evaluated_with_a_longer_memory(data, run):
+    [*_, logged] = log(run, "evaluation")
+    same = CheckpointEvaluation(str(run), data).newest()
+    assert same["loss"] == pytest.approx(logged["loss"], rel=1e-5)
+    longer = CheckpointEvaluation(
+        str(run), data, change_hparams=lambda hparams: hparams.parse("eval_memory_length=20")
+    ).newest()
+    assert longer["loss"] != pytest.approx(same["loss"], rel=1e-6)
+    assert log(run, name="eval.log")[-1]["settings"]["eval_memory_length"] == 20
+
+
+@pytest.mark.slow
+def test_a_trained_model_scores_and_continues_texts(run):
+    generator = t2t_lite.load(str(run))
+    (score,) = generator.score(["ab ab"])
+    ids = np.array([generator.encoders["targets"].encode("ab ab")])
+    logits = np.asarray(generator.model({"targets": ids}))[0].astype("float64")
+    nats = np.log(np.exp(logits).sum(-1)) - logits[np.arange(5), ids[0]]
+    np.testing.assert_allclose(score.token_log_probs, -nats, atol=1e-5)
+    assert len(generator.generate(["ab "], max_new_tokens=4)) == 1
+    assert registry.problem(PROBLEM).sequence_length == 12

@@ -1,5 +1,8 @@
 """Transformer-XL: segments with their memory are one pass, and the memory has hidden states, each row its own."""
 
+# Nearest tests of: extras/memory/memory.py
+
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -111,6 +114,28 @@ def test_an_evaluation_may_have_a_longer_memory():
     assert made(memory_length=4).initial_state(2)["visible"].shape == (2, 4)
 
 
+def test_a_state_keeps_its_structure_and_counts_padding():
+    model = TransformerMemory(VOCAB, memory_length=6, dtype="mixed_bfloat16", **SIZES)
+    state = model.initial_state(3)
+    batch = {"targets": IDS[:, :4] * [1, 1, 1, 0], "before": BEFORE[:, 0], "state": state}
+    outputs = model(batch)
+    assert (
+        outputs["targets"].dtype == "float32"
+        and array(outputs["state"]["visible"]).tolist() == [[False] * 2 + [True] * 4] * 3
+    )
+    for one in (state, outputs["state"]):
+        assert [(memory.shape, memory.dtype) for memory in one["memory"]] == [((3, 6, 16), "bfloat16")] * 2
+    symbols = {
+        "targets": keras.KerasTensor((3, 4), "int32"),
+        "before": keras.KerasTensor((3,), "int32"),
+        "state": state,
+    }
+    found = model.compute_output_spec(symbols)
+    assert (found["targets"].shape, found["targets"].dtype, found["state"]) == ((3, 4, VOCAB), "float32", state)
+    assert model.compute_mask(batch) is None
+    assert array(model.compute_mask({"targets": batch["targets"]})).tolist() == [[True] * 3 + [False]] * 3
+
+
 def test_absolute_positions_and_no_memory_are_refused():
     with pytest.raises(ValueError, match="`position` must be none or rotary"):
         made(position="sinusoidal")
@@ -118,11 +143,10 @@ def test_absolute_positions_and_no_memory_are_refused():
     with pytest.raises(UserError, match="memory_length=0: expected"):
         hparams.parse("memory_length=0")
     model = TransformerMemory.from_hparams(hparams, VOCAB)
-    assert (model.config["memory_length"], model.config["eval_memory_length"], model.config["begin"]) == (
-        32,
-        None,
-        "end",
-    )
+    assert [model.config[name] for name in ("memory_length", "eval_memory_length", "begin")] == [32, None, "end"]
+    defaults = {name: field.default for name, field in TransformerMemory.HPARAMS.items()}
+    assert defaults.items() >= {"segment_length": 128, "memory_length": 128, "eval_memory_length": 0}.items()
+    assert (model.context_length, TransformerMemory(VOCAB, **SIZES).context_length) == (32, 128)
 
 
 def test_a_memory_is_counted_by_hand():

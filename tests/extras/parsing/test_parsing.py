@@ -1,3 +1,5 @@
+"""Sentences and trees as records, outputs as trees, the user's own treebank and the Penn Treebank."""
+
 import json
 
 import pytest
@@ -5,9 +7,10 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
-from t2t_lite.errors import UserError
+from t2t_lite.errors import MissingFile, UserError
 from t2t_lite.extras.parsing.trees import build_tree, linearize, parse_tree, to_line
 from tests.data.stored import read_examples
+from tests.extras.own_problems import check_bad_lines, check_damaged, check_mistake
 
 NOUNS, VERBS = ("cat", "dog", "bird", "house", "tree"), ("sees", "wants", "finds", "likes")
 
@@ -80,6 +83,10 @@ def test_later_commands_need_the_data_folder_alone(tmp_path, files):
     assert problem.approx_vocab_size == 350
     assert {split["split"] for split in problem.dataset_splits} == {"train", "eval", "test"}
     problem.generate_data(str(tmp_path / "d"), str(tmp_path))  # finished: nothing to do
+    assert problem.learned_files(str(tmp_path / "d")) == [
+        str(tmp_path / "d" / f"vocab.parsing_english_own.{name}")
+        for name in ("inputs.350.model", "inputs.350.vocab", "targets.tokens", "tags.json")
+    ]
 
 
 def test_the_files_of_a_model_serve_elsewhere(tmp_path, files):
@@ -92,14 +99,10 @@ def test_the_files_of_a_model_serve_elsewhere(tmp_path, files):
         assert elsewhere[side].fingerprint == encoder.fingerprint
 
 
-def test_the_same_request_gives_the_same_files_and_another_is_refused(tmp_path, files):
-    for name in ("one", "two"):
-        generated(tmp_path / name, vocab_size=350, **files)
-    names = sorted(path.name for path in (tmp_path / "one").iterdir())
-    for name in names:
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    with pytest.raises(UserError, match="vocab_size = 350, but you requested vocab_size = 340"):
-        generated(tmp_path / "one", vocab_size=340, **files)
+def test_another_request_is_refused(tmp_path, files):
+    generated(tmp_path, vocab_size=350, **files)
+    with pytest.raises(UserError, match=r"vocab_size = 350,.* vocab_size = 340"):
+        generated(tmp_path, vocab_size=340, **files)
 
 
 def test_output_is_a_tree_over_the_words_of_the_input(tmp_path, files):
@@ -148,8 +151,10 @@ def test_the_papers_search_is_the_default():
 
 
 def test_without_data_it_says_how_to_make_them(tmp_path):
-    with pytest.raises(UserError, match="t2t-datagen --problem=parsing_english_own --train_files"):
+    with pytest.raises(UserError, match=r"own\.json.*t2t-datagen --problem=parsing_english_own --train_files"):
         registry.problem("parsing_english_own").feature_encoders(str(tmp_path))
+    with pytest.raises(MissingFile, match=r"vocab\..*ptb8k.*t2t-datagen --problem=parsing_english_ptb8k"):
+        registry.problem("parsing_english_ptb8k").feature_encoders(str(tmp_path))
 
 
 @pytest.mark.parametrize("layout", ["", "wsj", "parsed/mrg/wsj"])
@@ -175,5 +180,44 @@ def test_sections_of_the_penn_treebank(tmp_path, layout):
 def test_without_the_penn_treebank_the_layout_is_said(tmp_path):
     with pytest.raises(UserError) as caught:
         registry.problem("parsing_english_ptb16k").generate_data(str(tmp_path / "d"), str(tmp_path))
-    for word in ("--tmp_dir", "section 02", "licensed", "wsj/02/wsj_0200.mrg"):
+    for word in (f"--tmp_dir={tmp_path}", "section 02", "licensed", "wsj/02/wsj_0200.mrg"):
         assert word in str(caught.value)
+    assert registry.problem("parsing_english_ptb16k").approx_vocab_size == 2**14
+    assert registry.problem("parsing_english_ptb8k").approx_vocab_size == 2**13
+
+
+MISTAKES = [
+    ({"train_files": []}, "--train_files.* missing.*--train_files=train.mrg"),
+    ({"dev_files": []}, "--dev_files.* missing.*--dev_files=dev.mrg"),
+    ({"dev_files": ["."]}, "is a folder"),
+    ({"train_files": ["a", "b"]}, "--train_files=a,b: 2 files"),
+    ({"test_files": ["none.mrg"]}, "--test_files=none.mrg: no such file"),
+    ({"vocab_size": 100}, "--vocab_size=100.* 256"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), MISTAKES)
+def test_mistakes_in_flags_are_named_before_anything_is_read(change, message, files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check_mistake("parsing_english_own", files, change, message)
+    with pytest.raises(TypeError, match="vocab_from"):
+        registry.problem("parsing_english_own").configure(vocab_from=["a.model"])
+
+
+@pytest.mark.parametrize(
+    ("problem", "flag"), [("parsing_english_own", "--languages=en,de"), ("translate_ende_wmt32k", "--vocab_size=400")]
+)
+def test_flags_of_own_files_go_where_they_mean_something(problem, flag, call_command, assert_user_error):
+    result = call_command("t2t-datagen", "--data_dir=d", f"--problem={problem}", flag)
+    assert_user_error(result, flag.split("=")[0], problem)
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    contents = {"train": "".join(sentences(60)), "dev": "".join(sentences(5)) + "(S (NN a)\n"}
+    check_damaged("parsing_english_own", contents, "dev, line 16", tmp_path, vocab_size=300)
+
+
+def test_bad_lines_are_left_out(tmp_path):
+    good = "".join(f"(S (NP (DT the{n}) (NN cat{n * n})) (VP (VBZ sleeps{n % 7})))\n" for n in range(60))
+    bad = b"(S (NN b\xff))\n(S (NP word x))\n"
+    check_bad_lines("parsing_english_own", good.encode() + bad, 2, tmp_path, vocab_size=300)

@@ -8,7 +8,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.extras.memory.transformer_memory import TransformerMemory
 from t2t_lite.extras.pictures.attention_patterns import attention_patterns
 from t2t_lite.models import Transformer, TransformerLM
-from tests.layers.test_patterns import visible
+from tests.layers.patterns import visible
 
 SIZES = {"hidden_size": 8, "filter_size": 8, "num_heads": 2}
 SIDES = {"num_encoder_layers": 1, "num_decoder_layers": 1}
@@ -62,5 +62,5 @@ def test_a_memory_is_before_the_first_query():
 
 
 def test_a_model_without_stacks():
-    with pytest.raises(UserError, match=r"The model object does not show which positions its layers see"):
+    with pytest.raises(UserError, match="model object"):
         attention_patterns(object(), 3)

@@ -1,20 +1,25 @@
-"""The client of a server: addresses, and what a server may answer that is no answer. It needs no TensorFlow."""
+"""The client of a server: addresses, requests, and what a server may answer. It needs no TensorFlow."""
+# Nearest tests of: extras/query_client/addresses.py, extras/query_client/rest_requests.py
+# Nearest tests of: extras/query_client/served_answers.py
 
-import contextlib
+import functools
+import http.client
 import json
+import random
 import re
 import socket
 import subprocess
 import sys
-import threading
 import time
 
+import numpy as np
 import pytest
 
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.extras.query_client import client as query
-from t2t_lite.extras.query_client.addresses import ServerError
+from t2t_lite.extras.query_client.addresses import ServerError, server_error
 from t2t_lite.extras.query_client.client import ServedAnswer
+from tests.extras.query_client.servers import answering, client, http_answer, sending
 
 GOOD = {"outputs": ["A", "B"], "scores": [-1.5, 0], "truncated": [False, True]}
 
@@ -74,47 +79,115 @@ def test_what_is_no_name_of_a_model(name):
     ],
 )
 def test_the_address_of_a_request_is_not_that_of_a_server(server, expected):
-    with pytest.raises(UserError, match=re.escape(f"Expected the server alone, {expected}")):
+    with pytest.raises(UserError, match=f"^server .*{re.escape(expected)}$"):
         query.Address.parse(server)
     assert query.Address.parse("https://a.org/api/v1").path == "/api/v1"
 
 
-def test_numbers_out_of_range():
-    for version in (-1, 2**63):
-        with pytest.raises(UserError, match=f"version={version}: expected a whole number from 0"):
-            query.Servable("translate", version)
-    for timeout in (0, -1.0, float("nan"), float("inf"), 1e300):
-        with pytest.raises(UserError, match=f"timeout={timeout}".replace("+", r"\+")):
-            query.open_client("localhost:1", query.Servable("translate"), timeout=timeout)
+NUMBERS = {  # argument: values that cannot be
+    "version": (-1, 2**63, 1.5, True, "many"),
+    "timeout": (0, -1.0, float("nan"), float("inf"), 1e300, True, "many", 2**40, None),
+    "retries": (-1, 1.5, True, "many", 2**40, None),
+}
 
 
-@contextlib.contextmanager
-def answering(answer):
-    """Serves one connection: `answer` is bytes to send, or a function of the connection. Yields "127.0.0.1:port"."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-
-        def serve():
-            with contextlib.suppress(OSError), server.accept()[0] as connection:
-                server.close()  # or a second one would wait for an answer
-                connection.settimeout(20)
-                connection.recv(2**16)
-                answer(connection) if callable(answer) else connection.sendall(answer)
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield f"127.0.0.1:{port}"
-        thread.join(20)
-        assert not thread.is_alive(), "the client has not let go"
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in NUMBERS.items() for value in values])
+def test_numbers_that_cannot_be(name, value):
+    with pytest.raises(UserError, match=f"^{name}={re.escape(str(value))}: expected "):
+        servable = query.Servable("translate", value if name == "version" else None)
+        query.open_client("localhost:1", servable, **{} if name == "version" else {name: value})
 
 
-def http_answer(content, status="200 OK", headers=""):
-    content = content if isinstance(content, bytes) else json.dumps(content).encode()
-    return f"HTTP/1.1 {status}\r\nContent-Length: {len(content)}\r\n{headers}\r\n".encode() + content
+def test_names_of_a_model_in_messages():
+    names = [str(query.Servable("a b", **which)) for which in ({}, {"version": 0}, {"label": "x"})]
+    assert names == ["model 'a b'", "model 'a b', version 0", "model 'a b', label 'x'"]
+    with pytest.raises(UserError, match="version 3 and label 'x'"):
+        query.Servable("a", 3, "x")
 
 
-def client(server, timeout=10):
-    return query.open_client(f"http://{server}", query.Servable("translate"), timeout=timeout, retries=0)
+ERRORS = {  # what a message has to say of a code, beside the address
+    "UNAVAILABLE": ["over REST", "some words", "8500", "8501"],
+    "DEADLINE_EXCEEDED": ["model 'm', version 7", "within 2.5 s"],
+    "NOT_FOUND": ["model 'm', version 7", "some words", "name and the version"],
+    "UNIMPLEMENTED": ["speaks REST", "some words"],
+    "CERTIFICATE": ["no encrypted connection", "some words", "TLS"],
+    "INTERNAL": ["model 'm', version 7", "INTERNAL: some words."],
+}
+
+
+@pytest.mark.parametrize(("code", "words"), ERRORS.items(), ids=ERRORS)
+def test_errors_of_a_server(code, words):
+    where = query.Address.parse("http://[::1]:77"), query.Servable("m", 7)
+    error = server_error(code, " some\n words.", *where, 2.5)
+    assert error.code == code and str(error).startswith("[::1]:77: ") and all(word in str(error) for word in words)
+    assert "client's certificate" not in str(error)
+    assert len(str(server_error(code, "x" * 999, *where, 2.5))) < 300 + 250
+    closed = server_error("UNAVAILABLE", "the peer closed it", query.Address.parse("h:7"), where[1], 2.5)
+    assert "over gRPC" in str(closed) and "client's certificate" in str(closed)
+
+
+REQUESTS = {  # a call, which model, the request's first line, its JSON
+    "translate": (lambda c: c.translate(["a"]), {}, "POST /v2/v1/models/a%20b%2F:predict",
+                  {"signature_name": "serving_default", "inputs": {"inputs": ["a"]}}),
+    "a version": (lambda c: c.predict({"x": ["a"]}, signature="s"), {"version": 7},
+                  "POST /v2/v1/models/a%20b%2F/versions/7:predict", {"signature_name": "s", "inputs": {"x": ["a"]}}),
+    "a label": (lambda c: c.n_best(["a"]), {"label": "x/y"}, "POST /v2/v1/models/a%20b%2F/labels/x%2Fy:predict",
+                {"signature_name": "n_best", "inputs": {"inputs": ["a"]}}),
+    "status": (lambda c: c.status(), {"version": 7}, "GET /v2/v1/models/a%20b%2F/versions/7", None),
+    "signatures": (lambda c: c.signatures(), {}, "GET /v2/v1/models/a%20b%2F/metadata", None),
+    "a stream": (lambda c: [*c.stream("a", top_k=3)], {}, "POST /v2/v1/completions",
+                 {"model": "a b/", "stream": True, "prompt": "a", "top_k": 3}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "which", "line", "body"), REQUESTS.values(), ids=REQUESTS)
+def test_requests(call, which, line, body):
+    with answering(http_answer({"error": "no"}, "429 Too Many Requests")) as server:
+        asked = query.open_client(f"http://{server}/v2/", query.Servable("a b/", **which), retries=0)
+        with pytest.raises(ServerError, match="RESOURCE_EXHAUSTED: no"):
+            call(asked)
+    head, _, sent = server.requests[0].partition(b"\r\n\r\n")
+    assert head.decode().splitlines()[0] == f"{line} HTTP/1.1"
+    assert (json.loads(sent) if body else sent) == (body or b"")
+    assert (b"Content-Type: application/json" in head) == bool(body)
+
+
+STATUSES = {
+    400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 418: "HTTP 418",
+    429: "RESOURCE_EXHAUSTED", 500: "HTTP 500", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "code"), STATUSES.items())
+def test_codes_of_statuses(status, code):
+    for content in ({"error": "out of luck"}, b"<html>"):
+        with answering(http_answer(content, f"{status} Some Reason")) as server, pytest.raises(ServerError) as raised:
+            client(server).translate(["a"])
+        words = "out of luck" if content != b"<html>" else f"HTTP {status} Some Reason"
+        assert raised.value.code == code and (words in str(raised.value) or status == 504)
+
+
+def test_an_answer_that_ends_at_any_byte_is_none():
+    whole = http_answer({"outputs": {"outputs": ["A"], "scores": [0], "truncated": [False]}})
+    for end in range(len(whole)):
+        with answering(sending(whole[:end])) as server, pytest.raises(Failure, match=server):
+            client(server).translate(["a"])
+
+
+def test_defaults_and_the_time_limit(monkeypatch):
+    limits = []
+
+    def connection(host, port, timeout):
+        limits.append((host, port, timeout))
+        raise OSError("no network")
+
+    monkeypatch.setattr(http.client, "HTTPConnection", connection)
+    for options, expected in (({}, 10), ({"timeout": 2.5}, 2.5)):
+        asked = query.open_client("http://host:77", query.Servable("m"), **options)
+        assert (asked.retries, asked.first_wait) == (3, 0.5)
+        with pytest.raises(OSError):
+            asked.status()
+        assert limits.pop() == ("host", 77, expected)
 
 
 def test_a_good_answer():
@@ -235,6 +308,41 @@ def test_a_status_of_the_wrong_shape(content):
         client(server).status()
 
 
+class Flaky:
+    """A transport whose first calls fail with these errors."""
+
+    address = servable = "stub"
+
+    def __init__(self, *errors):
+        self.errors, self.calls = [*errors], 0
+
+    def status(self):
+        self.calls += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return "an answer"
+
+
+def test_waits_before_a_request_is_repeated(monkeypatch, clock):
+    """They double up to ten seconds, and are shortened by a half at most."""
+    monkeypatch.setattr(random, "uniform", lambda least, most: least + (most - least) / 2)
+    transport = Flaky(*(ServerError("UNAVAILABLE", "") for _ in range(7)))
+    assert query.Client(transport, retries=7).status() == "an answer"
+    assert clock.sleeps == [0.375, 0.75, 1.5, 3.0, 6.0, 7.5, 7.5] and transport.calls == 8
+    transport = Flaky(*(ServerError("DEADLINE_EXCEEDED", "") for _ in range(3)))
+    with pytest.raises(ServerError):
+        query.Client(transport, retries=2, first_wait=8).status()
+    assert clock.sleeps[7:] == [6.0, 7.5] and transport.calls == 3
+
+
+@pytest.mark.parametrize("code", ["INVALID_ARGUMENT", "NOT_FOUND", "INTERNAL", "CERTIFICATE", "RESOURCE_EXHAUSTED"])
+def test_what_would_fail_again_is_not_repeated(clock, code):
+    transport = Flaky(ServerError(code, ""))
+    with pytest.raises(ServerError):
+        query.Client(transport).status()
+    assert transport.calls == 1 and clock.sleeps == []
+
+
 @pytest.mark.parametrize(
     ("header", "least"), [("7", 7), ("999999", 10), ("Wed, 21 Oct 2026 07:28:00 GMT", 0), ("-1", 0)]
 )
@@ -247,6 +355,56 @@ def test_a_server_says_when_to_ask_again(monkeypatch, header, least):
         with pytest.raises(query.ServerError):  # the second time nobody listens
             asked.translate(["a"])
     assert least + 0.25 <= waits[0] <= least + 0.5
+
+
+class Noting:
+    """A transport that notes requests, whose numbers must be Python's; its model expects single sentences."""
+
+    address, servable = "localhost:1", query.Servable("translate")
+
+    def __init__(self):
+        self.asked = []
+
+    def predict(self, signature, inputs):
+        assert {type(value) for values in inputs.values() for value in values} <= {str, int, float}
+        texts = inputs["inputs"]
+        if signature == "sentences":
+            return {}
+        self.asked.append((signature, inputs))
+        if signature == "n_best":
+            rows = [[f"{text.upper()}{rank}" for rank in range(3)] for text in texts]
+            return {"outputs": rows, "scores": [[-1.0, -2.0, -4.0]] * len(texts), "truncated": [False] * len(texts)}
+        return {"outputs": texts, "scores": [0.0] * len(texts), "truncated": [False] * len(texts)}
+
+
+DOORS = {  # a method, its options, what they are in each request
+    "alpha": ("translate", {"alpha": 0.75, "extra_length": 3}, {"alpha": 0.75, "extra_length": 3}),
+    "seed": ("translate", {"seed": 7, "extra_length": 5}, {"seed": 7, "extra_length": 5}),
+    "batches": ("translate", {"batch_size": 1}, {}),
+    "count": ("n_best", {"count": 2}, {}),
+    "all of them": ("n_best", {}, {}),
+    "batches of the best": ("n_best", {"batch_size": 1}, {}),
+}
+
+
+@pytest.mark.parametrize("split", ["never", "always", None])
+@pytest.mark.parametrize(("method", "options", "sent"), DOORS.values(), ids=DOORS)
+def test_options_reach_every_request_whether_or_not_texts_are_split(method, options, sent, split):
+    transport, done, texts = Noting(), [], ["Ab. Cd ef", "g"]
+    ask = functools.partial(getattr(query.Client(transport, retries=0), method), split_sentences=split)
+    answers = ask(texts, on_progress=done.append, **options)
+    parts = ["Ab. Cd ef", "g"] if split == "never" else ["Ab.", "Cd ef", "g"]
+    assert sorted(text for _, inputs in transport.asked for text in inputs["inputs"]) == sorted(parts)
+    signature = "n_best" if method == "n_best" else "with_options" if sent else "serving_default"
+    for found, inputs in transport.asked:
+        count = len(inputs.pop("inputs"))
+        assert found == signature and count <= options.get("batch_size", 3)
+        assert inputs == {name: [value] * count for name, value in sent.items()}
+    assert len(transport.asked) == (len(parts) if "batch_size" in options else 1) and sum(done) == len(texts)
+    assert [one.parts for one in answers] == [1 if split == "never" else 2, 1]
+    if method == "n_best":
+        scores = [one.score for one in answers[0].hypotheses]
+        assert scores == [score * answers[0].parts for score in (-1, -2, -4)][: options.get("count")]
 
 
 def test_half_a_character_in_an_answer_is_replaced():
@@ -346,6 +504,37 @@ def test_what_is_no_list_of_texts():
     with pytest.raises(TypeError, match="`first`, item 0: must be str"):
         asked.predict({"first": [1]})
     assert asked.predict({"first": [], "second": []}) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("seed", 1.9),
+        ("seed", 2**31),
+        ("seed", True),
+        ("extra_length", 2**40),
+        ("alpha", float("nan")),
+        *(("batch_size", wrong) for wrong in (0, 1.5, True, "many", 2**40, None)),
+    ],
+)
+def test_a_number_that_cannot_be_is_refused(name, wrong):
+    """Nothing is rounded, cut or wrapped."""
+    options = {"extra_length": 3, "seed" if name == "seed" else "alpha": 1} | {name: wrong}
+    with pytest.raises(UserError, match=rf"^{name}="):
+        query.Client(Noting()).translate(["a"], **options)
+
+
+def test_numpys_numbers_and_texts_are_those_of_python():
+    transport = Noting()
+    texts = np.array(["a", "bc"])
+    found = query.Client(transport).translate(
+        texts, seed=np.int64(2**31 - 1), extra_length="1e2", batch_size=np.int32(8)
+    )
+    assert [type(one.text) for one in found] == [str, str]
+    assert transport.asked == [
+        ("with_options", {"inputs": ["a", "bc"], "seed": [2**31 - 1] * 2, "extra_length": [100] * 2})
+    ]
+    query.Client(transport).predict({"inputs": texts})
 
 
 WITHOUT = """

@@ -3,18 +3,19 @@
 The stand-in (serving_double.py) shows that the command asks and reads rightly, not what TensorFlow Serving does. Its
 REST is t2t-server's own application; test_server.py shows what else is t2t-server's.
 """
+# Nearest tests of: extras/query_client/grpc_requests.py
 
 import io
 import json
 import os
 import shutil
-import socket
 import sys
 
 import numpy as np
 import pytest
 
 from t2t_lite.extras.query_client import client as query
+from tests.extras.query_client.servers import COMMAND, asker, assert_failure, both, echo, free_ports
 from tests.integration.conftest import EXPORTED
 from tests.processes import owned, wait_for
 
@@ -22,7 +23,6 @@ pytest.importorskip("t2t_lite.extras.serving")
 
 from tests.extras.serving.serving_double import ServingDouble
 
-COMMAND = "t2t-query-server"
 LINES = [
     "the red house.",
     "",
@@ -76,35 +76,6 @@ def served(request, exports, tmp_path_factory):
 def ask(call_command):
     """See `asker`."""
     return asker(call_command)
-
-
-def asker(call_command):
-    """Returns a function that calls the command for `server`, "host:port", over a protocol."""
-
-    def ask(server, protocol, *flags, name="translate"):
-        address = [f"--server={server}", f"--protocol={protocol}", f"--servable_name={name}", "--retries=0"]
-        return call_command(COMMAND, *address, *flags)
-
-    return ask
-
-
-def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
-def assert_failure(result, *words):
-    """Status 1, and one line that names all of `words`."""
-    assert (result.status, result.stdout) == (1, ""), result
-    assert result.stderr.count("\n") == 1 and result.stderr.startswith(f"{COMMAND}: error: "), result.stderr
-    for word in words:
-        assert word in result.stderr
-
-
-both = pytest.mark.parametrize("protocol", query.PROTOCOLS)
 
 
 @pytest.mark.few("stand-in-flags0-2-grpc", "stand-in-flags1-1-rest", "stand-in-flags2-1-grpc", "stand-in-flags3-2-rest")
@@ -174,7 +145,7 @@ def test_a_signature_by_its_name(ask, served, translators, tmp_path, protocol):
     assert_failure(ask(served[protocol], protocol, "--inputs_file=in", "--signature_name=features"), *words)
     (tmp_path / "in").write_text("old\n")
     result = ask(served[protocol], protocol, "--inputs_file=in", "--signature_name=with_options")
-    assert result.status == 2 and "takes numbers, too: alpha, extra_length" in result.stderr
+    assert result.status == 2 and "numbers: alpha, extra_length" in result.stderr
 
 
 @pytest.mark.slow
@@ -218,34 +189,16 @@ def test_status(ask, served, protocol):
     assert_failure(ask(served[protocol], protocol, "--status", name="other"), "other")
 
 
-def echo(signature, inputs):
-    """A model that answers with the text itself, in capitals."""
-    texts = [text if isinstance(text, str) else text.decode() for text in np.array(inputs["inputs"], object).tolist()]
-    if "with_options" in signature:
-        option = np.array(inputs["alpha" if "alpha" in inputs else "seed"])
-        options = zip(texts, option, np.array(inputs["extra_length"]), strict=True)
-        texts = [f"{text} {value:g} {extra_length}" for text, value, extra_length in options]
-    return {
-        "outputs": np.array([text.upper().encode() for text in texts], object),
-        "scores": np.arange(len(texts), dtype=np.float32),
-        "truncated": np.zeros(len(texts), bool),
-    }
-
-
 @pytest.fixture
 def double():
     with ServingDouble({"translate": {1: echo}, "images": {1: lambda *_: {"classes": np.zeros(3)}}}) as double:
         yield double
 
 
-def address(double, protocol):
-    return getattr(double, protocol)
-
-
 @both
 def test_what_passes_is_asked_again(call_command, double, tmp_path, protocol, monkeypatch):
     monkeypatch.setattr(query.random, "uniform", lambda low, high: 0.01)
-    flags = [f"--server={address(double, protocol)}", f"--protocol={protocol}", "--servable_name=translate"]
+    flags = [f"--server={getattr(double, protocol)}", f"--protocol={protocol}", "--servable_name=translate"]
     double.faults = [("UNAVAILABLE", "queue is full"), ("DEADLINE_EXCEEDED", "late")]
     result = call_command(COMMAND, *flags, "--inputs_once=red", "--retries=2")
     assert result.stdout == "Input: red\nOutput (score 0.000): RED\n"
@@ -262,8 +215,8 @@ def test_what_passes_is_asked_again(call_command, double, tmp_path, protocol, mo
 @both
 def test_a_slow_server(ask, double, protocol):
     double.delay = 0.5
-    result = ask(address(double, protocol), protocol, "--inputs_once=red", "--timeout_secs=0.1")
-    assert_failure(result, address(double, protocol), "no answer within 0.1 s")
+    result = ask(getattr(double, protocol), protocol, "--inputs_once=red", "--timeout_secs=0.1")
+    assert_failure(result, getattr(double, protocol), "no answer within 0.1 s")
 
 
 @both
@@ -274,7 +227,7 @@ def test_no_server(ask, protocol):
 
 @both
 def test_a_model_that_is_no_translation(ask, double, protocol):
-    result = ask(address(double, protocol), protocol, "--inputs_once=red", name="images")
+    result = ask(getattr(double, protocol), protocol, "--inputs_once=red", name="images")
     assert_failure(result, "images", "Expected outputs, scores and truncated")
 
 
@@ -282,7 +235,7 @@ def test_a_model_that_is_no_translation(ask, double, protocol):
 def test_alpha_and_extra_length_go_with_the_request(ask, double, tmp_path, protocol):
     (tmp_path / "in").write_text("red\n\ngreen house\n")
     result = ask(
-        address(double, protocol),
+        getattr(double, protocol),
         protocol,
         "--inputs_file=in",
         "--decode_hparams=alpha=0.75,extra_length=3",
@@ -294,7 +247,7 @@ def test_alpha_and_extra_length_go_with_the_request(ask, double, tmp_path, proto
 
 def test_a_seed_goes_with_the_request_to_an_export_that_samples(ask, double):
     options = "--decode_hparams=sampling_seed=7,extra_length=3,write_beam_scores=true"
-    result = ask(address(double, "grpc"), "grpc", "--inputs_once=red", options)
+    result = ask(double.grpc, "grpc", "--inputs_once=red", options)
     assert "RED 7 3" in result.stdout
     assert double.requests == [("with_options", 1)]
 
@@ -313,7 +266,7 @@ def test_a_file_that_is_not_finished_does_not_appear(ask, double, tmp_path, prot
 
     double.models["translate"][1] = fails_later
     flags = ["--inputs_file=in", "--outputs_file=out", "--batch_size=1"]
-    assert_failure(ask(address(double, protocol), protocol, *flags), "out of luck")
+    assert_failure(ask(getattr(double, protocol), protocol, *flags), "out of luck")
     assert sorted(os.listdir(tmp_path)) == ["in", "out"] and (tmp_path / "out").read_text() == "of yesterday"
 
 

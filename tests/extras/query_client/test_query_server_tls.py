@@ -1,4 +1,5 @@
 """t2t-query-server over encrypted connections, with certificates made here."""
+# Nearest tests of: extras/query_client/grpc_requests.py, extras/query_client/addresses.py
 
 import contextlib
 import shutil
@@ -6,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.extras.query_client.test_query_server import address, asker, assert_failure, both, echo
+from tests.extras.query_client.servers import asker, assert_failure, both, echo
 
 pytest.importorskip("t2t_lite.extras.serving")
 
@@ -55,13 +56,13 @@ def encrypted(folder, name="server", asks=False):
 def test_encrypted(ask, certificates, protocol):
     once, ca = "--inputs_once=red", f"--tls_ca_file={certificates}/ca.pem"
     with encrypted(certificates) as double:
-        assert "RED" in ask(address(double, protocol), protocol, once, ca).stdout
+        assert "RED" in ask(getattr(double, protocol), protocol, once, ca).stdout
         for flag in ("--tls", f"--tls_ca_file={certificates}/other_ca.pem"):
-            result = ask(address(double, protocol), protocol, once, flag)
+            result = ask(getattr(double, protocol), protocol, once, flag)
             assert_failure(result, "no encrypted connection", "Check the TLS files")
-        assert_failure(ask(address(double, protocol), protocol, once), address(double, protocol))
+        assert_failure(ask(getattr(double, protocol), protocol, once), getattr(double, protocol))
     with encrypted(certificates, "elsewhere") as double:
-        assert_failure(ask(address(double, protocol), protocol, once, ca), "no encrypted connection")
+        assert_failure(ask(getattr(double, protocol), protocol, once, ca), "no encrypted connection")
 
 
 @both
@@ -72,6 +73,6 @@ def test_the_server_asks_who_it_is(ask, certificates, protocol):
         return [f"--tls_cert_file={certificates}/{name}.pem", f"--tls_key_file={certificates}/{name}.key"]
 
     with encrypted(certificates, asks=True) as double:
-        assert "RED" in ask(address(double, protocol), protocol, once, ca, *identity("client")).stdout
+        assert "RED" in ask(getattr(double, protocol), protocol, once, ca, *identity("client")).stdout
         for flags in ([], identity("stranger")):
-            assert_failure(ask(address(double, protocol), protocol, once, ca, *flags), address(double, protocol))
+            assert_failure(ask(getattr(double, protocol), protocol, once, ca, *flags), getattr(double, protocol))

@@ -1,15 +1,15 @@
 """What t2t-query-server --stream asks for and prints, and streams that are broken."""
+# Nearest tests of: extras/query_client/line_queries.py, extras/query_client/rest_requests.py
 
 import json
-import socket
 
 import pytest
 
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.extras.query_client import client as query
 from t2t_lite.extras.query_client.addresses import ServerError
-from t2t_lite.extras.query_client.streamed_queries import StreamedQueries
-from tests.extras.query_client.test_client import answering, http_answer
+from t2t_lite.extras.query_client.line_queries import StreamedQueries
+from tests.extras.query_client.servers import answering, client, http_answer, sending
 
 DONE = b"data: [DONE]\n\n"
 
@@ -20,22 +20,6 @@ def event(text, **others):
 
 def head(*events):
     return b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + b"".join(events)
-
-
-def sending(data):
-    """Returns an answer for `answering` that reads all of the request: closing before would discard what was sent."""
-
-    def answer(connection):
-        connection.sendall(data)
-        connection.shutdown(socket.SHUT_WR)
-        while connection.recv(2**16):
-            pass
-
-    return answer
-
-
-def client(server, timeout=10, **servable):
-    return query.open_client(f"http://{server}", query.Servable("story", **servable), timeout=timeout, retries=0)
 
 
 def streamed(server, **options):
@@ -60,6 +44,18 @@ OPTIONS = {
 }  # fmt: skip
 
 
+def test_each_line_of_standard_input_is_continued_in_one(standard_input, capsys):
+    class Capitals:
+        def stream(self, prompt):
+            yield from ("\n", prompt.upper(), "\u2028.")
+
+    standard_input("a\n\nü".encode())
+    StreamedQueries(Capitals()).run()
+    assert capsys.readouterr().out == " A .\n  .\n Ü .\n"
+    StreamedQueries(Capitals()).run("a")
+    assert capsys.readouterr().out == "\nA\u2028.\n"
+
+
 @pytest.mark.parametrize(("settings", "expected"), OPTIONS.items(), ids=OPTIONS)
 def test_the_request_has_what_is_set(settings, expected):
     class Asked:
@@ -72,19 +68,19 @@ def test_the_request_has_what_is_set(settings, expected):
 
 def test_mistakes():
     for settings, words in {
-        "beam_size=4": "beam_size: not of a stream. Expected sampling_method",
-        "n_best=2": "n_best: not of a stream",
+        "beam_size=4": "beam_size: .*--stream.* sampling_method",
+        "n_best=2": "n_best: .*--stream",
         "sampling_temp=0.5": "only of sampling. Add sampling_method=random",
     }.items():
         with pytest.raises(UserError, match=words):
             StreamedQueries(None, settings)
-    with pytest.raises(UserError, match="version 3: streams are of the newest version"):
+    with pytest.raises(UserError, match=r"version 3: .* stream"):
         list(client("localhost:1", version=3).stream("a"))
 
     class Grpc:
         address = "localhost:8500"
 
-    with pytest.raises(UserError, match="localhost:8500: streams come over REST"):
+    with pytest.raises(UserError, match=r"localhost:8500: .*REST"):
         list(query.Client(Grpc()).stream("a"))
 
 
@@ -113,6 +109,14 @@ def test_broken_streams(sent, kind, message):
     with answering(sending(sent)) as server, pytest.raises(kind, match=message) as raised:
         streamed(server)
     assert "\n" not in str(raised.value)
+
+
+def test_a_stream_that_ends_at_any_byte_is_not_whole():
+    whole = head(event("a"), event("b", finish_reason="stop"), DONE)
+    for end in range(len(whole) - 1):  # the last line's second end is not waited for
+        with answering(sending(whole[:end])) as server, pytest.raises(Failure) as raised:
+            streamed(server)
+        assert server in str(raised.value)
 
 
 def test_a_server_that_falls_silent():

@@ -1,4 +1,5 @@
 """Streams over sockets: several clients at once, those that go, and the end of the server."""
+# Nearest tests of: extras/serving/completions.py, extras/serving/http_server.py
 
 import contextlib
 import http.client
@@ -12,8 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from t2t_lite.extras.serving import completions
 from t2t_lite.extras.serving.http_server import open_listener, serve
-from tests.extras.serving.echo_server import events_of, rest_server
-from tests.extras.serving.test_completions import TEXT
+from tests.extras.serving.doubles import events_of, rest_server
 from tests.processes import wait_for
 
 
@@ -53,7 +53,7 @@ def read_until(connection, words):
 
 def test_clients_at_once_over_sockets_and_one_that_goes(generator):
     """One that closes its connection half-way frees its place, and no more is computed for it."""
-    server, generator.permits = rest_server(most=3), threading.Semaphore(0)
+    server, generator.permits = rest_server(generator, most_streams=3), threading.Semaphore(0)
     places = server._completions
 
     def story(port):
@@ -69,7 +69,7 @@ def test_clients_at_once_over_sockets_and_one_that_goes(generator):
                 time.sleep(0.02)
             assert generator.computed < 300
             generator.permits.release(10_000)
-            texts = [f"{number} {TEXT}" for number in range(3)]
+            texts = [f"{number} Gr\u00fcn\u2028 w\u00e4re" for number in range(3)]
             clients = [stack.enter_context(asked(port, prompt=text)) for text in texts]
             answers = []
             for client in clients:
@@ -86,7 +86,7 @@ def test_clients_at_once_over_sockets_and_one_that_goes(generator):
 
 def test_a_client_that_goes_during_a_first_step_frees_its_place(generator):
     """A first step may take long, since it is traced."""
-    server, generator.permits = rest_server(most=1), threading.Semaphore(0)
+    server, generator.permits = rest_server(generator, most_streams=1), threading.Semaphore(0)
     places = server._completions
 
     def answer_to(port, prompt):
@@ -115,7 +115,7 @@ def test_a_client_that_goes_during_a_first_step_frees_its_place(generator):
 
 def test_each_event_is_sent_when_it_is_made_and_the_end_of_the_server_ends_a_stream(generator, monkeypatch):
     monkeypatch.setattr(completions, "_LAST_SECONDS", -1.0)
-    server, generator.permits = rest_server(), threading.Semaphore(0)
+    server, generator.permits = rest_server(generator), threading.Semaphore(0)
     connections = []
 
     def story(port):

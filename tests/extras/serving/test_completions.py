@@ -1,4 +1,4 @@
-"""Completions, whole and as events, with a list of ids in place of the model."""
+"""Completions, whole and as events, with a list of ids in place of the model; and what their JSON may be."""
 
 import contextlib
 import io
@@ -9,23 +9,37 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.extras.serving import completions
+from t2t_lite.extras.serving.completions import CompletionRequest
+from t2t_lite.extras.serving.json_tensors import parse_body
 from t2t_lite.extras.serving.refusals import Refusal
 from t2t_lite.settings.search_options import SearchOptions
-from tests.extras.serving.echo_server import events_of, rest_server
-from tests.extras.serving.test_rest_server import asker
+from tests.extras.serving.doubles import asker, events_of, rest_server
 
-TEXT = "Grün\u2028\u0085\n wäre .. \u20ac\U0001f600 gut"
+TEXT = "Grün\u2028\u0085\u2029\n wäre .. \u20ac\U0001f600 gut"
+_TEXT, _NUMBER, _TRUTH, _LIST, _OBJECT = '"a"', "1", "false", '["a"]', "{}"
+KINDS = {
+    "prompt": (_TEXT, _LIST), "stream": (_TRUTH,), "stop": (_TEXT, _LIST), "max_tokens": (_NUMBER,),
+    "temperature": (_NUMBER,), "top_p": (_NUMBER,), "top_k": (_NUMBER,), "seed": (_NUMBER,),
+    "no_repeat_ngram_size": (_NUMBER,), "repetition_penalty": (_NUMBER,), "n": (_NUMBER,), "best_of": (_NUMBER,),
+    "user": (_TEXT,), "stream_options": (_OBJECT,), "echo": (_TRUTH,), "logit_bias": (_OBJECT,), "model": (_TEXT,),
+}  # fmt: skip
+HALVES = (r'"\ud800"', r'["\uDC00"]', r'["a", "\udc00\ud800"]', r'{"\uD800": 1}', r'"\\\ud83d"')
+
+
+def complete(server, **request):
+    """Returns (status, JSON of the answer) of a request that is answered at once."""
+    status, answer = asker(server)("POST", completions.PATH, request)
+    return int(status.split()[0]), json.loads(answer)
 
 
 def opened(server, **request):
     """Returns the body of a streamed request, an iterator."""
-    heads = []
-    body = json.dumps({"stream": True, **request}).encode()
+    heads, body = [], json.dumps({"stream": True, **request}).encode()
     environ = {"REQUEST_METHOD": "POST", "REQUEST_URI": completions.PATH, "CONTENT_LENGTH": str(len(body))}
     environ["wsgi.input"] = io.BytesIO(body)
     environ["waitress.client_disconnected"] = lambda: opened.has_gone
     stream = server(environ, lambda *head: heads.append(head))
-    assert heads[0][0] == "200 OK" and ("Content-Type", "text/event-stream; charset=utf-8") in heads[0][1]
+    assert heads == [("200 OK", completions.HEADERS)]
     return stream
 
 
@@ -33,30 +47,37 @@ opened.has_gone = False
 
 
 def test_the_events_are_together_the_whole_answer(generator):
-    server = rest_server()
-    ask = asker(server)
+    server = rest_server(generator)
     for request in ({}, {"stop": ["..", "?"]}, {"max_tokens": 5}, {"max_tokens": 8, "stop": "zz"}):
-        status, answer = ask("POST", completions.PATH, json.dumps({"prompt": TEXT, **request}).encode())
-        whole = json.loads(answer)
+        status, whole = complete(server, prompt=TEXT, **request)
         with contextlib.closing(opened(server, prompt=[TEXT], **request)) as stream:
             events = events_of(b"".join(stream))
         parts = [event["choices"][0]["text"] for event in events]
         (choice,), last = whole["choices"], events[-1]
-        assert status == "200 OK" and "".join(parts) == choice["text"] == last["generated_text"] != ""
+        assert status == 200 and "".join(parts) == choice["text"] == last["generated_text"] != ""
         assert len(parts) > 4 and all(parts[:-1]) and parts[-1] == "" and "\ufffd" not in choice["text"]
         assert {event["choices"][0]["finish_reason"] for event in events[:-1]} == {None}
         assert [last[name] for name in ("usage", "truncated")] == [whole[name] for name in ("usage", "truncated")]
         assert last["choices"][0] | {"text": choice["text"]} == choice
-        expected = "length" if "max_tokens" in request else "stop"
-        assert choice["finish_reason"] == expected and choice["stop_reason"] == (
-            ".." if "?" in request.get("stop", "") else None
-        )
+        assert choice["finish_reason"] == ("length" if "max_tokens" in request else "stop")
+        assert choice["stop_reason"] == (".." if "?" in request.get("stop", "") else None)
         assert {event["id"] for event in events} == {last["id"]} != {whole["id"]}
-    assert whole["usage"] == {
-        "prompt_tokens": len(TEXT.encode()),
-        "completion_tokens": 8,
-        "total_tokens": len(TEXT.encode()) + 8,
-    }
+    counts = {"prompt_tokens": len(TEXT.encode()), "completion_tokens": 8, "total_tokens": len(TEXT.encode()) + 8}
+    assert whole["usage"] == counts
+
+
+def test_an_answer_and_its_head(generator, clock):
+    """The fields of OpenAI's API, and two that name the stop string and a truncated prompt."""
+    status, answer = complete(rest_server(generator), prompt="cut", max_tokens=2)
+    assert status == 200 and answer.pop("id").startswith("cmpl-") and clock.now == 1_700_000_003.25
+    choice = {"index": 0, "text": "cu", "logprobs": None, "finish_reason": "length", "stop_reason": None}
+    assert answer == {
+        "object": "text_completion", "created": 1_700_000_003, "model": "my model", "choices": [choice],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}, "truncated": True,
+    }  # fmt: skip
+    assert dict(completions.HEADERS) == {
+        "Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
+    }  # fmt: skip
 
 
 OPTIONS = {
@@ -66,6 +87,7 @@ OPTIONS = {
          "frequency_penalty": 0, "temperature": None, "logprobs": None, "stream_options": {"include_usage": True}},
         {"sampling": False}),
     "temperature": ({"temperature": 1}, {"sampling": True, "temperature": 1.0, "top_k": 0}),
+    "top_p alone": ({"top_p": 0.5}, {"sampling": True, "temperature": 1.0, "top_p": 0.5}),
     "all of sampling": ({"temperature": 0.5, "top_p": 0.9, "top_k": 5, "seed": 7},
                         {"sampling": True, "temperature": 0.5, "top_p": 0.9, "top_k": 5, "seed": 7}),
     "all candidates": ({"top_k": -1}, {"sampling": True, "top_k": 0}),
@@ -78,8 +100,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize(("request_", "expected"), OPTIONS.values(), ids=OPTIONS)
 def test_options(generator, request_, expected):
-    body = json.dumps({"prompt": "a", "max_tokens": 5, **request_}).encode()
-    assert asker(rest_server())("POST", completions.PATH, body)[0] == "200 OK"
+    assert complete(rest_server(generator), prompt="a", max_tokens=5, **request_)[0] == 200
     ((prompt, longest, options),) = generator.asked
     assert (prompt, longest) == ("a", 5)
     assert {name: getattr(options, name) for name in expected} == expected
@@ -87,65 +108,72 @@ def test_options(generator, request_, expected):
 
 def test_an_export_that_samples_has_its_own_defaults(generator):
     generator.options = SearchOptions(sampling=True, temperature=0.7, top_k=9, seed=3, stop="x", extra_length=8)
-    ask = asker(rest_server())
     for request in ({}, {"seed": 4, "stop": []}, {"temperature": 0}):
-        ask("POST", completions.PATH, json.dumps({"prompt": "a", **request}).encode())
+        complete(rest_server(generator), prompt="a", **request)
     (_, longest, usual), (_, _, seeded), (_, _, greedy) = generator.asked
     assert (longest, usual) == (8, generator.options)
     assert (seeded.seed, seeded.stop, seeded.temperature, seeded.sampling) == (4, (), 0.7, True)
     assert not greedy.sampling
 
 
+CODES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 500: "INTERNAL"}
 REFUSED = {
-    "no prompt": ({"prompt": None}, 400, "prompt: expected a text"),
-    "half a character": ({"prompt": "\ud800"}, 400, "The surrogate pair in string is invalid"),
-    "two": ({"prompt": ["a", "b"]}, 400, "Several are sent one by one"),
-    "ids": ({"prompt": [1]}, 400, "prompt: expected a text"),
+    "no prompt": ({"prompt": None}, 400, "^prompt: "),
+    "half a character": ({"prompt": "\ud800"}, 400, "surrogate pair"),
+    "two": ({"prompt": ["a", "b"]}, 400, "^prompt: "),
+    "ids": ({"prompt": [1]}, 400, "^prompt: "),
     "another model": ({"model": "x"}, 404, r"Servable not found for request: Latest\(x\)"),
-    "no name": ({"model": 3}, 400, "model: expected my model"),
-    "several": ({"n": 2}, 400, "^n: only 1 is served. Leave it out.$"),
-    "probabilities": ({"logprobs": 1}, 400, "^logprobs: not served. Leave it out.$"),
-    "a misprint": ({"max_token": 1}, 400, "max_token: unknown. Nearest: max_tokens"),
-    "too many": ({"max_tokens": 501}, 400, "max_tokens=501: expected a whole number from 1 to 500"),
-    "none": ({"max_tokens": 0}, 400, "max_tokens=0: expected a whole number from 1"),
-    "half a token": ({"max_tokens": 1.5}, 400, "max_tokens=1.5: expected a whole number"),
-    "text": ({"temperature": "1"}, 400, "^temperature: expected a number, found '1'.$"),
-    "true": ({"top_k": True}, 400, "^top_k: expected a number, found True.$"),
-    "too hot": ({"temperature": -1}, 400, "temperature=-1: expected a number from 0"),
-    "what greedy search does not use": ({"temperature": 0, "top_p": 2}, 400, "top_p=2: expected"),
-    "a stop": ({"stop": ""}, 400, "stop=.*expected at most 16 texts"),
-    "stream": ({"stream": "true"}, 400, "^stream: expected true or false, found 'true'.$"),
+    "no name": ({"model": 3}, 400, "^model: .*my model"),
+    "a misprint": ({"max_token": 1}, 400, "^max_token: .*max_tokens"),
+    "too many": ({"max_tokens": 501}, 400, "^max_tokens=501: .* 1 to 500"),
+    "none": ({"max_tokens": 0}, 400, "^max_tokens=0: .* 1 to 500"),
+    "half a token": ({"max_tokens": 1.5}, 400, "^max_tokens=1.5: "),
+    "text": ({"temperature": "1"}, 400, "^temperature: .*'1'"),
+    "true": ({"top_k": True}, 400, "^top_k: .*True"),
+    "too hot": ({"temperature": -1}, 400, "^temperature=-1: "),
+    "what greedy search does not use": ({"temperature": 0, "top_p": 2}, 400, "^top_p=2: "),
+    "a stop": ({"stop": ""}, 400, "^stop="),
+    "stream": ({"stream": "true"}, 400, "^stream: .*'true'"),
+    "several": ({"n": 2}, 400, "^n: only 1 "),
+    "the best of several": ({"best_of": 3}, 400, "^best_of: only 1 "),
+    "the prompt": ({"echo": True}, 400, "^echo: only False "),
+    "a suffix": ({"suffix": "b"}, 400, "^suffix: only '' "),
+    "probabilities": ({"logprobs": 1}, 400, "^logprobs: not served"),
+    "no probabilities": ({"logprobs": 0}, 400, "^logprobs: not served"),
+    "a bias": ({"logit_bias": {"5": 1}}, 400, "^logit_bias: only {} "),
+    "presence": ({"presence_penalty": 0.5}, 400, "^presence_penalty: only 0 "),
+    "frequency": ({"frequency_penalty": -0.5}, 400, "^frequency_penalty: only 0 "),
     "an error at once": ({"prompt": "fails", "max_tokens": 9, "stop": "q", "stream": False}, 500, "the server failed"),
     "memory": ({"prompt": "full", "stream": False}, 429, "out of memory"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("request_", "code", "message"), REFUSED.values(), ids=REFUSED)
-def test_refusals(generator, request_, code, message):
-    server = rest_server(most=1)
-    ask = asker(server)
+@pytest.mark.parametrize(("request_", "status", "message"), REFUSED.values(), ids=REFUSED)
+def test_refusals(generator, request_, status, message):
+    server = rest_server(generator, most_streams=1)
     for _ in range(2):  # the place is free again
-        status, answer = ask("POST", completions.PATH, json.dumps({"prompt": "a", "stream": True, **request_}).encode())
-        assert int(status.split()[0]) == code and re.search(message, json.loads(answer)["error"]["message"])
-    assert ask("POST", completions.PATH, b'{"prompt": "a"}')[0] == "200 OK"
+        found, answer = complete(server, **{"prompt": "a", "stream": True, **request_})
+        assert (found, answer["error"]["code"]) == (status, CODES[status])
+        assert re.search(message, answer["error"]["message"]) and "secret" not in answer["error"]["message"]
+    assert complete(server, prompt="a", max_tokens=500)[0] == 200
 
 
 def test_it_is_off_unless_asked_for(generator):
-    status, answer = asker(rest_server(most=0))("POST", completions.PATH, b'{"prompt": "a"}')
-    assert status.startswith("404") and "--max_streams" in answer
-    status, answer = asker(rest_server())("GET", completions.PATH)
+    status, answer = complete(rest_server(generator, most_streams=0), prompt="a")
+    assert status == 404 and "--max_streams" in answer["error"]["message"]
+    status, answer = asker(rest_server(generator))("GET", completions.PATH)
     assert status.startswith("400") and "Malformed request" in answer
 
 
-def test_a_place_is_free_however_a_stream_ends(generator):
-    server = rest_server(most=1)
+def test_a_place_is_free_however_a_stream_ends(generator, monkeypatch):
+    server = rest_server(generator, most_streams=1)
     ask = asker(server)
 
     def is_free():
-        return ask("POST", completions.PATH, b'{"prompt": "a"}')[0] == "200 OK"
+        return complete(server, prompt="a")[0] == 200
 
     stream = opened(server, prompt=TEXT)
-    status, answer = ask("POST", completions.PATH, b'{"prompt": "a", "stream": true}')
+    status, answer = ask("POST", completions.PATH, {"prompt": "a", "stream": True})
     assert status.startswith("503") and "all 1 streams" in answer and ask.headers["Retry-After"] == "1"
     stream.close()  # before anything has been read
     stream.close()
@@ -153,53 +181,107 @@ def test_a_place_is_free_however_a_stream_ends(generator):
     stream = opened(server, prompt=TEXT)
     next(stream), next(stream), stream.close()
     assert is_free() and generator.computed < len(TEXT.encode())
-    for word, message in {"fails": "the server failed", "full": "out of memory"}.items():
+    for word, (message, code) in {"fails": ("the server failed", 500), "full": ("out of memory", 429)}.items():
         stream = opened(server, prompt=word)
         *_, last = stream
-        assert json.loads(last.removeprefix(b"data: "))["error"]["message"].startswith(message)
+        error = json.loads(last.removeprefix(b"data: "))["error"]
+        assert error["message"].startswith(message) and error["code"] == CODES[code]
         stream.close()
         assert is_free()
     stream = opened(server, prompt=TEXT)
-    opened.has_gone = True
-    try:
-        assert len(list(stream)) == 2, "the one that was there, and an error"
-    finally:
-        opened.has_gone = False
+    monkeypatch.setattr(opened, "has_gone", True)
+    assert len(list(stream)) == 2, "the one that was there, and an error"
+    monkeypatch.setattr(opened, "has_gone", False)
     stream.close()
     assert is_free()
-    counts = dict(re.findall(r'request_count{model_name="my model",status="([A-Z_]+)"} ([0-9.]+)', server.page()))
-    assert counts == {
-        "OK": "5.0",
-        "UNAVAILABLE": "1.0",
-        "CANCELLED": "3.0",
-        "INTERNAL": "1.0",
-        "RESOURCE_EXHAUSTED": "1.0",
-    }
+    counts = dict(re.findall(r'request_count{model_name="my model",status="(\w+)"} ([0-9.]+)', server.metrics.page()))
+    expected = {"OK": 5, "UNAVAILABLE": 1, "CANCELLED": 3, "INTERNAL": 1, "RESOURCE_EXHAUSTED": 1}
+    assert {code: float(count) for code, count in counts.items()} == expected
+    latencies = 'request_latency_count{API="completions",entrypoint="REST",model_name="my model"} 5.0'
+    assert latencies in server.metrics.page(), "those that came to their end"
+
+
+ERRORS = (RuntimeError("secret"), tf.errors.ResourceExhaustedError(None, None, "OOM"), Refusal("no"), KeyboardInterrupt)
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])
-def test_a_place_is_free_when_the_first_step_fails(generator, monkeypatch, is_streamed):
-    errors = [RuntimeError("secret"), tf.errors.ResourceExhaustedError(None, None, "OOM"), Refusal("no")]
-
-    def search(ids, options):
-        raise errors.pop()
+@pytest.mark.parametrize("place", ["stream", "step"])
+@pytest.mark.parametrize("error", ERRORS, ids=["a bug", "memory", "a refusal", "Ctrl-C"])
+def test_a_place_is_free_when_the_first_step_fails(generator, monkeypatch, is_streamed, place, error):
+    def fail(*arguments):
+        raise error
         yield
 
-    monkeypatch.setattr(generator.generator.searcher, "stream", search)
-    server, body = rest_server(most=1), json.dumps({"prompt": "a", "stream": is_streamed}).encode()
-    statuses = [asker(server)("POST", completions.PATH, body)[0][:3] for _ in range(3)]
-    assert statuses == ["400", "429", "500"] and server._completions.num_open == 0
+    def fail_at_once(*arguments):
+        raise error
+
+    if place == "step":
+        monkeypatch.setattr(generator.generator.searcher, "stream", fail)
+    else:
+        monkeypatch.setattr(generator, "stream", fail_at_once)
+    server = rest_server(generator, most_streams=1)
+    with pytest.raises(KeyboardInterrupt) if error is KeyboardInterrupt else contextlib.nullcontext():
+        status, _ = complete(server, prompt="a", stream=is_streamed)
+        assert status == (400 if error is ERRORS[2] else 429 if error is ERRORS[1] and place == "step" else 500)
+    monkeypatch.undo()
+    assert complete(server, prompt="a")[0] == 200
 
 
-def test_a_server_that_stops_lets_streams_end_or_ends_them(generator, monkeypatch):
-    server = rest_server()
+def test_a_server_that_stops_gives_streams_20_seconds(generator, clock):
+    server = rest_server(generator)
     stream, other = opened(server, prompt="abc"), opened(server, prompt="abc")
     server.end_streams()
+    clock.advance(19.5)
     assert events_of(b"".join(other))[-1]["choices"][0]["finish_reason"] == "stop"
-    monkeypatch.setattr(completions, "_LAST_SECONDS", -1.0)
-    server.end_streams()
+    clock.advance(1)
     last = events_of(b"".join(stream))[-1]
     assert last["choices"][0]["finish_reason"] == "abort" and last["generated_text"] == "a"
     stream.close(), other.close()
-    status, answer = asker(server)("POST", completions.PATH, b'{"prompt": "abc"}')
-    assert status.startswith("503") and "the server is stopping" in answer
+    status, answer = complete(server, prompt="abc")
+    assert status == 503 and "the server is stopping" in answer["error"]["message"]
+
+
+def parsed(**request):
+    """Returns the CompletionRequest of JSON texts by name."""
+    members = ", ".join(f"{json.dumps(name)}: {text}" for name, text in {"prompt": '"a"', **request}.items())
+    return CompletionRequest.parse(parse_body(f"{{{members}}}".encode()), SearchOptions(beam_size=1), 500)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_values_of_other_types_are_refused_by_name(name):
+    for text in (_TEXT, '"true"', '"1"', _NUMBER, _TRUTH, "true", _LIST, "[1]", "[null]", _OBJECT, '{"a": 1}'):
+        kind = {'"': _TEXT, "[": _LIST, "{": _OBJECT, "1": _NUMBER}.get(text[0], _TRUTH)
+        if kind not in KINDS[name]:
+            with pytest.raises(Refusal, match=f"^{name}: expected ") as raised:
+                parsed(**{name: text})
+            assert raised.value.code == "INVALID_ARGUMENT"
+    for text in (*KINDS[name], "null"):
+        if (name, text) != ("prompt", "null"):
+            parsed(**{name: text})
+
+
+@pytest.mark.parametrize("name", [*KINDS, "unknown"])
+def test_half_a_surrogate_pair_is_refused_anywhere(name):
+    for text in HALVES:
+        with pytest.raises(Refusal, match="surrogate pair in string is invalid"):
+            parsed(**{name: text})
+
+
+def test_whole_pairs_and_their_escaped_letters_are_texts():
+    assert parsed(prompt=r'"\ud83d\ude00"').prompt == "\U0001f600"
+    assert parsed(prompt=r'"\\ud83d"', stop=r'"\\UD83D"').prompt == r"\ud83d"
+
+
+@pytest.mark.parametrize("text", ["NaN", "-Infinity", "1e400", "9" * 400, "[" * 2000 + "]" * 2000, '{"a": 1, "a": 1}'])
+@pytest.mark.parametrize("name", ["seed", "user"])
+def test_values_that_are_not_json_or_too_large_are_refused(name, text):
+    with pytest.raises(Refusal, match="JSON Parse error: "):
+        parsed(**{name: text})
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "top_k", "seed", "no_repeat_ngram_size", "temperature"])
+def test_numbers_out_of_range_are_refused_by_name(name):
+    for text in ("-2", "1e300", "9" * 30):
+        with pytest.raises(Refusal, match=f"^{name}=.*: expected a") as raised:
+            parsed(**{name: text})
+        assert len(raised.value.message) < 200

@@ -7,18 +7,23 @@ import signal
 import socket
 import sys
 import time
+import types
 
 import pytest
 
+from t2t_lite.errors import UserError
+from t2t_lite.extras.serving.http_server import Connection, address_of, make_room, open_listener
 from tests.processes import owned, wait_for
 
 MOST = 8
 CODE = """
-import sys, time
-from t2t_lite.extras.serving import http_connections
+import logging, sys, time
+from t2t_lite.extras.serving import http_server
 from t2t_lite.extras.serving.http_server import address_of, open_listener, serve
 
-http_connections.IDLE_SECONDS, http_connections._REQUEST_SECONDS = float(sys.argv[1]), float(sys.argv[2])
+http_server.IDLE_SECONDS, http_server._REQUEST_SECONDS = float(sys.argv[1]), float(sys.argv[2])
+http_server._LONGEST_DRAIN = float(sys.argv[5])
+logging.basicConfig(level="INFO", format="%(message)s")
 seen = []
 
 
@@ -39,7 +44,8 @@ def application(environ, start_response):
 
 with open_listener("127.0.0.1", 0) as listener:
     print(address_of(listener), flush=True)
-    serve(application, listener, 10**6, int(sys.argv[3]), float(sys.argv[4]), lambda: seen.append("stopping"))
+    serve(application, listener, 10**6, int(sys.argv[3]), float(sys.argv[4]), lambda: seen.append("stopping"),
+          lambda: print("last", flush=True))
 """
 
 
@@ -67,9 +73,9 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(idle=60.0, request=60.0, most=MOST, drain=0.0):
-    words = [sys.executable, "-c", CODE, *map(str, (idle, request, most, drain))]
-    with owned(words, 120, stdout=-1, text=True) as process:
+def serving(idle=60.0, request=60.0, most=MOST, drain=0.0, longest_drain=60.0):
+    words = [sys.executable, "-c", CODE, *map(str, (idle, request, most, drain, longest_drain))]
+    with owned(words, 120, stdout=-1, stderr=-1, text=True) as process:
         yield Server(process)
 
 
@@ -125,6 +131,7 @@ def test_a_request_that_does_not_come_to_its_end_is_ended(impatient, sent):
             with contextlib.suppress(OSError):
                 connection.sendall(b"a" if sent else b"")
     assert answer.startswith(b"HTTP/1.1 408 ") and b'{"error": ' in answer if sent else answer == b""
+    assert b"Retry-After" not in answer
 
 
 def test_a_client_that_reads_nothing_is_let_go(impatient):
@@ -174,6 +181,93 @@ def test_requests_are_accepted_for_a_while_after_sigterm():
             wait_for(lambda: "stopping" in server.seen(), 2)
             assert server.ask("/stop-sleeping")[0] == 200
             assert b"ended" in received(sleeper)
-        assert server.process.wait(20) == 0
+        assert server.process.wait(20) == 0 and server.process.stdout.read() == "last\n"
+        assert "Stopping; requests are accepted for another 3 s." in server.process.stderr.read()
         with pytest.raises(OSError):
             server.ask()
+
+
+def test_a_request_that_takes_long_does_not_hold_up_the_end_for_long():
+    with serving(longest_drain=0.5) as server, server.connect(b"GET /sleep HTTP/1.0\r\n\r\n"):
+        wait_for(lambda: "begun" in server.seen(), 20)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.stderr.readline() == "Stopping; requests in progress: 1.\n"
+        assert server.process.stderr.readline() == "Requests that were not answered within 0.5 s: 1.\n"
+
+
+def test_where_a_server_cannot_listen():
+    with open_listener("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        assert address_of(listener) == f"http://127.0.0.1:{port}"
+        for host, taken, why in (("127.0.0.1", port, "in use"), ("no.such.host.invalid", 8501, "no such host")):
+            with pytest.raises(UserError, match=rf"--host={host} --port={taken}: .*{why}"):
+                open_listener(host, taken)
+    sixth = types.SimpleNamespace(getsockname=lambda: ("::1", 8501, 0, 0))
+    assert address_of(sixth) == "http://[::1]:8501"
+
+
+def connection(now=1000.0, **state):
+    """Returns a Connection without a socket, in a state; `done` lists how it was ended."""
+    one = object.__new__(Connection)
+    adj = types.SimpleNamespace(outbuf_high_watermark=100)
+    times = {"last_activity": now, "_begin": now, "_bytes": 0, "refused_at": None}
+    vars(one).update(times | {"request": None, "requests": [], "total_outbufs_len": 0, "will_close": False} | state)
+    one.adj, one.done = adj, []
+    one.refuse, one.handle_close = lambda message, code: one.done.append(code), lambda: one.done.append("closed")
+    return one
+
+
+HEAD, BODY = (types.SimpleNamespace(headers_finished=has_head) for has_head in (False, True))
+LIMITS = {  # state, the last second at which nothing happens, what happens then
+    "a head": ({"request": HEAD, "_bytes": 5000}, 20, ["REQUEST_TIMEOUT"]),
+    "a body": ({"request": BODY, "_bytes": 5000}, 30, ["REQUEST_TIMEOUT"]),
+    "no request": ({}, 60, ["closed"]),
+    "an answer that is computed": ({"requests": [1], "total_outbufs_len": 100}, 10**6, []),
+    "an answer that is not read": ({"requests": [1], "total_outbufs_len": 101}, 60, ["closed"]),
+    "the rest of an answer": ({"total_outbufs_len": 1}, 60, ["closed"]),
+    "a refusal": ({"refused_at": 1000.0}, 2, ["closed"]),
+}
+
+
+@pytest.mark.parametrize(("state", "seconds", "expected"), LIMITS.values(), ids=LIMITS)
+def test_time_limits(state, seconds, expected):
+    one = connection(**state)
+    one.check_time(1000.0 + seconds)
+    assert one.done == []
+    one.check_time(1000.0 + seconds + 0.25)
+    assert one.done == expected
+    one.will_close = True  # its socket has not taken the rest
+    one.check_time(1000.0)
+    assert one.done[len(expected) :] == ["closed"] * (state.get("request") is None)
+
+
+ROOM = {  # states of the connections, the last of them the newest; which one has to go, and how
+    "the one that has been idle longest": ([{"now": 970.0}, {"now": 940.0}, {"now": 990.0}, {}], 1, "closes"),
+    "an idle one before slow ones": ([{"now": 900.0, "request": BODY}, {"now": 990.0}, {}], 1, "closes"),
+    "the slowest": ([{"now": 980.0, "request": BODY}, {"now": 960.0, "request": HEAD}, {}], 1, "UNAVAILABLE"),
+    "one that is slow to read": ([{"now": 980.0, "total_outbufs_len": 9}, {"requests": [1]}, {}], 0, "closes"),
+    "not one that has just come": ([{"now": 999.5}, {"now": 900.0, "request": BODY}, {}], 1, "UNAVAILABLE"),
+    "the newest where all are answered": ([{"requests": [1]}, {"requests": [1]}, {}], 2, "UNAVAILABLE"),
+    "none of those that end": ([{"now": 1.0, "will_close": True}, {"now": 2.0, "refused_at": 3.0}, {}], None, ""),
+}
+
+
+@pytest.mark.parametrize(("states", "victim", "how"), ROOM.values(), ids=ROOM)
+def test_room_for_one_more(clock, states, victim, how):
+    clock.now = 1000.0
+    connections = [connection(**state) for state in states]
+    before = [one.will_close for one in connections]
+    make_room(connections, connections[-1], len(states))
+    assert [one.will_close for one in connections] == before, "there is room"
+    make_room(connections, connections[-1], len(states) - 1)
+    ends = [
+        "closes" if one.will_close > was else "".join(one.done) for one, was in zip(connections, before, strict=True)
+    ]
+    assert ends == [how if at == victim else "" for at in range(len(states))]
+
+
+def test_few_refused_connections_linger(clock):
+    """64 of them, since each holds memory until its client has read why."""
+    connections = [connection(refused_at=clock.now) for _ in range(66)]
+    make_room(connections, connections[-1], 8)
+    assert [one.will_close for one in connections] == [True] * 2 + [False] * 64

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.extras.serving.json_tensors import body_of, parse_body, tensors_of
+from t2t_lite.extras.serving.json_tensors import body_of, parse_body, tensors_of, to_json
 from t2t_lite.extras.serving.refusals import Refusal
 
 TEXTS = {"inputs": tf.TensorSpec([None], tf.string)}
@@ -31,6 +31,7 @@ RIGHT = {
         {"inputs": [-(2**31), 2**31 - 1]},
         {"x": [-(2**31), 2**31 - 1]},
     ),
+    "the largest float": (GRID, {"inputs": [[3.4028234663852886e38, 0]]}, {"x": [[3.4028234663852886e38, 0]]}),
     "several inputs in rows": (
         OPTIONS,
         {"instances": [{"inputs": "a", "alpha": 0.5, "extra_length": 1}] * 2},
@@ -86,6 +87,11 @@ WRONG = {
     "a huge int": (OPTIONS, {"inputs": {"inputs": [], "alpha": 10**400, "extra_length": 1}}, "10{39} is too large"),
     "truth for a number": (GRID, {"inputs": [[True, 1]]}, "Type: True is not of expected type: float"),
     "a number for truth": (SWITCH, {"inputs": [1]}, "Type: Number is not of expected type: bool"),
+    "a double": ({"x": tf.TensorSpec([None], tf.float64)}, {"inputs": ["a"]}, "Type: String .* type: double"),
+    "untruth for a text": (TEXTS, {"inputs": [False]}, "JSON Value: false Type: False is not of expected type: string"),
+    "a long value": (GRID, {"inputs": "x" * 999}, '^JSON Value: "x{255} Type: String'),
+    "lists in 32 levels": (TEXTS, {"inputs": nested(32)}, r"expected the shape \(None,\)"),
+    "lists in 33 levels": (TEXTS, {"inputs": nested(33)}, "has lists in 33 levels. Expected at most 32"),
     "lists in 65 levels": (TEXTS, {"inputs": nested(65)}, "has lists in 65 levels. Expected at most 32"),
     "rows in 64 levels": (TEXTS, {"instances": [nested(64)]}, "element: 0 .* has lists in 64 levels"),
     "a name that is no text": (TEXTS, {"signature_name": 3}, "'signature_name' key must be a string value"),
@@ -142,6 +148,7 @@ def test_answers():
     assert json.loads(body_of(outputs, is_row=False)) == {"outputs": columns}
     rows = [{name: column[i] for name, column in columns.items()} for i in range(2)]
     assert json.loads(body_of(outputs, is_row=True)) == {"predictions": rows}
+    assert to_json({"error": "\ud800 ü"}) == '{"error": "\\ud800 ü"}'.encode(), "a message may quote any path"
     only = {"scores": np.int32([1, 2])}
     assert body_of(only, is_row=False) == b'{"outputs": [1, 2]}'
     assert body_of(only, is_row=True) == b'{"predictions": [1, 2]}'

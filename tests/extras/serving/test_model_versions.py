@@ -1,5 +1,6 @@
 """Which versions of an export are served, with a stand-in for loading them."""
 
+import re
 import shutil
 import time
 import types
@@ -39,8 +40,15 @@ def test_the_newest_version_is_served(tmp_path):
     write(tmp_path, 2)
     write(tmp_path, 10)
     (tmp_path / "11").mkdir()  # still empty
-    (tmp_path / "12.t2t_lite_incomplete").mkdir()
-    versions = opened(tmp_path)
+    for name in ("12.t2t_lite_incomplete", "v13", "1" * 19):
+        write(tmp_path, name)
+    versions = ModelVersions("translate", str(tmp_path), Export)
+    assert not versions.is_available() and versions.states() == []
+    for version, request in ((None, "Latest(translate)"), (7, "Specific(translate, 7)")):
+        with pytest.raises(Refusal, match=re.escape(f"Servable not found for request: {request}")):
+            versions.find(version)
+    versions.refresh()
+    assert versions.is_available() and str(versions) == "translate, version 10"
     assert versions.find()[0] == versions.find(10)[0] == 10 and states(versions) == {10: "AVAILABLE"}
     with pytest.raises(Refusal, match=r"Servable not found for request: Specific\(translate, 2\)") as raised:
         versions.find(2)
@@ -58,6 +66,8 @@ def test_a_retired_version_lives_until_its_last_request_is_answered(tmp_path):
     assert versions.find()[0] == 2 and states(versions) == {1: "UNLOADING", 2: "AVAILABLE"}
     assert in_use.text == "good"
     del in_use
+    assert [version for version, *_ in versions.states()] == [2, 1], "the newest first"
+    assert versions.states(1) == [(1, "END", "OK", "")]
     assert states(versions) == {1: "END", 2: "AVAILABLE"}
     shutil.rmtree(tmp_path / "2")  # back to the version before
     versions.refresh()
@@ -108,7 +118,7 @@ def test_a_failure_while_serving(tmp_path, monkeypatch, caplog, calls):
 
     def looks():
         yield False
-        assert "are open. What was loaded before is still served: translate, 1." in caplog.text
+        assert "are open. The loaded version is still served: translate, 1." in caplog.text
         assert versions.find()[0] == 1
         yield False
         assert versions.find()[0] == 2

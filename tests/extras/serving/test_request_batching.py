@@ -1,4 +1,4 @@
-"""Requests that are computed together, with a function in place of a model."""
+"""Requests that are computed together, and texts of several sentences, with a function in place of a model."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.extras.serving.refusals import Refusal
-from t2t_lite.extras.serving.request_batching import Batcher
+from t2t_lite.extras.serving.request_batching import Batcher, SentenceBatcher
 from tests.processes import wait_for
 
 
@@ -80,6 +80,30 @@ def test_an_error_is_that_of_one_request():
     assert good.result()["outputs"].tolist() == ["A"] and other.result()["outputs"].tolist() == ["B"]
     with pytest.raises(ValueError, match="bad"):
         bad.result()
+
+
+def test_a_batch_is_told_with_its_rows_and_its_times(clock):
+    batches, signature = [], Upper()
+
+    def slowly(inputs):
+        outputs = signature(inputs)
+        clock.advance(0.75)
+        return outputs
+
+    def wait_a_second():
+        wait_for(lambda: batcher.waiting == 2, 20)
+        clock.advance(1.5)
+        signature.may_run.set()
+
+    slowly.rows_are_independent = True
+    batcher = Batcher(64, 1, on_batch=lambda *batch: batches.append(batch))
+    with ThreadPoolExecutor(4) as pool:
+        pool.submit(batcher.run, slowly, texts("first"))
+        assert signature.is_running.wait(20)
+        others = [pool.submit(batcher.run, slowly, texts(*values)) for values in (("a", "b"), ("c",))]
+        wait_a_second()
+        assert [len(one.result(20)["outputs"]) for one in others] == [2, 1]
+    assert batches == [(1, [0.0], 2.25), (3, [2.25, 2.25], 0.75)]
 
 
 def test_what_is_computed_alone():
@@ -165,3 +189,61 @@ def test_a_queue_has_an_end():
         signature.may_run.set()
         assert [len(one.result(20)["outputs"]) for one in (first, waiting, last)] == [1, 7, 1]
     assert len(batcher.run(signature, texts(*["x"] * 20))["outputs"]) == 20
+
+
+class First:
+    """Answers a text with its first two words, in capitals; notes what it was given."""
+
+    is_of_texts = wants_sentences = True
+
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
+        self.given = None
+
+    def __call__(self, inputs):
+        self.given = inputs
+        words = [text.decode("utf-8", "replace").split() for text in inputs["inputs"]]
+        return {
+            "outputs": np.array([" ".join(some[:2]).upper().encode() for some in words], object),
+            "scores": np.arange(len(words), dtype="float32"),
+            "truncated": np.array([len(some) > 2 for some in words]),
+        }
+
+
+class Direct:
+    """In place of a Batcher."""
+
+    def run(self, signature, inputs, **options):
+        assert options == {"is_abandoned": all}
+        return signature(inputs)
+
+
+SEVERAL = np.array(
+    [b"Ab cd. Ef gh! Ij", b"Kl", b"", "\u4f60\u597d\u3002\u518d\u89c1\u3002".encode(), b"\xffab. Mn op qr"], object
+)
+
+
+def split_answers(choice=None, signature=None, most_rows=64, **inputs):
+    signature = signature or First()
+    found = SentenceBatcher(Direct(), choice, most_rows).run(signature, {"inputs": SEVERAL, **inputs}, is_abandoned=all)
+    return {name: value.tolist() for name, value in found.items()}, signature.given
+
+
+def test_each_sentence_is_a_row_and_each_text_has_an_answer():
+    alphas = np.arange(5.0)
+    found, given = split_answers(alpha=alphas, extra_length=np.int32(3))
+    assert found["outputs"] == [b"AB CD. EF GH! IJ", b"KL", b"", SEVERAL[3], "\ufffdAB. MN OP".encode()]
+    assert found["scores"] == [0 + 1 + 2, 3, 4, 5 + 6, 7 + 8] and found["truncated"] == [False] * 4 + [True]
+    assert given["alpha"].tolist() == [0, 0, 0, 1, 2, 3, 3, 4, 4] and given["extra_length"] == 3
+
+
+def test_what_is_not_split():
+    kept = [("never", {}), *((choice, {"wants_sentences": False}) for choice in (None, "auto"))]
+    for choice, attributes in (*kept, ("always", {"is_of_texts": False})):
+        _, given = split_answers(choice, First(**attributes))
+        assert given["inputs"] is SEVERAL
+    _, given = split_answers("always", First(wants_sentences=False))
+    assert len(given["inputs"]) == 9
+    with pytest.raises(Refusal, match="Task size 9 sentences is larger than maximum input batch size 8"):
+        split_answers(most_rows=8)
+    assert split_answers(most_rows=9)[0] == split_answers()[0]

@@ -1,91 +1,41 @@
 """The REST paths as TensorFlow Serving has them, with a model of a few Python functions."""
+# Nearest tests of: extras/serving/refusals.py
 
 import gzip
-import io
 import json
 import re
 import threading
 import zlib
 
-import numpy as np
 import pytest
-import tensorflow as tf
 
-from t2t_lite.extras.serving.refusals import Refusal
-from t2t_lite.extras.serving.request_batching import Batcher
-from t2t_lite.extras.serving.rest_server import RestServer
-from t2t_lite.extras.serving.server_metrics import ServerMetrics
+from t2t_lite.extras.serving.refusals import http_status
+from tests.extras.serving.doubles import LONGEST_BODY, MODEL, MOST_ROWS, Upper, Versions, asker, rest_server
 from tests.processes import wait_for
 
-LONGEST_BODY, MOST_ROWS = 2000, 4
-
-
-class Upper:
-    rows_are_independent = True
-
-    def __init__(self, version):
-        self._version, self.inputs = version, {"inputs": tf.TensorSpec([None], tf.string)}
-
-    def __call__(self, inputs):
-        if b"full" in inputs["inputs"]:
-            raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
-        if b"refused" in inputs["inputs"]:
-            raise tf.errors.InvalidArgumentError(
-                None, None, "Graph execution error:\n\nDetected at x\nwrong shape\n\t[["
-            )
-        if b"bug" in inputs["inputs"]:
-            raise RuntimeError("secret")
-        scores = np.full(len(inputs["inputs"]), self._version, np.float32)
-        return {"outputs": np.array([text.upper() for text in inputs["inputs"]], object), "scores": scores}
-
-
-class Versions:
-    """Versions 1 and 2, as if both were the newest."""
-
-    name = "my model"
-
-    def find(self, version=None):
-        version = version or 2
-        if version > 2:
-            raise Refusal(f"Servable not found for request: Specific(my model, {version})", "NOT_FOUND")
-        export = type("Export", (), {"signatures": {"serving_default": Upper(version)}, "signature_def": {"a": {}}})
-        return version, export
-
-    def states(self, version=None):
-        return [(number, "AVAILABLE", "OK", "") for number in (2, 1) if version in (None, number)]
-
-    def is_available(self):
-        return True
+GOOD = b'{"inputs": ["a"]}'
 
 
 @pytest.fixture
 def ask():
     """See `asker`."""
-    return asker(RestServer(Versions(), Batcher(MOST_ROWS, 1), ServerMetrics(), MOST_ROWS, LONGEST_BODY))
+    return asker(rest_server(most_streams=0))
 
 
-def asker(server):
-    """Returns a function of (method, path, body) -> (status line, the answer's text)."""
-
-    def ask(method, path, body=b"", **others):
-        said = []
-        environ = {"REQUEST_METHOD": method, "REQUEST_URI": path, "wsgi.input": io.BytesIO(body), **others}
-        environ["CONTENT_LENGTH"] = str(len(body))
-        answer = b"".join(server(environ, lambda status, headers: said.append((status, dict(headers)))))
-        ask.headers = said[0][1]
-        if method == "OPTIONS":
-            return said[0][0], answer.decode()
-        assert method == "HEAD" or said[0][1]["Content-Length"] == str(len(answer))
-        ask.length = int(said[0][1]["Content-Length"])
-        is_page = "prometheus" in path
-        assert said[0][1]["Content-Type"].startswith("text/plain" if is_page else "application/json")
-        return said[0][0], answer.decode()
-
-    return ask
-
-
-MODEL = "/v1/models/my%20model"
-GOOD = b'{"inputs": ["a"]}'
+@pytest.mark.parametrize(
+    ("code", "status"),
+    {
+        "OK": "200 OK", "INVALID_ARGUMENT": "400 Bad Request", "NOT_FOUND": "404 Not Found",
+        "REQUEST_TIMEOUT": "408 Request Timeout", "PAYLOAD_TOO_LARGE": "413 Request Entity Too Large",
+        "UNSUPPORTED_MEDIA_TYPE": "415 Unsupported Media Type", "RESOURCE_EXHAUSTED": "429 Too Many Requests",
+        "INTERNAL": "500 Internal Server Error", "UNKNOWN": "500 Internal Server Error",
+        "UNIMPLEMENTED": "501 Not Implemented", "UNAVAILABLE": "503 Service Unavailable",
+        "CANCELLED": "503 Service Unavailable", "DEADLINE_EXCEEDED": "504 Gateway Timeout",
+    }.items(),
+)  # fmt: skip
+def test_statuses_are_those_of_tensorflow_serving(code, status):
+    """Its http_server.cc; what gRPC has no code for has HTTP's own."""
+    assert http_status(code) == status
 
 
 @pytest.mark.parametrize(("which", "version"), {"": 2, "/versions/1": 1, "/versions/2": 2}.items())
@@ -106,13 +56,14 @@ def test_rows_and_status(ask):
     assert json.loads(ask("GET", MODEL)[1]) == {"model_version_status": [one | {"version": "2"}, one]}
     assert json.loads(ask("GET", f"{MODEL}/versions/1")[1]) == {"model_version_status": [one]}
     assert ask("GET", "/health") == ("200 OK", '{"status": "SERVING"}')
+    assert ask.headers["Content-Type"] == "application/json"
 
 
 @pytest.mark.parametrize("path", ["/health", MODEL, "/favicon.ico"])
 def test_head_is_get_without_the_body_and_a_path_may_be_a_whole_address(ask, path):
     status, answer = ask("GET", path)
     assert ask("GET", f"HTTP://127.0.0.1:8501{path}?a=b") == (status, answer)
-    assert ask("HEAD", path) == (status, "") and ask.length == len(answer)
+    assert ask("HEAD", path) == (status, "") and ask.headers["Content-Length"] == str(len(answer))
 
 
 def test_rows_are_counted_before_they_are_read(ask):
@@ -123,9 +74,12 @@ def test_rows_are_counted_before_they_are_read(ask):
     assert ask("POST", f"{MODEL}:predict", b'{"inputs": {"inputs": ["a"], "other": [1, 2, 3, 4, 5]}}')[0] == "200 OK"
 
 
-def test_a_request_of_the_most_rows_is_answered(ask):
+def test_a_request_of_the_most_rows_and_the_most_bytes_is_answered(ask):
     for body in ('{"inputs": [%s]}', '{"inputs": {"inputs": [%s]}}', '{"instances": [%s]}'):
         assert ask("POST", f"{MODEL}:predict", (body % ", ".join(['"a"'] * MOST_ROWS)).encode())[0] == "200 OK"
+    for coding, encoded in (("", bytes), ("gzip", gzip.compress)):
+        body = encoded(GOOD + b" " * (LONGEST_BODY - len(GOOD)))
+        assert ask("POST", f"{MODEL}:predict", body, HTTP_CONTENT_ENCODING=coding)[0] == "200 OK"
 
 
 REFUSED = {
@@ -135,7 +89,8 @@ REFUSED = {
     "its metadata": ("GET", "/v1/models/x/metadata", b"", 404, r"Latest\(x\)"),
     "no name": ("GET", "/v1/models", b"", 400, "Missing model name in request."),
     "a version that is not there": ("POST", f"{MODEL}/versions/3:predict", GOOD, 404, r"Specific\(my model, 3\)"),
-    "a huge version": ("POST", f"{MODEL}/versions/{'9' * 30}:predict", GOOD, 400, "Failed to convert version: 999"),
+    "a large version": ("POST", f"{MODEL}/versions/{'9' * 18}:predict", GOOD, 404, r"Specific\(my model, 9{18}\)"),
+    "a huge version": ("POST", f"{MODEL}/versions/{'9' * 19}:predict", GOOD, 400, "Failed to convert version: 999"),
     "a label": ("POST", f"{MODEL}/labels/x:predict", GOOD, 400, f"Malformed request: POST {MODEL}/labels/x:predict"),
     "no such call": ("POST", f"{MODEL}:translate", GOOD, 400, f"Malformed request: POST {MODEL}:translate"),
     "another method": ("PUT", f"{MODEL}:predict", GOOD, 400, "Malformed request: PUT"),
@@ -175,9 +130,11 @@ def test_metrics(ask):
         ask("POST", f"{MODEL}:predict", GOOD)
     ask("POST", f"{MODEL}:predict", b"")
     ask("GET", "/v1/models/other")
+    ask("GET", "/favicon.ico"), ask("GET", "/health")  # are not counted
     status, page = ask("GET", "/monitoring/prometheus/metrics")
     lines = dict(line.rsplit(" ", 1) for line in page.splitlines() if not line.startswith("#"))
     count = ':tensorflow:serving:request_count{model_name="my model",status="%s"}'
+    assert ask.headers["Content-Type"] == "text/plain; version=0.0.4"  # Prometheus' text format
     assert status == "200 OK" and lines[count % "OK"] == "3.0"
     assert lines[count % "INVALID_ARGUMENT"] == lines[count % "NOT_FOUND"] == "1.0"
     latency = ':tensorflow:serving:request_latency_%s{API="predict",entrypoint="REST",%smodel_name="my model"}'
@@ -221,8 +178,7 @@ def test_options(path):
     """What a browser asks before a page of another origin may send JSON."""
 
     def asked(origins, origin):
-        server = RestServer(Versions(), Batcher(MOST_ROWS, 1), ServerMetrics(), MOST_ROWS, LONGEST_BODY, origins)
-        ask = asker(server)
+        ask = asker(rest_server(origins=origins))
         status, text = ask("OPTIONS", path, HTTP_ORIGIN=origin, HTTP_ACCESS_CONTROL_REQUEST_METHOD="POST")
         assert (status, text) == ("204 No Content", "")
         assert ask.headers["Allow"] == ("POST, OPTIONS" if ":predict" in path else "GET, HEAD, OPTIONS")
@@ -232,7 +188,8 @@ def test_options(path):
         assert shared == ask.headers.get("Access-Control-Allow-Origin")
         if shared:
             assert before["Access-Control-Allow-Methods"] == "GET, POST, OPTIONS"
-            assert before["Access-Control-Allow-Headers"] == "*"
+            assert before["Access-Control-Allow-Headers"] == "*" and before["Access-Control-Max-Age"] == "86400"
+            assert ask.headers["Access-Control-Expose-Headers"] == "Retry-After"
         return shared, before.get("Vary")
 
     here = "https://app.example.org"
@@ -247,12 +204,18 @@ def test_options_elsewhere(ask):
 
 
 def test_a_server_that_stops_says_so_and_still_answers():
-    server = RestServer(Versions(), Batcher(MOST_ROWS, 1), ServerMetrics(), MOST_ROWS, LONGEST_BODY)
+    server = rest_server()
     ask = asker(server)
     server.stop()
     assert ask("GET", "/health") == ("503 Service Unavailable", '{"error": "the server is stopping"}')
     assert ask.headers["Retry-After"] == "1"
     assert ask("POST", f"{MODEL}:predict", GOOD)[0] == "200 OK" and "Retry-After" not in ask.headers
+
+
+def test_a_server_whose_model_is_not_loaded_is_not_healthy(monkeypatch):
+    monkeypatch.setattr(Versions, "is_available", lambda self: False)
+    ask = asker(rest_server())
+    assert ask("GET", "/health") == ("503 Service Unavailable", '{"error": "no version of the model is loaded"}')
 
 
 class Slow(Upper):
@@ -265,9 +228,8 @@ class Slow(Upper):
 
 
 def test_a_request_whose_client_has_gone_and_one_too_many(monkeypatch):
-    monkeypatch.setattr("tests.extras.serving.test_rest_server.Upper", Slow)
-    batcher, metrics = Batcher(MOST_ROWS, 1, most_waiting=1), ServerMetrics()
-    server = RestServer(Versions(), batcher, metrics, MOST_ROWS, LONGEST_BODY)
+    monkeypatch.setattr(Versions, "signature", Slow)
+    server = rest_server(most_waiting=1)
     gone = {"waitress.client_disconnected": lambda: True}
     first = threading.Thread(target=asker(server), args=("POST", f"{MODEL}:predict", GOOD), kwargs=gone)
     first.start()  # is computed, whether or not it is too late
@@ -275,7 +237,7 @@ def test_a_request_whose_client_has_gone_and_one_too_many(monkeypatch):
     answers = []
     second = threading.Thread(target=lambda: answers.append(asker(server)("POST", f"{MODEL}:predict", GOOD, **gone)))
     second.start()
-    wait_for(lambda: batcher.waiting == 1, 20)
+    wait_for(lambda: server.batcher.waiting == 1, 20)
     ask = asker(server)
     status, answer = ask("POST", f"{MODEL}:predict", GOOD)
     assert status.startswith("503") and "queue" in answer and ask.headers["Retry-After"] == "1"
@@ -283,12 +245,12 @@ def test_a_request_whose_client_has_gone_and_one_too_many(monkeypatch):
     assert "the client has gone" in answers[0][1]
     Slow.may_run.set()
     first.join(20)
-    assert 'status="CANCELLED"} 1' in metrics.page() and 'status="OK"} 1' in metrics.page()
+    assert 'status="CANCELLED"} 1' in server.metrics.page() and 'status="OK"} 1' in server.metrics.page()
 
 
 def test_a_body_that_waits_is_not_read_when_its_client_has_gone():
     """Bodies are read one after the other, so that a few huge ones hold up all others."""
-    server = RestServer(Versions(), Batcher(MOST_ROWS, 1), ServerMetrics(), MOST_ROWS, LONGEST_BODY)
+    server = rest_server()
     answers, ask = [], asker(server)
     gone = {"waitress.client_disconnected": lambda: True}
     with server._parsing:

@@ -9,7 +9,7 @@ from t2t_lite.export import export_saved_model
 from t2t_lite.export.generation_signatures import GenerationSignatures
 from t2t_lite.export.signatures import TextSignatures
 from t2t_lite.extras.serving import served_generator
-from t2t_lite.extras.serving.completion_requests import CompletionRequest
+from t2t_lite.extras.serving.completions import CompletionRequest
 from t2t_lite.extras.serving.model_versions import ModelVersions
 from t2t_lite.extras.serving.served_generator import ServedGenerator, load_with_generator
 from t2t_lite.settings.search_options import SearchOptions
@@ -62,6 +62,22 @@ def test_streams_are_the_answers_of_the_signatures(export_dir, generator):
     assert len(streams[4].prompt_ids) == 15
 
 
+def test_limits_and_what_is_traced_anew(generator):
+    assert (generator.most_tokens, generator.options.beam_size, generator.options.extra_length) == (512, 1, 12)
+    settings = {
+        "nothing": {}, "top_k": {"top_k": 3}, "no repetition": {"no_repeat_ngram_size": 3}, "top_p": {"top_p": 0.5},
+        "a penalty": {"repetition_penalty": 1.5}, "greedy": {"sampling": False, "beam_size": 1},
+    }  # fmt: skip
+    generator._traced.clear()
+    for count, (name, options) in enumerate(settings.items(), 1):
+        for length in (9, 10):  # is rounded up
+            generator.stream("the red", length, SearchOptions(**{"sampling": True} | options))
+        assert len(generator._traced) == count, name
+    generator.stream("the red", 300, SearchOptions(beam_size=1))
+    generator.stream("the red house is new. " * 9, 9, SearchOptions(beam_size=1))
+    assert len(generator._traced) == len(settings) + 2, "other lengths"
+
+
 def test_samples_are_those_of_generator_and_traces_of_any_settings_do_not_pile_up(export_dir, generator, monkeypatch):
     monkeypatch.setattr(served_generator, "_MOST_TRACED", 3)
     streams, searchers = [], set()
@@ -81,6 +97,6 @@ def test_an_export_of_something_else_is_refused_by_name(tmp_path, monkeypatch):
     monkeypatch.setattr(TextSignatures, "warmup", lambda self: [])
     export_saved_model(t2t_lite.load(str(make_run(tmp_path / "a"))), str(tmp_path / "export"))
     versions = ModelVersions("m", str(tmp_path / "export"), load_with_generator)
-    with pytest.raises(UserError, match=r"export/1: --max_streams: .*translate_own.*Leave the flag out\.$"):
+    with pytest.raises(UserError, match=r"export/1: --max_streams: .*translate_own is sequence_to_sequence"):
         versions.refresh()
     assert "--max_streams" in versions.states()[0][3]

@@ -102,7 +102,7 @@ def test_the_command_prints_a_stream(server, call_command, standard_input):
     result = call_command(
         "t2t-query-server", *flags, "--inputs_once=a", "--decode_hparams=stop=[]", "--model_version=1"
     )
-    assert result.status == 2 and "streams are of the newest version" in result.stderr
+    assert result.status == 2 and "version 1: only the newest version can stream" in result.stderr
 
 
 def test_sigterm_lets_open_streams_come_to_their_end(server):

@@ -16,7 +16,7 @@ from werkzeug.serving import make_server
 from t2t_lite.extras.serving.request_batching import Batcher
 from t2t_lite.extras.serving.rest_server import RestServer
 from t2t_lite.extras.serving.server_metrics import ServerMetrics
-from tests.extras.serving.test_rest_server import asker
+from tests.extras.serving.doubles import asker
 
 HOSTILE = "a'b \"c\" <img src=x onerror='document.title=1'> $(touch x) \\ \u00fc"
 SIGNATURES = {  # inputs, outputs of serving_default, and the names of other signatures

@@ -1,4 +1,4 @@
-"""Metrics of tags, against values worked out by hand."""
+"""Entities of tags, by every scheme, and metrics of tags against values worked out by hand."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation import answer_scores
 from t2t_lite.evaluation.metrics import metric_names, shown_metrics
-from t2t_lite.extras.tagging.tag_metrics import OF_TAGS
+from t2t_lite.extras.tagging.tag_metrics import OF_TAGS, are_of_entities, entities, odd_tags
 from t2t_lite.settings.config import HParams
 from t2t_lite.tasks.task import unit_of
 
@@ -28,7 +28,7 @@ def test_scores(name, predicted, expected, score):
 
 
 def test_tags_of_no_entities():
-    with pytest.raises(UserError, match=r"entities: the tags 'NOUN, VERB'\. Expected O, B-"):
+    with pytest.raises(UserError, match=r"entities: 'NOUN, VERB'.* O, B-"):
         OF_TAGS["entity_f1"]([["NOUN", "VERB"]], [["NOUN", "VERB"]])
 
 
@@ -47,3 +47,54 @@ def test_what_an_input_is_called_and_what_an_evaluation_shows():
 )
 def test_the_metrics_that_the_answers_allow(expected, names):
     assert answer_scores.metric_names("tagging", expected) == names
+
+
+@pytest.mark.parametrize(
+    "tags, expected",
+    [
+        ("O O", []),
+        ("B-PER I-PER O B-LOC", [("PER", 0, 1), ("LOC", 3, 3)]),
+        ("I-PER I-PER O", [("PER", 0, 1)]),  # IOB1
+        ("I-PER B-PER I-PER", [("PER", 0, 0), ("PER", 1, 2)]),
+        ("B-PER I-LOC", [("PER", 0, 0), ("LOC", 1, 1)]),  # goes on with another type
+        ("B-PER E-PER S-LOC E-LOC", [("PER", 0, 1), ("LOC", 2, 2), ("LOC", 3, 3)]),  # IOBES
+        ("B-PER L-PER U-LOC L-LOC O", [("PER", 0, 1), ("LOC", 2, 2), ("LOC", 3, 3)]),  # BILOU
+        ("B-PER I-PER L-PER U-LOC U-LOC", [("PER", 0, 2), ("LOC", 3, 3), ("LOC", 4, 4)]),
+        ("U-PER I-PER O", [("PER", 0, 0), ("PER", 1, 1)]),
+        ("B-PER M-PER E-PER S-LOC B-LOC O", [("PER", 0, 2), ("LOC", 3, 3), ("LOC", 4, 4)]),  # BMES
+        ("B-PER M-LOC E-LOC W-PER", [("PER", 0, 0), ("LOC", 1, 2), ("PER", 3, 3)]),  # BMEWO
+        ("B M E S B E", [("", 0, 2), ("", 3, 3), ("", 4, 5)]),  # words of Chinese
+        ("B I O B", [("", 0, 1), ("", 3, 3)]),
+        ("I-PER E-PER E-PER I-LOC", [("PER", 0, 1), ("PER", 2, 2), ("LOC", 3, 3)]),
+        ("M-PER M-PER L-PER W-LOC M-LOC", [("PER", 0, 2), ("LOC", 3, 3), ("LOC", 4, 4)]),
+        ("B-a-b I-a-b", [("a-b", 0, 1)]),
+    ],
+)
+def test_entities_of_tags(tags, expected):
+    assert entities(tags.split()) == set(expected)
+
+
+def test_tags_of_entities_are_known_from_others():
+    for tags in ("O B-PER I-PER E S-x", "O B-PER I-PER L-PER U-PER", "B-x M-x E-x W-x", "O B-x M-x E-x S-x", "O"):
+        assert are_of_entities(tags.split()), tags
+    for tags in ("O NOUN", "B-PER b-per", "B-PER L-PER E-PER", "U-PER S-PER", "M-x I-x", "W-x S-x", "O OO", "B_x"):
+        assert not are_of_entities(tags.split()), tags
+
+
+@pytest.mark.parametrize(
+    "tags, odd",
+    [
+        ("O B-PER I-PER", []),
+        ("O B-PER I-PER L-PER U-PER", []),
+        ("NOUN VERB ADJ B-PER", []),  # parts of speech
+        ("O B_PER I_PER", ["B_PER", "I_PER"]),
+        ("O PER-B PER-I", ["PER-B", "PER-I"]),
+        ("B-PER I-PER b-per", ["b-per"]),
+        ("O B-PER I-PER L-PER E-PER", ["L-PER"]),
+        ("O PERSON PLACE", ["PERSON", "PLACE"]),
+        ("B-x I-x NN VB", []),  # half of them
+        ("B-x I-x E-x NN VB", ["NN", "VB"]),
+    ],
+)
+def test_tags_that_only_resemble_those_of_entities(tags, odd):
+    assert odd_tags({*tags.split()}) == odd

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.decoding.command.flag_checks import check_task
+from t2t_lite.decoding.command.flag_checks import Asked, check
 from t2t_lite.decoding.hypothesis import Tellers
 from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.translator import Translator
@@ -105,14 +105,13 @@ def test_an_export_gives_the_decoders_texts(translator, tmp_path):
 
 def test_a_model_of_equal_steps_has_none(run_dir):
     run = find_run(str(run_dir))
-    names = "features_file", "alignments_file", "decode_reference", "problem", "data_dir", "mbr", "tune"
-    flags = dict.fromkeys((*names, "n_best_format"), "") | {"ponder_file": "steps"}
-    check_task([run], flags)
+    flags = {"decode_from_file": "in", "ponder_file": "steps"}
+    check(Asked(flags, [run]))
     plain = dataclasses.replace(run, config={**run.config, "model": "transformer"})
     with pytest.raises(UserError, match=r"--ponder_file: .* is a transformer, which takes the same steps"):
-        check_task([plain], flags)
+        check(Asked(flags, [plain]))
     with pytest.raises(UserError, match="--ponder_file: each of the ensemble's 2 models has steps of its own"):
-        check_task([run, run], flags)
+        check(Asked(flags, [run, run]))
 
 
 def test_steps_that_a_model_has_not_are_refused_before_a_search(translator, monkeypatch):

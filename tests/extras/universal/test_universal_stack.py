@@ -7,7 +7,9 @@ from keras import ops
 from t2t_lite import layers
 from tests.extras.universal.act_in_numpy import act_in_numpy
 from tests.layers.equations import array
-from tests.layers.harness import MEMORY, X, check_layer
+from tests.layers.harness import PAIR as X
+from tests.layers.harness import PAIR_MEMORY as MEMORY
+from tests.layers.harness import check_layer
 
 OPTIONS = {"norm": "pre", "dropout": 0.3}
 

@@ -1,4 +1,6 @@
 """Byte-level BPE: GPT-2's rules by hand, what must hold for any text, and files that are damaged."""
+# Nearest tests of: t2t_lite/text/published/bpe_files.py, t2t_lite/text/published/byte_level_graph.py,
+# Nearest tests of: t2t_lite/text/published/pre_tokenization.py
 
 import json
 import pickle
@@ -157,7 +159,7 @@ def damaged(folder, vocab=None, merges=None):
         (lambda c: c.replace(b'": 272', b'": 300'), None, "is 300, expected 272"),
         (lambda c: c.replace(b'"!"', b'"<!>"'), None, "no token '!'. Expected one for each of the 256 bytes"),
         (lambda c: c.replace(b'"he"', b'"hx"'), None, "line 3: 'h e': "),
-        (lambda c: c.replace(b'"<s>"', b'"he"'), None, "'he' is there twice"),
+        (lambda c: c.replace(b'"<s>"', b'"he"'), None, "'he' occurs twice"),
         (lambda c: c.replace(b"<|endoftext|>", b"<end>"), None, "no token for the end of a text. Expected </s> or"),
         (None, lambda c: c[:-12], "no merge builds the token 'åħ'"),
         (None, lambda c: c[:-3], "line 16: 'Ċ ': expected two tokens and a blank"),

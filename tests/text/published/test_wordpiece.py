@@ -1,4 +1,5 @@
 """WordPiece: BERT's rules by hand, the same ids in a graph, and vocabularies that are damaged."""
+# Nearest tests of: t2t_lite/text/published/wordpiece_graph.py, t2t_lite/text/published/pre_tokenization.py
 
 import pickle
 

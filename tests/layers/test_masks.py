@@ -1,0 +1,147 @@
+"""Masks of attention: which shapes they may have, what they hide, and those that are refused by name."""
+
+# Nearest tests of: t2t_lite/layers/attention.py
+
+import warnings
+
+import keras
+import numpy as np
+import pytest
+
+from t2t_lite import layers
+from tests.layers.backend import compiled
+from tests.layers.equations import array, attention_in_numpy
+from tests.layers.harness import MEMORY, X
+
+RNG = np.random.default_rng(0)
+KEYS = np.arange(7) < np.array([[4], [7], [2]])  # which of each memory are there
+QUERIES = np.arange(5) < np.array([[3], [5], [1]])
+
+
+@pytest.mark.parametrize(
+    "call, visible",
+    [
+        ({"use_causal_mask": True}, np.tril(np.ones((5, 5), bool))),
+        ({"mask": QUERIES}, QUERIES[:, None]),
+        ({"mask": QUERIES, "use_causal_mask": True}, QUERIES[:, None] & np.tril(np.ones((5, 5), bool))),
+        ({"query_mask": QUERIES, "mask": QUERIES[::-1]}, QUERIES[:, None]),
+        ({"value": MEMORY, "value_mask": KEYS}, KEYS[:, None]),
+        ({"value": MEMORY, "key": MEMORY, "key_mask": KEYS}, KEYS[:, None]),
+        ({"value": MEMORY, "query_mask": QUERIES & False}, np.ones((5, 7), bool)),
+        ({"value": MEMORY, "value_mask": KEYS, "attention_mask": KEYS[0][None]}, KEYS[:, None] & KEYS[0]),
+    ],
+    ids=["causal", "mask", "mask and causal", "of queries", "of values", "of keys", "queries hide no key", "two masks"],
+)
+def test_what_each_mask_hides(call, visible):
+    """With a mask that Keras carries with queries, those that are hidden see what others see."""
+    layer = layers.MultiHeadAttention(2)
+    output = array(layer(X, **call))
+    np.testing.assert_allclose(output, attention_in_numpy(layer, X, call.get("value", X), visible), atol=1e-5)
+
+
+def test_mask_in_two_three_and_four_dimensions():
+    mask = RNG.random((5, 7)) > 0.4
+    mask[:, 0] = True
+    layer = layers.MultiHeadAttention(2)
+    layer.build(X.shape, MEMORY.shape)
+    expected = attention_in_numpy(layer, X, MEMORY, mask)
+    for m in (mask, np.tile(mask, (3, 1, 1)), np.tile(mask, (3, 2, 1, 1))):
+        np.testing.assert_allclose(array(layer(X, MEMORY, attention_mask=m)), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "shape", [(7,), (3, 7), (7, 5), (2, 5, 7), (3, 4, 7), (3, 3, 5, 7), (2, 3, 5, 7), (1, 3, 2, 5, 7)], ids=str
+)
+def test_a_mask_of_another_shape_is_refused(shape):
+    with pytest.raises(ValueError, match=r"`attention_mask` must be .*\(3, 2, 5, 7\): received \("):
+        layers.MultiHeadAttention(2)(X, MEMORY, attention_mask=np.ones(shape, bool))
+
+
+@pytest.mark.parametrize("shape", [(1, 7), (5, 1), (3, 1, 7), (1, 5, 7), (1, 2, 1, 7), (3, 1, 5, 1)], ids=str)
+def test_sizes_of_1_in_a_mask_broadcast(shape):
+    layer, mask = layers.MultiHeadAttention(2), RNG.random(shape) > 0.4
+    full = np.broadcast_to(mask[:, None] if len(shape) == 3 else mask, (3, 2, 5, 7))
+    output = array(layer(X, MEMORY, attention_mask=mask))
+    np.testing.assert_allclose(output, array(layer(X, MEMORY, attention_mask=full)), atol=1e-5)
+
+
+ADDITIVE = np.where(np.tril(np.ones((5, 5))), 0, -1e9).astype("float32")  # what other libraries add to scores
+
+
+DOORS = {
+    "attention_mask": lambda mask: layers.MultiHeadAttention(2)(X, attention_mask=mask),
+    "value_mask": lambda mask: layers.MultiHeadAttention(2)(X, X, value_mask=mask[:3]),
+    "key_mask": lambda mask: layers.MultiHeadAttention(2)(X, X, X, key_mask=mask[:3]),
+    "query_mask": lambda mask: layers.MultiHeadAttention(2)(X, X, query_mask=mask[:3]),
+    "attention_mask of RestrictedAttention": lambda mask: layers.RestrictedAttention(2, 3)(X, attention_mask=mask),
+    "mask of RestrictedAttention": lambda mask: layers.RestrictedAttention(2, 3)(X, mask=mask[:3]),
+    "attention_mask of Residual": lambda mask: layers.Residual(keras.layers.MultiHeadAttention(2, 4))(
+        X, attention_mask=mask
+    ),
+    "attention_mask of an encoder": lambda mask: layers.TransformerStack([layers.TransformerEncoderLayer(2, 8)])(
+        X, attention_mask=mask
+    ),
+    "mask of an encoder": lambda mask: layers.TransformerEncoderLayer(2, 8)(X, mask=mask[:3]),
+    "attention_mask of a decoder": lambda mask: layers.TransformerDecoderLayer(2, 8)(X, attention_mask=mask),
+    "memory_mask of a decoder": lambda mask: layers.TransformerDecoderLayer(2, 8)(X, X, memory_mask=mask[:3]),
+    "mask of masked_softmax": lambda mask: layers.masked_softmax(X[..., :5], mask),
+    "allowed of SpanHead": lambda mask: layers.SpanHead()(X, mask[:3]),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_mask_that_is_added_elsewhere_is_refused_by_name(door):
+    for mask, words in ((ADDITIVE, "is of dtype float32"), (ADDITIVE.astype("int32"), "numbers from -1000000000 to 0")):
+        with pytest.raises(ValueError, match=f"`{door.partition(' ')[0]}` .*{words}: expected bool"):
+            DOORS[door](mask)
+    visible = ADDITIVE == 0
+    assert tuple(DOORS[door](visible.astype("int32")).shape) == tuple(DOORS[door](visible).shape)
+
+
+def test_a_mask_of_floats_is_refused_in_a_graph():
+    layer = layers.MultiHeadAttention(2)
+    layer.build(X.shape)
+    with pytest.raises(ValueError, match="`attention_mask` is of dtype float32"):
+        compiled(lambda x, mask: layer(x, attention_mask=mask), X, ADDITIVE[None])
+
+
+@pytest.mark.parametrize("layer", ["attention", "layer"])
+def test_one_key_alone_is_seen_without_a_warning(layer):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*softmax over axis")
+        if layer == "attention":
+            attention = layers.MultiHeadAttention(2)
+            _, weights = attention(X, MEMORY[:, :1], return_attention_scores=True)
+            np.testing.assert_array_equal(array(weights), 1)
+            mask = np.zeros((1, 1, 1), bool)
+            _, weights = attention(X[:, :1], attention_mask=mask, return_attention_scores=True)
+            np.testing.assert_array_equal(array(weights), 1)
+        else:
+            layers.TransformerDecoderLayer(2, 8)(X[:, :1], MEMORY[:, :1])
+
+
+def test_a_row_without_visible_keys_is_finite():
+    layer = layers.MultiHeadAttention(2)
+    assert np.isfinite(array(layer(X, MEMORY, attention_mask=np.zeros((3, 5, 7), bool)))).all()
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow's graphs alone")
+def test_the_mask_is_not_added_to_the_product_itself():
+    """oneDNN would fuse the two into one operation, which is up to a hundred times as slow."""
+    import tensorflow as tf
+
+    layer = layers.MultiHeadAttention(2)
+    call = tf.function(lambda x: layer(x, use_causal_mask=True), autograph=False)
+    operations = call.get_concrete_function(tf.TensorSpec([None, None, 8])).graph.get_operations()
+    assert any(operation.type == "BatchMatMulV2" for operation in operations), "not a test otherwise"
+    sums = [operation for operation in operations if operation.type in ("Add", "AddV2")]
+    assert "BatchMatMulV2" not in {tensor.op.type for operation in sums for tensor in operation.inputs}
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_mask_for_each_query_is_seen_where_blocks_would_not_hold_it(causal, in_parts):
+    layer, mask = layers.RestrictedAttention(2, 3), (RNG.random((5, 5)) > 0.4) | np.eye(5, dtype=bool)
+    first = [i - 2 if causal else min(max(i - 1, 0), 2) for i in range(5)]  # of the three keys that query i sees
+    near = np.array([[first[i] <= j < first[i] + 3 for j in range(5)] for i in range(5)])
+    output = array(layer(X, attention_mask=mask, use_causal_mask=causal))
+    np.testing.assert_allclose(output, attention_in_numpy(layer, X, X, mask & near), atol=1e-5)

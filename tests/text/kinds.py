@@ -1,0 +1,36 @@
+"""A small vocabulary of every kind, and sentences for them."""
+
+from t2t_lite.text import vocabulary
+from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.published.wordpiece import WordPieceEncoder
+from t2t_lite.text.stray_characters import reading_plain
+from t2t_lite.text.subwords import train_sentencepiece
+from tests.text.published_samples import write_byte_level, write_pieces
+
+SENTENCES = ["the cafés' owners sold 12,500 fine things", "größe of a small world, they say (twice)", "東京 is a city"]
+
+
+def sentencepiece(folder):
+    train_sentencepiece([*SENTENCES] * 20, str(folder / "v"), 330)
+    return vocabulary.SentencePieceEncoder(str(folder / "v.model"))
+
+
+def unigram(folder):
+    import sentencepiece
+
+    sentencepiece.SentencePieceTrainer.Train(
+        sentence_iterator=iter(SENTENCES * 20), model_prefix=str(folder / "u"), vocab_size=60, model_type="unigram",
+        normalization_rule_name="nmt_nfkc", pad_id=0, eos_id=1, unk_id=2, bos_id=-1, hard_vocab_limit=False,
+        minloglevel=2,
+    )  # fmt: skip
+    return vocabulary.SentencePieceEncoder(str(folder / "u.model"))
+
+
+KINDS = {
+    "sentencepiece": sentencepiece,
+    "plain": lambda folder: reading_plain(sentencepiece(folder)),  # removes characters
+    "unigram": unigram,  # normalizes, and knows no bytes
+    "byte_level": lambda folder: ByteLevelBPEEncoder(write_byte_level(folder)),
+    "wordpiece": lambda folder: WordPieceEncoder(write_pieces(folder)),
+    "characters": lambda folder: vocabulary.ByteTextEncoder(),
+}
