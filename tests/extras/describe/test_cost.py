@@ -18,7 +18,7 @@ from t2t_lite.extras.describe.describe import describe, shapes_only
 from t2t_lite.layers import TokenEmbedding
 from t2t_lite.models.sequence_model import SequenceModel
 from tests.layers.kinds import registered
-from tests.training.test_train_step import VOCAB, make_step, settings
+from tests.training.steps import VOCAB, make_step, settings
 
 SENTENCES = {"inputs": 25, "targets": 25}
 TINY = registry.hparams("transformer_tiny").parse("batch_size=100")
