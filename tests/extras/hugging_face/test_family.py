@@ -1,4 +1,7 @@
-"""What another family of models takes: one table."""
+"""Families of foreign models: their config.json, both ways, and what another family takes: one table."""
+
+# Nearest tests of: extras/hugging_face/bert.py, extras/hugging_face/roberta.py, extras/hugging_face/gpt2.py
+# Nearest tests of: extras/hugging_face/marian.py, extras/hugging_face/config_file.py
 
 import json
 import pathlib
@@ -14,7 +17,77 @@ from t2t_lite.errors import UserError
 from t2t_lite.export.formats import destinations_text
 from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
 from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write_tensors
+from tests.extras.hugging_face.family_rows import (
+    CHANGED,
+    ENCODER,
+    MORE,
+    SIZES,
+    USUAL,
+    WRITTEN,
+    FamilyRow,
+    families_are_as_published,
+)  # fmt: skip
 from tests.extras.hugging_face.gpt_folders import write_gpt
+
+_GPT2 = {"vocab_size": 53, "n_positions": 77, "n_embd": 24, "n_layer": 5, "n_head": 6}
+_MARIAN = {
+    "d_model": 24, "encoder_layers": 5, "encoder_attention_heads": 6, "encoder_ffn_dim": 88, "decoder_layers": 3,
+    "decoder_attention_heads": 6, "decoder_ffn_dim": 88, "vocab_size": 53, "pad_token_id": 52, "eos_token_id": 1,
+    "decoder_start_token_id": 52, "scale_embedding": True,
+}  # fmt: skip
+# The defaults are those of Transformers' BertConfig, RobertaConfig, GPT2Config and MarianConfig.
+test_families_are_as_published = families_are_as_published(
+    [
+        FamilyRow(
+            "bert", SIZES, ENCODER | USUAL, MORE, CHANGED, WRITTEN,
+            facts={"hparams_set": "bert_base", "prefix": "bert.", "sentence_problem": "next_sentence_own"},
+        ),
+        FamilyRow(
+            "roberta", SIZES, ENCODER | USUAL, MORE, CHANGED, WRITTEN,
+            facts={"hparams_set": "roberta_base", "prefix": "roberta.", "sentence_problem": None},
+        ),
+        FamilyRow(
+            "gpt2", _GPT2,
+            {
+                "vocab_size": 53, "max_position": 77, "hidden_size": 24, "num_layers": 5, "num_heads": 6,
+                "filter_size": 96, "activation": "gelu_tanh", "norm_epsilon": 1e-5, "norm": "pre",
+                "attention_bias": True, "position": "learned", "scale_embeddings": False, "begin": "end",
+            },
+            {
+                "n_inner": 88, "resid_pdrop": 0.2, "embd_pdrop": 0.2, "attn_pdrop": 0.3, "layer_norm_epsilon": 1e-6,
+                "activation_function": "relu",
+            },
+            {
+                "filter_size": 88, "dropout": 0.2, "attention_dropout": 0.3, "norm_epsilon": 1e-6,
+                "activation": "relu",
+            },
+            WRITTEN, "LMHeadModel",
+        ),
+        FamilyRow(
+            "marian", _MARIAN | {"static_position_embeddings": True, "activation_function": "swish"},
+            {
+                "norm": "post", "norm_epsilon": 1e-5, "position": "sinusoidal", "position_layout": "marian",
+                "attention_bias": True, "softmax_bias": True, "tie_embeddings": True, "vocab_size": 53,
+                "max_position": 1024, "activation": "swish", "filter_size": 88, "num_heads": 6, "hidden_size": 24,
+                "num_decoder_layers": 3, "num_encoder_layers": 5,
+            },
+            {
+                "max_position_embeddings": 77, "dropout": 0.2, "attention_dropout": 0.3, "activation_dropout": 0.4,
+                "activation_function": "relu",
+            },
+            {
+                "max_position": 77, "dropout": 0.2, "attention_dropout": 0.3, "relu_dropout": 0.4,
+                "activation": "relu",
+            },
+            {
+                **WRITTEN, "is_encoder_decoder": True, "bos_token_id": None, "forced_eos_token_id": None,
+                "pad_token_id": 0, "decoder_start_token_id": 0, "max_position_embeddings": 2048,
+                "decoder_vocab_size": 53, "share_encoder_decoder_embeddings": True,
+            },
+            "MTModel",
+        ),
+    ]
+)  # fmt: skip
 
 NAMES = {"n_positions": "context", "n_layer": "depth", "attn_pdrop": "attention_rate"}
 
