@@ -105,6 +105,7 @@ def test_figures_of_a_line_of_a_log():
             "token_accuracy ter chrf exact_sequence_accuracy bleu",
         ),
         ("translate_own", {"eval_metrics": "ter", "eval_decode_examples": 0}, "token_accuracy"),
+        ("translate_own", {"eval_decode_examples": 1}, "token_accuracy chrf bleu"),
         ("classify_own", {"eval_metrics": "f1_macro/mcc"}, "accuracy f1_macro mcc"),
     ],
 )
