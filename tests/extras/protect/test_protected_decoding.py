@@ -125,7 +125,7 @@ def test_lines_are_named_whose_protected_texts_were_lost(wrong, caplog):
     with caplog.at_level(logging.WARNING):
         outputs, answers = lines_of.outputs(["nothing", *TEXTS[4:6], "see"])
     assert (
-        "in.en: protected texts that the model did not write stand at the end of the output: line 2 ({a}), 3 (<b>)"
+        "in.en: protected texts that the model did not write were appended to the output: line 2 ({a}), 3 (<b>)"
         in caplog.text
     )
     assert '"lost": ["{a}"]' in outputs[1] and '"lost"' not in outputs[0]
