@@ -18,7 +18,7 @@ from t2t_lite.extras.describe.describe import describe, shapes_only
 from t2t_lite.layers import TokenEmbedding
 from t2t_lite.models.sequence_model import SequenceModel
 from tests.layers.kinds import registered
-from tests.training.test_train_step import VOCAB, make_step, settings
+from tests.training.steps import VOCAB, make_step, settings
 
 SENTENCES = {"inputs": 25, "targets": 25}
 TINY = registry.hparams("transformer_tiny").parse("batch_size=100")
@@ -72,6 +72,7 @@ def test_a_ring_sends_as_much_as_one_that_is_run(replicas):
     held, sent = ring(pieces)
     assert held == [[sum(column) for column in zip(*pieces, strict=True)]] * replicas
     assert sent_bytes(1000 * replicas, replicas) == 1000 * sent
+    assert all_reduced_bytes(10) == 4 * (10 + 3), "the sums of the objective, the loss and who stops as well"
 
 
 def test_a_description_of_eight_replicas_by_hand():

@@ -7,9 +7,10 @@ from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
+from tests.data.packing import write_archive
 from tests.data.stored import read_examples
-from tests.problems.test_classify_own import parts_of
-from tests.problems.test_languagemodel import generated, write_archive
+from tests.problems.own import parts_of
+from tests.problems.published import generated
 
 FILES = {
     "aclImdb_v1.tar.gz": {
