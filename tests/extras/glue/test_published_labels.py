@@ -1,9 +1,6 @@
 """Labelled texts under tensor2tensor's names, on small archives with the published names."""
 
-import io
 import itertools
-import tarfile
-import zipfile
 
 import pytest
 
@@ -43,23 +40,6 @@ FILES = {
         for split in ("train", "dev")
     },
 }  # fmt: skip
-
-
-def write_archive(path, members):
-    with tarfile.open(path, "w:gz") if path.suffix == ".gz" else zipfile.ZipFile(path, "w") as archive:
-        for name, text in members.items():
-            if path.suffix == ".gz":
-                member = tarfile.TarInfo(name)
-                member.size = len(text)
-                archive.addfile(member, io.BytesIO(text.encode()))
-            else:
-                archive.writestr(name, text)
-
-
-def generated(name, folder, downloads):
-    problem = registry.problem(name)
-    problem.generate_data(str(folder), str(downloads))
-    return problem
 
 
 @pytest.fixture(scope="module")
