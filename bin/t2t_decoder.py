@@ -15,17 +15,13 @@ output, progress to standard error. A command that was killed resumes where it s
 docs/decoding.md describes everything.
 """
 
-import dataclasses
 import logging
 import sys
 
 from t2t_lite.bin import _app, _trained
 from t2t_lite.bin._setting_flags import check_tokenization, define_tokenization
-from t2t_lite.cli import console
-from t2t_lite.cli.commands import check_mode
 from t2t_lite.decoding.command import flag_checks
-from t2t_lite.decoding.command.decode_hparams import DEFAULT_GRID, HELP, DecodeHParams
-from t2t_lite.errors import UserError
+from t2t_lite.decoding.command.decode_hparams import HELP
 from t2t_lite.settings.ranges import COMPUTE_DTYPES, GPUS, LOGICAL_CPUS, SHARDS, SPLIT_SENTENCES
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -80,15 +76,7 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
     _trained.check(flags)
-    flags.tune = {"true": DEFAULT_GRID, "false": ""}.get(flags.tune, flags.tune)
-    asked = _asked(flags)
-    if asked.mode == "stream" and not flags.decode_from_file and console.is_terminal():
-        raise UserError(
-            "missing --decode_from_file (a text file, or - for standard input), --decode_interactive, or --problem and "
-            "--data_dir, whose records are decoded."
-        )
-    check_mode(flags, flag_checks.MODES[asked.mode], flag_checks.MODES)
-    flag_checks.check(asked)
+    asked = flag_checks.asked(flags)
     if flags.decode_shards == 1 and "shards" not in flags.decode_hparams:
         _app.require_files(flags, *(name for name in flag_checks.INPUTS if flags[name].value != "-"))
     # The outputs of records get names that end in .decodes, in a folder that is made for them.
@@ -97,64 +85,52 @@ def check(flags):
     _app.refuse_packed(flags, *outputs)
 
 
-def _asked(flags):
-    return flag_checks.Asked({name: flags[name].value for name in flags if flags[name].value != flags[name].default})
-
-
 def run(flags):
     """Runs the chosen mode."""
-    asked = _asked(flags)
-    job, source, output = _job(flags, asked), flags.decode_from_file, flags.decode_to_file
+    check_tokenization(flags)
+    features = _trained.features_options(flags)
+    asked = flag_checks.asked(flags).of_model(_trained.find(flags))
+    job = _job(asked)
     from t2t_lite.data.problem import DatasetSplit
     from t2t_lite.decoding.command import decode_files, decode_records, tuning
 
-    split = DatasetSplit.TEST if flags.eval_use_test_set else DatasetSplit.EVAL
+    split = DatasetSplit.TEST if asked["eval_use_test_set"] else DatasetSplit.EVAL
+    source, output, reference = asked["decode_from_file"], asked["decode_to_file"], asked["decode_reference"]
     match asked.mode:
         case "tune":
-            print("\n".join(tuning.tune_search(job, flags.tune, split, source, flags.decode_reference)))
+            print("\n".join(tuning.tune_search(job, asked["tune"], split, source, reference)))
         case "decode_interactive":
             decode_files.interact(job)
         case "score_file":
-            decode_files.score_file(job, flags.score_file, output or "-")
+            decode_files.score_file(job, asked["score_file"], output or "-")
         case "features_file":
             from t2t_lite.decoding.command.features import write_features
 
-            write_features(job, source, flags.features_file, **_trained.features_options(flags))
+            write_features(job, source, asked["features_file"], **features)
         case "decode_from_file":
-            decode_files.translate_file(job, source, output, flags.decode_reference, flags.prefix_file)
+            decode_files.translate_file(job, source, output, reference, asked["prefix_file"])
         case "records":
             decode_records.translate_records(job, split, output)
         case "stream":
             decode_files.translate_stdin(job, output or "-")
 
 
-def _job(flags, asked):
-    """Returns the DecodingJob that the flags describe."""
-    check_tokenization(flags)
-    runs = _trained.find(flags)
-    settings = DecodeHParams.parse(flags.decode_hparams, defaults=runs[0].problem.decode_defaults, mbr=bool(flags.mbr))
-    if flags["decode_shards"].present:
-        settings.shards, settings.shard_id = flags.decode_shards, flags.worker_id
-    flag_checks.check(dataclasses.replace(asked, runs=runs, settings=settings, text=flags.decode_hparams))
+def _job(asked):
+    """Returns the DecodingJob of an `Asked`."""
     from t2t_lite.decoding.command.job import DecodingJob
     from t2t_lite.training.distribution import choose_devices
 
-    devices, description = choose_devices(flags.worker_gpu, flags.logical_cpus)
-    if flags["worker_gpu"].present or flags["logical_cpus"].present:
+    where = asked.given("worker_gpu", "logical_cpus")
+    devices, description = choose_devices(**where)
+    if where:
         _LOGGER.info(description)
-    names = [
+    told = {name: asked[teller.flag] for name, teller in flag_checks.TOLD.items() if asked[teller.flag]}
+    options = asked.given(
         "data_dir", "long_input", "split_sentences", "on_error", "n_best_format", "mbr", "tokenization",
         "alignments_file", "keep_timestamp", "compute_dtype",
-    ]  # fmt: skip
-    told = {name: flags[teller.flag].value for name, teller in flag_checks.TOLD.items()}
-    return DecodingJob(
-        runs,
-        settings,
-        devices=devices,
-        told_files={name: path for name, path in told.items() if path},
-        inputs={f"--{name}": flags[name].value for name in flag_checks.INPUTS},
-        **{name: flags[name].value for name in names},
-    )
+    )  # fmt: skip
+    inputs = {f"--{name}": asked[name] for name in flag_checks.INPUTS}
+    return DecodingJob(asked.runs, asked.settings, devices=devices, told_files=told, inputs=inputs, **options)
 
 
 main = _app.command("t2t-decoder", define_flags, run, check)

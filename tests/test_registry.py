@@ -1,4 +1,5 @@
 """Names -> problems, models, hyperparameter sets; users' folders."""
+# Nearest tests of: t2t_lite/cli/registers.py, t2t_lite/cli/usr_dirs.py, t2t_lite/process/registering_modules.py
 
 import re
 import signal

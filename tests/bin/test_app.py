@@ -1,4 +1,5 @@
 """The wrapper of all commands: flags, messages, exit statuses."""
+# Nearest tests of: t2t_lite/cli/flags.py
 
 import errno
 import logging

@@ -1,4 +1,5 @@
 """Words of a command line that nobody would type, but programs and scripts do."""
+# Nearest tests of: t2t_lite/cli/flags.py
 
 import importlib
 import os
@@ -8,7 +9,7 @@ import pytest
 from t2t_lite.bin import t2t_bleu, t2t_decoder, t2t_exporter, t2t_trainer
 from t2t_lite.cli.flags import Flags
 from t2t_lite.errors import UserError
-from tests.bin.test_number_flags import COMMANDS
+from tests.bin.every_command import COMMANDS
 
 
 def assert_one_line(err):

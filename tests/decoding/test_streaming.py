@@ -6,9 +6,8 @@ import weakref
 import pytest
 
 from t2t_lite.data.base_problem import Problem
-from t2t_lite.decoding.generator import Generator
+from t2t_lite.decoding.generator import GenerationStream, Generator
 from t2t_lite.decoding.hypothesis import Hypothesis, Prompt
-from t2t_lite.decoding.streaming import GenerationStream
 from t2t_lite.registry import Registries
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder

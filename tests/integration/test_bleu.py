@@ -1,4 +1,5 @@
 """t2t-bleu."""
+# Nearest tests of: bin/t2t_bleu.py, bin/_setting_flags.py
 
 import gzip
 import json
@@ -8,6 +9,7 @@ import unicodedata
 
 import pytest
 
+from t2t_lite.evaluation.scores import METRICS, corpus_scores
 from tests.integration.conftest import replaced
 
 REFERENCE = "Der alte Mann kauft ein rotes Auto.\nWir gehen um 3.30 Uhr nach Hause.\n"
@@ -73,6 +75,32 @@ def test_options_of_ter(bleu, assert_user_error):
     assert "TER = 0.00 (nrefs:1|case:mixed|tok:tercom|norm:no|punct:no|asian:no|" in result.stdout
     assert "line 1: TER = 0.00" in result.stdout
     assert_user_error(bleu(text, "--ter_asian_support"), "--ter_asian_support: has no effect alone", "--ter_normalized")
+
+
+@pytest.mark.parametrize(
+    ("metric", "flags", "options"),
+    [
+        ("bleu", ["--tokenization=char"], {"tokenize": "char"}),
+        ("ter", ["--ter_case_sensitive"], {"ter": {"case_sensitive": True}}),
+        ("ter", ["--ter_no_punct"], {"ter": {"no_punct": True}}),
+        ("ter", ["--ter_normalized"], {"ter": {"normalized": True}}),
+        ("ter", ["--ter_normalized", "--ter_asian_support"], {"ter": {"normalized": True, "asian_support": True}}),
+    ],
+)
+def test_an_option_reaches_every_part_of_the_report(bleu, metric, flags, options):
+    texts = ["The old man who lives here bought 3.50 Apples! We go 我们去学校\n",
+             "The old man, who lives here, bought 3.50 apples. We go 我们走学校\n"]  # fmt: skip
+    asked = [f"--metrics={metric}", f"--worst_by={metric}", "--baseline=hyp.de", "--by_length", "--worst=1", "--json"]
+    report = json.loads(bleu(texts[0], *asked, *flags, reference=texts[1]).stdout)
+    title, score = METRICS[metric], corpus_scores(texts[:1], [texts[1:]], [metric], **options)[metric].score
+    compared, lengths = report["comparison"]["metrics"][title], report["by_length"]
+    assert [report["scores"][title]["score"], compared["baseline"], compared["translation"]] == pytest.approx(
+        [score] * 3
+    )
+    for buckets in (lengths["buckets"], lengths["buckets_of_baseline"]):
+        assert buckets[0]["scores"][title] == pytest.approx(score)
+    assert report["worst"]["sentences"][0]["score"] == pytest.approx(score)
+    assert lengths["tokenization"] == options.get("tokenize", "13a")
 
 
 def test_forms_of_unicode_and_blank_references_are_reported(bleu, tmp_path):

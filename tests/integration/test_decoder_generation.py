@@ -129,10 +129,10 @@ def test_lines_that_are_too_long(decode, loaded, assert_user_error, tmp_path):
 @pytest.mark.parametrize(
     "flags, words",
     [
-        (["--mbr=chrf", "--prefix_file=in"], ["--prefix_file, --mbr: only of translations", "Leave them out."]),
+        (["--mbr=chrf", "--prefix_file=in"], ["--prefix_file, --mbr: ", "is a language model"]),
         (["--long_input=split"], ["--long_input=split", "truncate"]),
-        (["--features_file=x.npz"], ["--features_file: only of encoders"]),
-        (["--decode_hparams=replace_unknown=true"], ["replace_unknown: only of translations"]),
+        (["--features_file=x.npz"], ["--features_file: ", "is a language model"]),
+        (["--decode_hparams=replace_unknown=true"], ["replace_unknown: ", "is a language model"]),
     ],
 )
 def test_flags_about_translations_are_refused(decode, assert_user_error, flags, words):

@@ -1,4 +1,5 @@
 """t2t-score on the files of every task."""
+# Nearest tests of: bin/t2t_score.py, t2t_lite/evaluation/answer_scores.py
 
 import json
 

@@ -103,7 +103,7 @@ def test_two_machines_take_the_step_of_one_and_end_early_at_the_same_step(tmp_pa
 
 
 STEP = """
-from tests.training.test_train_step import make_step, moved_between_devices, settings
+from tests.training.steps import make_step, moved_between_devices, settings
 
 graph = make_step(settings("adam", more=",ema_decay=0.9")).graph()
 kinds = [operation.type for operation in graph.get_operations()]

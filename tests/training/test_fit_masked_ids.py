@@ -81,6 +81,6 @@ def test_replicas_among_which_masked_ids_cannot_be_shared_out_are_refused(prepar
     problem, folder = prepared
     with (
         tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope(),
-        pytest.raises(UserError, match="cannot share out masked ids to 2 replicas"),
+        pytest.raises(UserError, match="masked ids over 2 replicas"),
     ):
         problem.dataset(folder)

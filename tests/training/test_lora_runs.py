@@ -130,7 +130,8 @@ def test_parts_stay_frozen_in_a_run(data_dir, tmp_path, caplog):
     caplog.set_level(logging.INFO, "t2t_lite")
     hparams = f"{SIZES},frozen=encoder/decoder_0,ema_decay=0.9,unfreeze_steps=1"
     trainer(data_dir, tmp_path, hparams, evaluates=True).train(3)
-    assert "of which " in caplog.text and "stays as it was initialized" in caplog.text
+    assert "of which " in caplog.text and "Without --warm_start_from, frozen" in caplog.text
+    assert "unfreeze_steps=1: " in caplog.text and "frozen: " in caplog.text
     reader = state(tmp_path, 3)
     assert {key for key in reader if key.startswith("model/") and "embedding" in key}
     [end] = log(tmp_path, "end")

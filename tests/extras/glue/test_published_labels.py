@@ -1,10 +1,5 @@
 """Labelled texts under tensor2tensor's names, on small archives with the published names."""
 
-import io
-import itertools
-import tarfile
-import zipfile
-
 import pytest
 
 from t2t_lite import registry
@@ -12,7 +7,10 @@ from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
+from tests.data.packing import write_archive
 from tests.data.stored import read_examples
+from tests.problems.own import parts_of
+from tests.problems.published import generated
 
 FILES = {
     "aclImdb_v1.tar.gz": {
@@ -43,23 +41,6 @@ FILES = {
 }  # fmt: skip
 
 
-def write_archive(path, members):
-    with tarfile.open(path, "w:gz") if path.suffix == ".gz" else zipfile.ZipFile(path, "w") as archive:
-        for name, text in members.items():
-            if path.suffix == ".gz":
-                member = tarfile.TarInfo(name)
-                member.size = len(text)
-                archive.addfile(member, io.BytesIO(text.encode()))
-            else:
-                archive.writestr(name, text)
-
-
-def generated(name, folder, downloads):
-    problem = registry.problem(name)
-    problem.generate_data(str(folder), str(downloads))
-    return problem
-
-
 @pytest.fixture(scope="module")
 def downloads(tmp_path_factory):
     folder = tmp_path_factory.mktemp("downloads")
@@ -88,9 +69,7 @@ def test_texts_and_their_classes(name, splits, expected, tmp_path, downloads):
     encoders = problem.get_feature_encoders(str(tmp_path))
     found = set()
     for row in read_examples(Records(problem, str(tmp_path), DatasetSplit.EVAL).paths):
-        ends = [at for at, i in enumerate(row["inputs"]) if i == 1]
-        parts = [row["inputs"][begin:end] for begin, end in itertools.pairwise([0, *(end + 1 for end in ends)])]
-        texts = [encoders["inputs"].decode(part) for part in parts]
+        texts = [encoders["inputs"].decode(part) for part in parts_of(row["inputs"])]
         found.add((*texts, encoders["targets"].decode(row["targets"])))
     assert found == expected
 

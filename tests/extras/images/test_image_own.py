@@ -156,7 +156,7 @@ def test_other_files_are_counted(tmp_path, caplog):
     write(tmp_path / "dev", "dog/0.png")
     labels(tmp_path)
     (told,) = caplog.messages
-    assert "--train_files" in told and f"{tmp_path}/train: 2 files" in told and "dog/1.jpg" in told
+    assert "--train_files" in told and f"{tmp_path}/train: skipped 2 files" in told and "dog/1.jpg" in told
 
 
 def test_the_size_is_that_of_the_first_image_that_can_be_read(tmp_path):

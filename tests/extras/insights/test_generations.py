@@ -4,16 +4,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.data.problem import Text2SelfProblem
 from t2t_lite.extras.insights.app import create_app
+from t2t_lite.extras.insights.generations import Generations
 from t2t_lite.extras.insights.models import Models
 from tests.decoding.test_generator import generator_of
+from tests.extras.insights.doubles import Letters
 
 PROMPT = "abbac"
-
-
-class Letters(Text2SelfProblem):
-    pass
 
 
 @pytest.fixture(scope="module", params=["zero", "end"])
@@ -123,13 +120,22 @@ def test_the_longest_prompt_leaves_room_for_one_id(ask, generator):
         ("beam", {"text": "a", "sampling": True}, "'sampling': is not known"),
         ("steps", {"text": "a", "target": ""}, "target: 0 tokens"),
         ("attention", {"text": ""}, "text: is blank"),
-        (
-            "translate",
-            {"text": "a"},
-            "lm: cannot translate. Expected one of generate, beam, steps, attention",
-        ),
+        ("translate", {"text": "a"}, "lm: cannot translate. Expected one of generate, beam, steps, attention"),
     ],
 )
 def test_mistakes(ask, call, request_, words):
     status, answer = ask(call, **request_)
     assert status == 400 and words in answer["error"]
+
+
+def test_seconds_and_the_usual_beam(generator, monkeypatch, clock, eager):
+    asked, search = [], generator.searcher.search
+
+    def slow(prompts, options, prefixes):
+        asked.append(options)
+        clock.advance(1.23456)
+        return search(prompts, options, prefixes)
+
+    monkeypatch.setattr(generator.searcher, "search", slow)
+    found = Generations(generator).generate({"text": PROMPT, "max_new_tokens": 3})
+    assert found["seconds"] == 1.2346 and (asked[0].beam_size, asked[0].n_best, asked[0].extra_length) == (4, 4, 3)

@@ -185,7 +185,7 @@ BAD = {  # functions, since TensorFlow must not compute before the tests
     ),
     "another format": (
         lambda: file("a.jpg", b"x"),
-        "a.jpg: is no file for this model. Expected a name that ends in .png.",
+        "a.jpg: is not a file for this model. Expected a name that ends in .png.",
     ),
     "no base64": (lambda: {"name": "a.png", "data": "%"}, "a.png: its data are not in base64."),
     "too many bytes": (
@@ -239,7 +239,7 @@ def test_bad_music_is_one_line(ask):
         ("files", {"text": "", "target": [9] * 20_000, "ending": "png"}, "target: 20,000 ids. Expected at most"),
         ("attention_map", {"text": "", "target": [9] * 1200}, "text: 1,201 tokens. A picture shows at most 1,100."),
         ("attention_map", {"text": "cat", "target": [9], "layer": 3}, "layer=3: the model has 2 layers of this kind"),
-        ("generate", {"model": "dots", "file": file("a.png", b"")}, "a.png: is no file for this model."),
+        ("generate", {"model": "dots", "file": file("a.png", b"")}, "a.png: is not a file for this model."),
     ],
 )
 def test_other_mistakes(ask, call, request_, words):

@@ -10,14 +10,13 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
-from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.extras.protect.protected_texts import ProtectedTexts
 from t2t_lite.text import subwords
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.data import corpus
-from tests.data.stored import read_examples
-from tests.extras.own_problems import check_mistake
+from tests.data.stored import decoded
+from tests.problems import own
 
 PAIRS = [
     (f"see {{a{at}}} at https://x.org/{at} , friend {at}", f"bei https://x.org/{at} steht {{a{at}}} , Freund {at}")
@@ -25,19 +24,6 @@ PAIRS = [
 ]
 ODD = [("{a} is http://x.en", "{a} ist http://x.de"), ("⟦url1⟧ is", "⟦ ist")]
 KINDS = ["placeholders", "urls"]
-
-
-def generated(folder, train_files, **arguments):
-    problem = registry.problem("translate_own")
-    problem.configure(train_files=train_files, **arguments)
-    problem.generate_data(str(folder), str(folder))
-    return problem
-
-
-def decoded(problem, folder, split):
-    encoders = problem.feature_encoders(str(folder))
-    examples = read_examples(Records(problem, str(folder), split).paths)
-    return [tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets")) for example in examples]
 
 
 @pytest.fixture
@@ -48,7 +34,7 @@ def train(tmp_path):
 def test_records_have_symbols_for_what_both_sides_have(tmp_path, train, caplog):
     asked = {"dev_files": train, "vocab_size": 330, "user_defined_symbols": ["<2de>"]}
     with caplog.at_level(logging.INFO):
-        problem = generated(tmp_path / "d", train_files=train, protect=KINDS, **asked)
+        problem = own.generated("translate_own", tmp_path / "d", train_files=train, protect=KINDS, **asked)
     for split in ("train", "dev"):
         assert len(re.findall(f"translate_own: {split}: 241 protected texts .*; 3 were left", caplog.text)) == 1
     fresh = registry.problem("translate_own")
@@ -70,11 +56,11 @@ def test_records_have_symbols_for_what_both_sides_have(tmp_path, train, caplog):
     assert manifest["request"]["protect"] == problem.config["protect"] == ["urls", "placeholders"]
     for other in (None, ["urls"]):
         with pytest.raises(UserError, match="protect = urls and placeholders, but you requested protect"):
-            generated(tmp_path / "d", train_files=train, protect=other, **asked)
+            own.generated("translate_own", tmp_path / "d", train_files=train, protect=other, **asked)
 
 
 def test_without_it_nothing_is_different(tmp_path, train):
-    problem = generated(tmp_path / "d", train_files=train, vocab_size=330)
+    problem = own.generated("translate_own", tmp_path / "d", train_files=train, vocab_size=330)
     assert problem.substitution is None and problem.additional_reserved_tokens == ()
     assert "protect" not in json.loads((tmp_path / "d" / "translate_own-manifest.json").read_text())["request"]
     assert not any(
@@ -88,9 +74,11 @@ def test_a_vocabulary_that_is_there_needs_the_symbols(tmp_path, train):
             [" ".join(pair) for pair in PAIRS], str(tmp_path / name), 330, user_defined_symbols=symbols
         )
     model = str(tmp_path / "with.model")
-    problem = generated(tmp_path / "d", train_files=train, vocab_from=[model], protect=["urls"])
+    problem = own.generated("translate_own", tmp_path / "d", train_files=train, vocab_from=[model], protect=["urls"])
     assert "⟦url1⟧" in problem.feature_encoders(str(tmp_path / "d"))["inputs"].pieces([3])
-    again = generated(tmp_path / "e", train_files=train, vocab_from=[str(tmp_path / "d")], protect=["urls"])
+    again = own.generated(
+        "translate_own", tmp_path / "e", train_files=train, vocab_from=[str(tmp_path / "d")], protect=["urls"]
+    )
     assert again.substitution.kinds == ("urls",) and SentencePieceEncoder(model).vocab_size == again.approx_vocab_size
     for sources, kinds, lacking in (
         (["without.model"], ["urls"], r"without\.model .*⟦url1⟧"),
@@ -103,14 +91,14 @@ def test_a_vocabulary_that_is_there_needs_the_symbols(tmp_path, train):
             )
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"protect": ["url"]}, "--protect: 'url': Nearest: urls.* urls, emails, tags, placeholders"),
-        ({"protect": ["urls"], "vocab_type": "byte_level_bpe"}, "--protect=urls .*--vocab_type=byte_level_bpe"),
-        ({"protect": ["urls"], "user_defined_symbols": ["x", "⟦url2⟧"]}, "⟦url2⟧.* --protect=urls"),
-    ],
-)
-def test_mistakes_in_the_flag_are_named(change, message, tmp_path, train, monkeypatch):
+def test_mistakes_in_the_flag_are_named(tmp_path, train, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    check_mistake("translate_own", {"train_files": train, "dev_files": train}, change, message)
+    mistakes = [
+        ({"protect": ["url"]}, "--protect: 'url': Nearest: urls. Expected urls, emails, tags, placeholders"),
+        (
+            {"protect": ["urls"], "vocab_type": "byte_level_bpe"},
+            "which --vocab_type=byte_level_bpe",
+        ),
+        ({"protect": ["urls"], "user_defined_symbols": ["x", "⟦url2⟧"]}, "⟦url2⟧ is a symbol of --protect=urls"),
+    ]
+    own.check_mistakes("translate_own", {"train_files": train, "dev_files": train}, mistakes)

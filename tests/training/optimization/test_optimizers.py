@@ -241,7 +241,7 @@ def test_a_layer_is_neither_trained_nor_decays_until_it_is_unfrozen(optimizer, r
 
 
 @pytest.mark.parametrize(
-    "train_steps, end", [(10, "from step 7 on"), (6, "from step 7 on: never before train_steps=6")]
+    "train_steps, end", [(10, "from step 7 on"), (6, "from step 7 on, which is after train_steps=6")]
 )
 def test_the_log_says_when_everything_is_trained(train_steps, end):
     paths = ["m/encoder/encoder_0/kernel", "m/encoder/encoder_1/kernel", "m/head/kernel", "m/embedding/embeddings"]
@@ -291,6 +291,6 @@ def test_rates_by_layer_are_refused_where_layers_are_in_no_stack(setting):
     model = OwnPlainModel(20)
     model({"targets": np.ones((1, 2), "int32")})
     name, _, _ = setting.partition("=")
-    with pytest.raises(UserError, match=f"^{name}: the layers of the model OwnPlainModel are in no stack"):
+    with pytest.raises(UserError, match=f"^{name}: .* OwnPlainModel "):
         make_optimizer(registry.hparams("transformer_tiny").parse(setting), 10, model)
     make_optimizer(registry.hparams("transformer_tiny").parse("weight_decay=0.1"), 10, model)
