@@ -5,7 +5,7 @@
 
 import pytest
 
-from tests.integration.test_datagen import OWN, fails, own_flags  # noqa: F401
+from tests.integration.test_datagen import OWN, own_flags  # noqa: F401
 
 
 @pytest.mark.parametrize(
