@@ -284,6 +284,16 @@ def test_the_other_text_of_a_single_document_is_none_of_the_first(tmp_path):
         assert number == 1 or not {*first.split()} & {*second.split()} - {"goes"}
 
 
+def test_a_row_has_both_sentences_as_they_stand_in_a_text_and_each_ends_in_1():
+    """In bytes: each begins with a space. The document with one sentence has no row."""
+    problem, encode = registry.problem(NAMES[1]), ByteTextEncoder().encode
+    problem.remember({"sequence_length": 40})
+    problem.feature_encoders = lambda data_dir: {"targets": ByteTextEncoder()}
+    samples = [{"targets": text, "begins": begins} for text, begins in (("ab", True), ("cde", False), ("f", True))]
+    one, other = [*encode(" ab"), 1], [*encode(" cde"), 1]
+    assert problem.sample_encoder("")(samples) == [{"targets": one + other, "other": other + one}]
+
+
 def test_before_the_first_text_the_other_ends_where_it_begins():
     document, seen = [[number] for number in range(10)], set()
     for seed in range(30):
