@@ -8,7 +8,7 @@ import yaml
 from t2t_lite import registry
 from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face
 from tests.export.models import translator_of
-from tests.extras.hugging_face.test_hugging_face import encoders
+from tests.extras.hugging_face.conftest import encoders
 
 __all__ = ["encoders"]  # a fixture
 
