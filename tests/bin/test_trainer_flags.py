@@ -254,6 +254,7 @@ def test_the_best_model_is_exported_unless_a_signal_ended_the_run(
     train = Trainer.train
     monkeypatch.setattr(Trainer, "train", lambda self, steps: [train(self, steps), setattr(self, "ended_by", ended_by)])
     assert call(*REQUIRED, f"--output_dir={tmp_path / 'one'}", *flags)[:2] == (0, printed)
+    assert recorded[0]["also_asked"] == ({"export_saved_model": True} if flags else None)
     recorded.clear()
     monkeypatch.setattr(
         "t2t_lite.training.repeated_seeds.summarize", lambda runs: {"mean": {}, "runs": [], "standard_deviation": {}}
