@@ -101,7 +101,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.few("a folder that is not there", "columns without names", "a missing column", "an error of the graph")
+@pytest.mark.few("a folder that is not there", "a missing column", "an error of the graph", "no text operations")
 @pytest.mark.parametrize("arguments, lines, environment, message", MISTAKES.values(), ids=MISTAKES)
 def test_mistakes(program, saved, arguments, lines, environment, message):
     export, *rest = arguments

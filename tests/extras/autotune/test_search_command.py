@@ -13,6 +13,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.bin import t2t_trainer
 from t2t_lite.extras.autotune import search_command as autotune
+from t2t_lite.extras.autotune import workers
 from t2t_lite.runs.log import RunLog
 from tests.integration.conftest import replaced
 from tests.training.runs import EXAMPLES, PROBLEM, SIZES, assert_same, log, small_trainer, state
@@ -128,6 +129,22 @@ def test_a_search_is_not_continued_with_other_records(command, data_dir, tmp_pat
     assert command(*flags)[0] == 0, "the same records, elsewhere"
 
 
+@pytest.mark.parametrize(("ended", "status"), [(True, 7), (False, 0)], ids=["all trials", "a signal"])
+def test_processes_side_by_side(command, monkeypatch, tmp_path, ended, status):
+    """Several train trials without further seeds; then one trains these and writes the report."""
+    calls = []
+    monkeypatch.setattr(workers, "run_workers", lambda *arguments: calls.append(arguments) or ended)
+    monkeypatch.setattr(workers, "run_alone", lambda *arguments: calls.append(arguments) or 7)
+    flags = "--hparams_range=tiny_range", "--autotune_parallel_trials=3", "--autotune_max_trials=5"
+    assert command(*flags, "--autotune_seeds=4", "--logical_cpus=2", "--worker_gpu=2")[0] == status
+    (together, shares, folder), *rest = calls
+    assert shares == [None] * 3 and folder == str(tmp_path / "search") and len(rest) == ended
+    assert together[:3] == [sys.executable, "-m", "t2t_lite.bin.t2t_trainer"]
+    given = {"--hparams_range=tiny_range", "--autotune_parallel_trials=1", "--autotune_max_trials=5", "--train_steps=4"}
+    assert given | {"--autotune_seeds=0"} <= {*together} and f"--hparams={SIZES},eval_decode_examples=0" in together
+    assert all(given | {"--autotune_seeds=4"} <= {*alone} for (alone,) in rest)
+
+
 @pytest.mark.long  # four runs, and two processes
 def test_trials_are_trained_side_by_side(data_dir, tmp_path, capfd):
     (tmp_path / "mine").mkdir()
@@ -190,7 +207,7 @@ def test_a_trainer_stops_when_it_is_told_and_stays_so(data_dir, tmp_path):
             ["--hparams_range=tiny_range", "--autotune_objective=metrics-x/token_acuracy"],
             ["--autotune_objective=metrics-x/token_acuracy", "Nearest: token_accuracy"],
         ),
-        (["--hparams_range=tiny_range", "--autotune_maximize"], ["--autotune_maximize=true: of loss less is better"]),
+        (["--hparams_range=tiny_range", "--autotune_maximize"], ["--autotune_maximize=true: smaller values of loss"]),
         (
             ["--hparams_range=range_of_another_model", "--model=transformer_lm", "--hparams=batch_size=64"],
             ["--hparams_range=range_of_another_model: num_decoder_layers means nothing to the model TransformerLM"],

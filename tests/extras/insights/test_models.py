@@ -124,14 +124,17 @@ def test_models_that_cannot_be_served(run, checkpoints, tmp_path, monkeypatch):
         Models.load([str(run)])
 
 
-def test_a_classifier_s_probabilities():
+def test_a_classifier_s_probabilities(monkeypatch, clock):
     predictor = Predictor(Classifier(), {"inputs": TextEncoder(50), "targets": Labels()}, Classes())
     client = create_app(Models({"parity": predictor})).test_client()
     (model,) = client.get("/api/models").json
     assert (model["task"], model["calls"]) == ("classification", ["predict", "attention"])
     assert (model["attention"], model["parameters"]) == (None, 7)
-    answer = client.post("/api/predict", json={"text": "3 4"}).json
     (expected,) = predictor.predict(["3 4"])
+    with monkeypatch.context() as patch:
+        patch.setattr(predictor, "predict", lambda texts: clock.advance(1.23456) or [expected])
+        answer = client.post("/api/predict", json={"text": "3 4"}).json
+    assert answer["seconds"] == 1.2346
     assert answer["label"] == expected.label == answer["probabilities"][0]["label"] and not answer["truncated"]
     assert {one["label"]: one["probability"] for one in answer["probabilities"]} == pytest.approx(
         expected.probabilities

@@ -86,6 +86,28 @@ def test_other_ways(handed, tmp_path, monkeypatch):
     assert handed["translate_stdin"] == ((f"{tmp_path}/out",), {})
 
 
+MODES = {  # the flag of a mode; flags that it refuses, since it does not read them
+    "--status": ("--outputs_file=o", "--inputs_file=in", "--inputs_once=a", "--stream"),
+    "--stream": ("--outputs_file=o", "--inputs_file=in", "--batch_size=3", "--n_best_format=json",
+                 "--split_sentences=never", "--signature_name=x"),
+    "--inputs_once=a": ("--outputs_file=o", "--inputs_file=in"),
+    "--inputs_file=in": ("--stream", "--status"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("mode", "refused"), MODES.items(), ids=MODES)
+def test_flags_that_a_mode_does_not_read(handed, tmp_path, monkeypatch, capsys, mode, refused):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").touch()
+    for flag in refused:
+        run(mode, flag, status=2)
+        assert flag.partition("=")[0] in capsys.readouterr().err and "client" not in handed
+    read = ["--decode_hparams=", "--timeout_secs=3", "--retries=0", "--tls"]
+    more = [] if mode == "--stream" else ["--batch_size=3", "--split_sentences=never", "--signature_name=x"]
+    handed["status"] = [(1, "AVAILABLE", "")]
+    run(mode, *read, *more)
+
+
 @pytest.mark.parametrize(("states", "status", "printed"), STATES.values(), ids=STATES)
 def test_the_exit_status_says_whether_a_version_answers(handed, capsys, states, status, printed):
     handed["status"] = states

@@ -50,9 +50,24 @@ def test_trials_within_two_deviations_are_named():
     ]
     few = {**SUMMARY, "standard_deviation": {"loss": 0.001}}
     assert search.spread_text(order, LOSS, few)[1] == "no other complete trial is within two deviations of trial-2"
+    edge = [Trial(n, "complete", {}, value, 1, 1) for n, value in enumerate((1.25, 1.5, 1.0, 1.5625))]
+    assert [trial.number for trial in search.within_noise(edge, 0.125)] == [1, 2], "exactly two deviations count"
+
+
+def test_the_contents_of_tuning_json():
     found = search.as_json(TRIALS, LOSS, {"train_steps": 1000}, "search", SUMMARY, "t2t-trainer …")
-    assert found["seeds"]["within_two_deviations"] == ["trial-4"]
-    assert (found["winner"]["folder"], found["train_steps"]) == ("search/trial-2", 1000)
+    assert found["seeds"] == {**SUMMARY, "within_two_deviations": ["trial-4"]}
+    winner = {
+        "trial": "trial-2", "state": "complete", "hparams": {"num_heads": 8, "label_smoothing": 0.0}, "value": 1.2,
+        "best_step": 1000, "steps": 1000, "reason": "", "folder": "search/trial-2", "command": "t2t-trainer …",
+    }  # fmt: skip
+    assert found["winner"] == winner and found["train_steps"] == 1000
+    assert found["objective"] == {"metric": "loss", "maximize": False} and len(found["trials"]) == 5
+    assert found["trials"][2] == {name: value for name, value in winner.items() if name not in ("folder", "command")}
+    failed = {"trial": "trial-1", "state": "failed", "hparams": TRIALS[1].hparams, "reason": TRIALS[1].reason}
+    assert found["trials"][1] == failed | dict.fromkeys(("value", "best_step", "steps"))
+    assert "seeds" not in search.as_json(TRIALS, LOSS, {}, "search")
+    assert search.describe({"a": 0.000123456, "b": 12, "c": "adam"}) == "a 0.0001235, b 12, c adam"
 
 
 def test_commands_are_quoted():
