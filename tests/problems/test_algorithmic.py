@@ -1,7 +1,6 @@
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import sharding
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
 from tests.data.stored import read_examples
@@ -52,24 +51,6 @@ def test_the_dev_set_is_not_the_training_set():
         for stream in (problem.generate_encoded_samples("", "", s) for s in (DatasetSplit.TRAIN, DatasetSplit.EVAL))
     )
     assert train != dev
-
-
-def test_stopped_between_two_splits(tmp_path, monkeypatch):
-    problem = registry.problem("algorithmic_identity_decimal40")
-    problem.max_cases = 20
-    write, calls = sharding.write_shards, []
-
-    def write_once(*args, **kwargs):
-        calls.append(args)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return write(*args, **kwargs)
-
-    monkeypatch.setattr(sharding, "write_shards", write_once)
-    with pytest.raises(KeyboardInterrupt):
-        problem.generate_data(str(tmp_path), str(tmp_path))
-    problem.generate_data(str(tmp_path), str(tmp_path))
-    assert len(Records(problem, str(tmp_path), DatasetSplit.EVAL).paths) == 1
 
 
 def test_the_seed_decides():

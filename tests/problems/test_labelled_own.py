@@ -1,4 +1,5 @@
 """Labels and numbers of the user's own texts and pairs of texts: what records hold, and what is checked of files."""
+# Nearest tests of: t2t_lite/text/rows.py
 
 import functools
 

@@ -55,21 +55,6 @@ def fingerprints(problem, folder):
     return {side: encoder.fingerprint for side, encoder in problem.get_feature_encoders(str(folder)).items()}
 
 
-def test_separate_vocabularies(tmp_path, train):
-    generated(tmp_path / "d", train_files=train, vocab_size=300, target_vocab_size=310)
-    problem = registry.problem("translate_own")
-    encoders = problem.get_feature_encoders(str(tmp_path / "d"))
-    assert [encoders[side].vocab_size for side in ("inputs", "targets")] == [300, 310]
-    manifest = json.loads((tmp_path / "d" / "translate_own-manifest.json").read_text())
-    assert [manifest["vocabulary"][side]["size"] for side in ("inputs", "targets")] == [300, 310]
-    dev = decoded(problem, tmp_path / "d", DatasetSplit.EVAL)
-    assert sorted(decoded(problem, tmp_path / "d") + dev) == sorted(PAIRS)
-    turned = registry.problem("translate_own_rev").get_feature_encoders(str(tmp_path / "d"))
-    assert [turned[side].vocab_size for side in ("inputs", "targets")] == [310, 300]
-    with pytest.raises(UserError, match="target_vocab_size = 310, but you requested target_vocab_size = None"):
-        generated(tmp_path / "d", train_files=train, vocab_size=300)
-
-
 def test_a_learned_vocabulary_normalizes_in_python_and_in_the_graph(tmp_path):
     """The rule is in the model's file, of which an export has a copy."""
     pairs = [(f"{inputs} {at}", targets) for at, (inputs, targets) in enumerate(PAIRS)]
@@ -168,12 +153,6 @@ def test_the_vocabulary_of_a_classifiers_inputs(tmp_path, train):
     problem = generated(tmp_path / "d", train_files=train, vocab_from=[str(tmp_path / "classes")])
     expected = fingerprints(classifier, tmp_path / "classes")["inputs"]
     assert set(fingerprints(problem, tmp_path / "d").values()) == {expected}
-
-
-def test_another_model_over_finished_data_is_refused(tmp_path, train, models):
-    generated(tmp_path / "d", train_files=train, vocab_from=models[:1])
-    with pytest.raises(UserError, match="vocab_size = 300, but you requested vocab_size = 310"):
-        generated(tmp_path / "d", train_files=train, vocab_from=models[1:])
 
 
 @pytest.mark.long

@@ -12,16 +12,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.problems.own_problem import OwnProblem
 from t2t_lite.text import subwords
 from tests.data import corpus, packing
-from tests.problems.own import (
-    CHARACTERS,
-    NUMBERS,
-    PAIRS,
-    SINGLE,
-    check_damaged,
-    check_mistakes,
-    configured,
-    generated,
-)
+from tests.problems.own import CHARACTERS, NUMBERS, PAIRS, SINGLE, check_damaged, check_mistakes, configured, generated
 
 # What each problem would be generated from.
 FILES = {
@@ -58,10 +49,7 @@ MISTAKES = {
             {"train_files": ["c.jsonl"], "fields": ["en", "de", "en"], "languages": ["en", "de"]},
             "--fields=en,de,en: expected 2",
         ),
-        (
-            {"train_files": ["c.jsonl"], "fields": ["en"], "languages": ["en", "de"]},
-            "--fields=en: expected 2",
-        ),
+        ({"train_files": ["c.jsonl"], "fields": ["en"], "languages": ["en", "de"]}, "--fields=en: expected 2"),
         ({"train_files": ["c.jsonl"], "fields": ["en", "en"], "languages": ["en", "de"]}, "--fields=en,en: expected 2"),
         ({"train_files": ["c.zip"]}, "--train_files=c.zip: "),
         ({"languages": ["en"]}, "--languages=en: expected two"),
@@ -185,11 +173,7 @@ DAMAGED = [
     ("regress_pair_own", {"dev": "nan\ta\tb\n"}, "line 1: found 'nan'"),
     ("regress_pair_own", {"dev": "1\ta\n"}, "dev, line 1: found 2 .* 3: number<TAB>first"),
     ("regress_own", {"train": "1\ta\n1.0\tb\n", "dev": "1\tc\n"}, "train: all numbers are 1"),
-    (
-        "regress_own",
-        {"train": FAR, "dev": "1\tc\n"},
-        "train, line 6: -999999999 .* 6 .* 2: 65,536 .* -999999999 and 5",
-    ),
+    ("regress_own", {"train": FAR, "dev": "1\tc\n"}, "train, line 6: -999999999 .* 6 .* 2: 65,536 .* -999999999 and 5"),
     ("regress_own", {"train": "\n \n", "dev": "\n"}, "train: all lines are blank"),
     (CHARACTERS, {"train": b"cut \xc3"}, "train, line 1: byte 0xc3 .* is not UTF-8"),
     (CHARACTERS, {"train": "<|endoftext|>\n", "dev": "a"}, "no example for the train set"),
@@ -296,6 +280,15 @@ def test_a_folder_stands_for_its_files(tmp_path, caplog):
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match=rf"--dev_files: {tmp_path}/empty: .*\.png or \.jpg"):
         problem.configure(paths["train_files"], [str(tmp_path / "empty")])
+
+
+def test_no_output_replaces_a_file_of_the_users(tmp_path):
+    paths = one_file(tmp_path, f"{CHARACTERS}-train-00000-of-00001")
+    for flag in ("train_files", "dev_files"):
+        files = {"train_files": one_file(tmp_path), "dev_files": one_file(tmp_path), flag: paths}
+        with pytest.raises(UserError, match=f"would overwrite --{flag}={paths[0]}"):
+            generated(CHARACTERS, tmp_path, **files)
+    assert (tmp_path / f"{CHARACTERS}-train-00000-of-00001").read_text() == "one\ntwo\n"
 
 
 @pytest.mark.parametrize("how", ["same", "link", "copy", "other"])

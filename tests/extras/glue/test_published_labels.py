@@ -1,5 +1,7 @@
 """Labelled texts under tensor2tensor's names, on small archives with the published names."""
 
+import itertools
+
 import pytest
 
 from t2t_lite import registry
@@ -9,7 +11,6 @@ from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from tests.data.packing import write_archive
 from tests.data.stored import read_examples
-from tests.problems.own import parts_of
 from tests.problems.published import generated
 
 FILES = {
@@ -69,7 +70,9 @@ def test_texts_and_their_classes(name, splits, expected, tmp_path, downloads):
     encoders = problem.get_feature_encoders(str(tmp_path))
     found = set()
     for row in read_examples(Records(problem, str(tmp_path), DatasetSplit.EVAL).paths):
-        texts = [encoders["inputs"].decode(part) for part in parts_of(row["inputs"])]
+        ends = [at for at, i in enumerate(row["inputs"]) if i == 1]
+        parts = [row["inputs"][begin:end] for begin, end in itertools.pairwise([0, *(end + 1 for end in ends)])]
+        texts = [encoders["inputs"].decode(part) for part in parts]
         found.add((*texts, encoders["targets"].decode(row["targets"])))
     assert found == expected
 
@@ -82,8 +85,8 @@ def test_pairs_on_which_annotators_do_not_agree_are_counted(tmp_path, downloads)
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("a b\tc\tentailment\n", r"RTE\.zip, member RTE/train\.tsv, line 2: found 3 columns"),
-        ("0\ta\tb\tperhaps\n", "line 2: the label 'perhaps'. Expected not_entailment, entailment"),
+        ("a b\tc\tentailment\n", r"RTE\.zip, member RTE/train\.tsv, line 2: found 3 columns.* 4\b"),
+        ("0\ta\tb\tperhaps\n", "line 2: .*'perhaps'.* not_entailment, entailment"),
     ],
     ids=["columns", "label"],
 )
