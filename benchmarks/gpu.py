@@ -7,9 +7,10 @@ python -m benchmarks.gpu --cpu                        # every section at toy siz
 Sections: `works` (steps in every dtype with and without XLA, logits beside the CPU's, a resumed run, two replicas,
 searches, an export), `train`, `big`, `gpt2` (tokens per second and share of the card's peak, beside PyTorch's
 nn.Transformer and Hugging Face's GPT-2 by torch.compile; kernels by time of the first case), `translate` and `generate`
-(searches beside Hugging Face's), `variants` (the first case of training with deterministic operations, with XLA's
-command buffers, and without XLA), `jax` (the same layers by jax.jit), `more` (float32, small batches). A section that
-lacks something (PyTorch, JAX, memory) says so, and the others go on.
+(searches beside Hugging Face's), `attention` (cuDNN's fused attention),
+`loss_blocks` (the loss over a large vocabulary in blocks of rows), `variants` (the first case of training with
+deterministic operations, with XLA's command buffers, and without XLA), `jax` (the same layers by jax.jit), `more`
+(float32, small batches). A section that lacks something (PyTorch, JAX, memory) says so, and the others go on.
 
 All sides have random weights and the same shapes. They are processes of their own, made warm side by side, and take
 turns on the card one at a time. A batch of training is rows of 32 ids per side without padding (a language model's:
@@ -33,7 +34,19 @@ from benchmarks.harness import record, report
 from benchmarks.harness.command import chosen
 from t2t_lite.errors import UserError
 
-SECTIONS = "works", "train", "translate", "big", "generate", "gpt2", "variants", "jax", "more"
+SECTIONS = (
+    "works",
+    "train",
+    "translate",
+    "big",
+    "generate",
+    "gpt2",
+    "attention",
+    "loss_blocks",
+    "variants",
+    "jax",
+    "more",
+)
 _WARM, _TURN = 240, 120  # seconds that a side may take
 _ROUNDS = 3
 _DTYPES = "float32", "bfloat16", "float16"
@@ -83,7 +96,7 @@ class Card:
                     self.page.leave_out(name, f"the {self.flags.minutes:g} minutes were over")
                 elif self.page.nothing_works:
                     self.page.leave_out(name, "no step of training works")
-                elif name in ("works", "variants", "jax"):
+                elif name in ("works", "attention", "loss_blocks", "variants", "jax"):
                     getattr(self, name)()
                 else:
                     self.measure(name)
@@ -228,6 +241,23 @@ class Card:
             profile = side.answer(_TURN)
             self.page.add_profile(what, case.title, profile)
             self.say(f"{what}: {json.dumps(profile)[:1500]}")
+
+    def attention(self):
+        """Compares cuDNN's fused attention with plain attention: numbers, time and memory."""
+        self.compare("attention", "benchmarks.card.fused_attention")
+
+    def loss_blocks(self):
+        """Compares the loss over a large vocabulary in blocks of rows with that of all logits at once."""
+        self.compare("loss_blocks", "benchmarks.card.loss_blocks")
+
+    def compare(self, name, module):
+        """Asks a module that compares two ways of one computation; notes its answer as a check."""
+        side = self.side(name, module)
+        side.ask("compare")
+        outcome = side.answer(self.patience(_WARM))
+        side.end()
+        self.page.check(name, outcome)
+        self.say(f"{name}: {outcome.get('says') or outcome.get('error')}")
 
     def variants(self):
         """The first case of training in other ways."""

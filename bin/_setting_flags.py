@@ -6,7 +6,7 @@ from t2t_lite.decoding.command.decode_hparams import EVALUATION_SETTINGS
 from t2t_lite.evaluation.ter_options import TER_OPTIONS, check_ter_options
 from t2t_lite.settings.ranges import MINUTES, Choices, Range, settings_of
 
-_OF_LANGUAGE = "that of the target language, such as zh for Chinese; of others 13a"
+_OF_LANGUAGE = "that of the target language, such as zh for Chinese; otherwise 13a"
 
 
 def define_settings(flags, settings, prefix="", names=None):
@@ -49,7 +49,7 @@ def define_evaluation_flags(flags):
     flags.DEFINE_integer(
         "eval_timeout_mins",
         240,
-        "Where checkpoints are waited for: stop after so many minutes without a new one; 0: do not wait; -1: for ever.",
+        "Stop waiting after this many minutes without a new checkpoint; 0: do not wait; -1: wait for ever.",
         limits=Range(0, MINUTES.most, also=(-1,)),
     )
     flags.DEFINE_bool("eval_use_test_set", False, "Evaluate the test records, into eval_test/, not the dev ones.")

@@ -20,7 +20,7 @@ def define_flags(flags):
         "A checkpoint, …/model.ckpt-N, or several, joined by commas; default: the newest in --output_dir.",
     )
     if "worker_gpu" not in flags:
-        flags.no_effect("worker_gpu", "one device is used: the first GPU, or the CPU where there is none")
+        flags.no_effect("worker_gpu", "one device is used: the first GPU, or the CPU without one")
 
 
 def check(flags):
@@ -49,7 +49,7 @@ def find(flags):
     """Returns the runs at `paths`, a list of `runs.locating.LocatedRun`. Call it before heavy imports.
 
     Raises:
-        UserError: there is none, a part of one is missing, or another flag contradicts the model's training.
+        UserError: a run or a part of it is missing, or another flag contradicts the model's training.
     """
     from t2t_lite.runs.directory import check_names, check_unchanged
     from t2t_lite.runs.locating import find_run
@@ -65,9 +65,9 @@ def find(flags):
 
 def define_features_flags(flags):
     """Declares the flags that choose the hidden states of an encoder that are features."""
-    flags.DEFINE_string("features_layers", "last", "Of which layers: first (the embeddings), last, second_to_last, "
-                        "last_four, all, or numbers joined by commas, of which 0 is the embeddings.")  # fmt: skip
-    flags.DEFINE_enum("features_join", None, JOINS, "How several layers become one array.")
+    flags.DEFINE_string("features_layers", "last", "The layers of the features: first (the embeddings), last, "
+                        "second_to_last, last_four, all, or numbers joined by commas; 0: embeddings.")  # fmt: skip
+    flags.DEFINE_enum("features_join", None, JOINS, "How several layers are combined into one array.")
     flags.DEFINE_enum("features_pooling", None, POOLINGS, "One vector for each text: the mean of all positions, or the "
                       "first one. Default: every position.")  # fmt: skip
 

@@ -32,7 +32,7 @@ def define_flags(flags):
     _app.define_common_flags(flags)
     define_settings(flags, EvaluationSettings, names=("eval_steps", "eval_stride"))
     define_evaluation_flags(flags)
-    flags.DEFINE_integer("worker_gpu", 1, "0: evaluate on the CPU, beside a trainer on the GPU.", limits=GPUS)
+    flags.DEFINE_integer("worker_gpu", 1, "0: evaluate on the CPU while a trainer uses the GPU.", limits=GPUS)
     for name in _TRAINING:
         flags.no_effect(name, "it is a setting of training")
     _app.define_tf1_flags(flags)
@@ -52,7 +52,7 @@ def evaluate(flags, *, once=False, on_train_data=False):
     """Evaluates the newest checkpoint of --output_dir, or each one as it appears, and prints the metrics.
 
     Raises:
-        UserError: there is no checkpoint or no such records, or a flag contradicts the run's training.
+        UserError: a checkpoint or the records are missing, or a flag contradicts the run's training.
     """
     from t2t_lite import registry
     from t2t_lite.data.records import Records
@@ -67,7 +67,7 @@ def evaluate(flags, *, once=False, on_train_data=False):
     if config := read_earlier_run(flags.output_dir, imports=not flags.t2t_usr_dir):
         check_names(config, flags.problem, flags.model, flags.hparams_set)
         check_known(config, changes=changes)
-        _ = Records(registry.problem(config["problem"]), flags.data_dir, split).paths  # raises if there are none
+        _ = Records(registry.problem(config["problem"]), flags.data_dir, split).paths  # raises if records are missing
     if once or not flags.eval_timeout_mins:  # otherwise one may still come
         find_checkpoint(flags.output_dir)
     from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation

@@ -32,22 +32,22 @@ def define_flags(flags):
     flags.DEFINE_path(
         "export_dir",
         None,
-        "Folder of the numbered exports, by default export, beside the checkpoint. Of other formats: a new folder, by "
-        "default one of the format's name there.",
+        "Folder of the numbered exports; default: export, next to the checkpoint. Other formats: a new folder; "
+        "default: one named after the format there.",
     )
     flags.DEFINE_enum("format", "saved_model", [*modes()], "What to write.")
     flags.DEFINE_string(
         "decode_hparams",
         "",
-        "name=value,… of max_input_size (512) and, of a model that makes texts, beam_size, alpha, extra_length, "
-        "length_penalty and ends, of a language model also those of sampling and against repetition; all are fixed in "
-        "the export. hugging_face keeps beam_size and alpha of a model that translates, other formats none.",
+        "name=value,… of max_input_size (512); for models that generate text also beam_size, alpha, extra_length, "
+        "length_penalty and ends; for language models also sampling and repetition settings. All are fixed in the "
+        "export. hugging_face keeps beam_size and alpha of a model that translates, other formats none.",
     )
     flags.DEFINE_enum(
         "weights_dtype",
         "float32",
         COMPUTE_DTYPES,
-        "Type of the weights; bfloat16 is half the size, and computes in bfloat16, for servers whose CPU has it.",
+        "Type of the weights; bfloat16 is half the size and computes in bfloat16, for CPUs that support it.",
     )
     _trained.define_features_flags(flags)
     flags.no_effect("as_text", "exports are always written as saved_model.pb", is_bool=True)
@@ -99,8 +99,10 @@ def run(flags):
     features = _trained.features_options(flags)
     if features and not signatures.HAS_FEATURES:
         name = runs[0].problem.full_name
-        raise UserError(f"--features_{next(iter(features))}: a run of {name}, which is no encoder. Leave it out.")
-    made_of = export_of(runs[0].checkpoint)  # an export of an export is written beside it
+        raise UserError(
+            f"--features_{next(iter(features))}: a run of {name}, which is not an encoder. Remove the flag."
+        )
+    made_of = export_of(runs[0].checkpoint)  # an export of an export is written next to it
     folder = os.path.dirname(made_of or runs[0].checkpoint)
     if is_saved_model:
         folder = os.path.abspath(folder) if made_of else os.path.join(folder, "export")

@@ -24,7 +24,9 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for parameter servers, or if no machine is given."""
     if flags.ps:
-        raise UserError(f"--ps={','.join(flags.ps)}: there are no parameter servers. Name these machines in --workers.")
+        raise UserError(
+            f"--ps={','.join(flags.ps)}: parameter servers are not supported. Name these machines in --workers."
+        )
     if flags.workers and flags.masters:
         raise UserError("--masters is another name of --workers. Give one of them.")
     if not flags.masters:

@@ -37,11 +37,11 @@ def define_flags(flags):
         "Of the reference: the column of the label or number, or those of word and tag, by number from 1 or by name in "
         "the first line. Default: the first one; the first and the last one.",
     )
-    flags.DEFINE_bool("header", None, "Whether the reference's first line names its columns; left out, one that looks "
-                      "like it is refused.")  # fmt: skip
-    flags.DEFINE_path("baseline", None, "Predictions of another system: is the difference more than chance?")
-    flags.DEFINE_list("metrics", "", "Metrics of the task; default: all that mean something for these labels or tags.")
-    flags.DEFINE_integer("resamples", 1000, "How often answers are drawn for the intervals.", 10, 10**6)
+    flags.DEFINE_bool("header", None, "Whether the reference's first line names its columns; by default, a line that "
+                      "looks like names is refused.")  # fmt: skip
+    flags.DEFINE_path("baseline", None, "Predictions of another system, for a test of significance.")
+    flags.DEFINE_list("metrics", "", "Metrics of the task; default: all that suit these labels or tags.")
+    flags.DEFINE_integer("resamples", 1000, "Number of bootstrap samples for the intervals.", 10, 10**6)
     flags.DEFINE_bool("json", False, "Print one JSON object.")
 
 

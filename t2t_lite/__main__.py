@@ -34,7 +34,7 @@ def main(argv=None):
         try:
             found = commands.module_of_user(name, _usr_dir(argv))
             close = nearest(name, paths, end=" ")
-            message = f"{shown(argv[0])} is no command. {close}All are listed by: python -m t2t_lite"
+            message = f"{shown(argv[0])} is not a command. {close}All are listed by: python -m t2t_lite"
         except UserError as error:
             message = str(error)
         if not found:

@@ -8,7 +8,7 @@ _MIDDLE = "dense_relu_dense/dense_relu_dense/local_moe/dense_relu_dense/dense_re
 
 
 def _with_experts(hparams, layers="local_moe", num_experts=64, loss_coef=1e-2, **changes):
-    """Adds the settings of experts, so that they can be changed before the model is known."""
+    """Returns HParams that include the settings of experts, changeable before the model is known."""
     made = hparams.override_from_dict({"ffn_layer": layers, **changes})
     for name, value in (("moe_num_experts", num_experts), ("moe_k", 2), ("moe_loss_coef", loss_coef)):
         made.add_hparam(name, value)
@@ -17,10 +17,10 @@ def _with_experts(hparams, layers="local_moe", num_experts=64, loss_coef=1e-2, *
 
 @register_hparams(model="transformer_moe")
 def transformer_moe_base():
-    """Five layers, pre-norm, of which the third one has 64 experts, in encoder and decoder.
+    """Five pre-norm layers in encoder and decoder, of which the third one has 64 experts.
 
-    tensor2tensor's values; its set of this name has no experts unless `layer_types` says where: here they are where its
-    transformer_moe_2k has them.
+    The values are tensor2tensor's. Its set of this name only has experts if `layer_types` names their layers; here they
+    are in the layers in which its transformer_moe_2k has them.
     """
     return _with_experts(
         HParams(),
@@ -40,14 +40,14 @@ def transformer_moe_base():
 def transformer_moe_8k():
     """transformer_moe_base with d_model 1024 and batches of 8,192 tokens, for long texts.
 
-    Where tensor2tensor has separable convolutions, `default_ff="sep"`, its other layers have the usual networks.
+    Layers without experts have the usual networks; in tensor2tensor, separable convolutions (`default_ff="sep"`).
     """
     return transformer_moe_base().override_from_dict({"batch_size": 8192, "max_length": 0, "hidden_size": 1024})
 
 
 @register_hparams(model="transformer_moe")
 def transformer_moe_single_gpu():
-    """transformer_base_single_gpu with 16 experts in each layer, as tensor2tensor's Transformer with `ffn_layer`."""
+    """transformer_base_single_gpu with 16 experts in each layer, like tensor2tensor's Transformer with `ffn_layer`."""
     return _with_experts(transformer_base_single_gpu(), num_experts=16, loss_coef=1e-3)
 
 

@@ -1,4 +1,4 @@
-"""A mixture of feed-forward networks, few of which compute each position (Shazeer et al. 2017, arXiv 1701.06538)."""
+"""A mixture of feed-forward networks, a few of which process each position (Shazeer et al. 2017, arXiv 1701.06538)."""
 
 import numbers
 from collections.abc import Callable
@@ -28,25 +28,26 @@ _NOISE = 1e-2  # the least standard deviation of the gates' noise
 @register_feed_forward("local_moe")
 @keras.saving.register_keras_serializable("t2t_lite")
 class MixtureOfExperts(Layer):
-    """Σ g_i E_i(x) over the k experts that the gates choose for a position (as tensor2tensor's `local_moe`).
+    """Σ g_i E_i(x) over the k experts that the gates choose for a position (tensor2tensor's `local_moe`).
 
-    An expert is a network as `FeedForward` is. The gates are a softmax over the k largest of x W_g + ε softplus(x W_n),
-    ε normal in training and 0 otherwise (equations 3 to 5). No expert has a capacity: a position's result depends on
-    no other one. The cost of an unequal use, loss_coef · (CV²(importance) + CV²(load)), see equations 7 to 11, is that
-    of a batch's positions that are not padding, and is given to each of them: its mean is that of the batches.
+    An expert is a network like `FeedForward`. The gates are a softmax over the k largest of x W_g + ε softplus(x W_n);
+    ε is normal in training and 0 otherwise (equations 3 to 5). Experts have no limited capacity: the result of a
+    position does not depend on other positions. The cost of unequal use, loss_coef · (CV²(importance) + CV²(load)), see
+    equations 7 to 11, is computed over a batch's positions that are not padding. Each of them gets it as its cost, so
+    that their mean is the cost of the batch.
 
     Args:
         filter_size: int, d_ff, size of an expert's inner layer.
         num_experts: int.
-        k: int, experts that compute a position.
+        k: int, experts per position.
         loss_coef: float, factor of the cost.
-        dropout: float in [0, 1), on the inner activations; the same ones of all experts of a position.
-        activation, kernel_initializer, bias_initializer, output_initializer: as of `FeedForward`. The gates begin with
-            zeros: which experts are chosen is noise alone.
+        dropout: float in [0, 1), rate for the inner activations; all experts of a position drop the same ones.
+        activation, kernel_initializer, bias_initializer, output_initializer: see `FeedForward`. The gates start at
+            zero, so that at first only noise chooses the experts.
 
     Raises:
-        ValueError: a size is not positive, there are fewer experts than `k`, `loss_coef` is negative, or as
-            `FeedForward`.
+        ValueError: a size is not positive, there are fewer experts than `k`, `loss_coef` is negative, or for the
+            reasons of `FeedForward`.
 
     Example:
         >>> layer = MixtureOfExperts(filter_size=16, num_experts=4, k=2)
@@ -56,14 +57,14 @@ class MixtureOfExperts(Layer):
 
     HPARAMS: ClassVar = {
         "moe_num_experts": setting(
-            16, 1, 2**12, argument="feed_forward.num_experts", fixed=True, meaning="Of local_moe: experts of a layer."
+            16, 1, 2**12, argument="feed_forward.num_experts", fixed=True, meaning="Experts per layer (local_moe)."
         ),
         "moe_k": setting(
-            2, 1, 2**12, argument="feed_forward.k", fixed=True, meaning="Of local_moe: experts that compute a position."
+            2, 1, 2**12, argument="feed_forward.k", fixed=True, meaning="Experts per position (local_moe)."
         ),
         "moe_loss_coef": setting(
             1e-3, 0, 10**3, argument="feed_forward.loss_coef",
-            meaning="Of local_moe: factor of the cost of an unequal use of the experts.",
+            meaning="Factor of the cost of unequal use of the experts (local_moe).",
         ),
     }  # fmt: skip
 
@@ -88,7 +89,7 @@ class MixtureOfExperts(Layer):
         check_rates(dropout=dropout)
         if num_experts < k:
             raise ValueError(
-                f"`num_experts` must be at least `k`, the experts that compute a position: received "
+                f"`num_experts` must be at least `k`, the number of experts per position: received "
                 f"num_experts={num_experts}, k={k}."
             )
         if not isinstance(loss_coef, numbers.Real) or not loss_coef >= 0:
@@ -108,9 +109,9 @@ class MixtureOfExperts(Layer):
         self.supports_masking = True
 
     def build(self, input_shape):
-        """Creates the gates' two matrices, and the weights of `FeedForward` for each expert.
+        """Creates the two matrices of the gates, and the weights of `FeedForward` for each expert.
 
-        All experts' are in one weight, of as many axes as one's: optimizers tell by these what a bias is.
+        The experts' weights are concatenated, so that the number of axes stays: it tells optimizers what a bias is.
         """
         hidden_size = input_shape[-1]
         self.require_size(input_shape)
@@ -128,7 +129,7 @@ class MixtureOfExperts(Layer):
             self._add_of_all(f"{name}_bias", shape[1:], bias)
 
     def _add_of_all(self, name, shape, initializer):
-        """Makes a weight of all experts, one behind the other, whose initial values are each expert's own."""
+        """Adds a weight with the concatenated values of all experts, each of which is initialized separately."""
 
         def values(_, dtype=None):
             made = (keras.initializers.get(own_initializer(initializer) or GLOROT) for _ in range(self.num_experts))
@@ -144,27 +145,27 @@ class MixtureOfExperts(Layer):
         return {name: ops.reshape(x, (self.num_experts, -1, *x.shape[1:])) for name, x in tensors.items()}
 
     def flops(self, length):
-        """Returns the operations of one position: the gates' and those of `k` experts."""
+        """Returns the operations per position: those of the gates and of `k` experts."""
         hidden_size = self.gate_kernel.shape[0]
         return 2 * hidden_size * (self.num_experts + self.k * len(self.parts) * self.filter_size)
 
     def activations(self, length, compute):
-        """Returns the bytes that a position leaves for the backward pass, numbers having `compute` bytes."""
+        """Returns the bytes per position that the backward pass needs; a number has `compute` bytes."""
         hidden_size, inner = self.gate_kernel.shape[0], 1 if self.activation == "relu" else 4
         inner, dropped = inner + (self.dropout_rate > 0), self.dropout_rate > 0
-        of_experts = self.k * compute * (self.filter_size * inner + 2 * hidden_size)  # each one's inputs and outputs
+        of_experts = self.k * compute * (self.filter_size * inner + 2 * hidden_size)  # their inputs and outputs
         return of_experts + self.filter_size * dropped * compute + 8 * 4 * self.num_experts
 
     def gates(self, inputs, training=False):
-        """Returns which experts compute each position, and the use of all.
+        """Chooses the experts of each position.
 
         Args:
             inputs: [N, hidden].
             training: bool.
 
         Returns:
-            (gates float32 [N, k], experts int32 [N, k], load float32 [N, num_experts]: whether an expert is among the
-            k; in training the probability of that, if the noise of this expert were drawn again).
+            (gates float32 [N, k], experts int32 [N, k], load float32 [N, num_experts]: 1 for the k chosen experts; in
+            training the probability that an expert is chosen if its noise is sampled again).
         """
         x = ops.cast(inputs, "float32")
         clean = logits = ops.matmul(x, ops.cast(self.gate_kernel, "float32"))
@@ -185,13 +186,13 @@ class MixtureOfExperts(Layer):
     def call(self, inputs, context=None, training=None):
         """[..., hidden] -> [..., hidden].
 
-        To the results of a `context` it adds "cost", float32 [...], and in training "shares/expert_use", float32
-        [num_experts], how many of the k choices of each position that is not padding fell on an expert.
+        Adds "cost", float32 [...], to the results of a `context`, and in training "shares/expert_use", float32
+        [num_experts], how often each expert was chosen by positions that are not padding.
         """
         shape = shape_of(inputs)
         x = ops.reshape(ops.cast(inputs, self.compute_dtype), (-1, shape[-1]))
         gates, experts, load = self.gates(x, training)
-        kept = None  # the inner activations of a position that dropout keeps
+        kept = None  # which inner activations of a position dropout keeps
         if training and self.dropout_rate:
             kept = self.dropout(ops.ones((shape_of(x)[0], self.filter_size), x.dtype), training=True)
         compute = _chosen if _selects(x) else _all
@@ -206,7 +207,7 @@ class MixtureOfExperts(Layer):
         Args:
             x: the inputs.
             kept: [n, filter_size], factors of the inner activations, or None.
-            weights: as `weights_of_all`, or of one of them.
+            weights: see `weights_of_all`, or those of one expert.
         """
 
         def dense(x, name):
@@ -232,16 +233,16 @@ class MixtureOfExperts(Layer):
 
 
 def _squared_variation(x):
-    """CV²(x), the variance over the squared mean, with tensor2tensor's 1e-10 against a division by 0."""
+    """CV²(x), the variance over the squared mean, with tensor2tensor's 1e-10 to avoid a division by 0."""
     return ops.var(x) / (ops.square(ops.mean(x)) + 1e-10)
 
 
 def _selects(x):
-    """Returns whether rows can be selected for each expert: not where XLA, or another backend, wants static shapes."""
+    """Returns whether rows can be selected per expert, which XLA and other backends, with static shapes, cannot."""
     if keras.backend.backend() != "tensorflow" or is_compiled():
         return False
     import tensorflow as tf
-    from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext  # there is no public way to ask
+    from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext  # not public
 
     if tf.executing_eagerly():
         return True
@@ -249,17 +250,17 @@ def _selects(x):
 
 
 def _all(layer, x, gates, experts, kept):
-    """Has all experts compute all rows [N, hidden], of which the gates leave k."""
+    """Computes all rows [N, hidden] with all experts; the gates select k results."""
     outputs = layer.expert(x[None], kept, layer.weights_of_all())
     weights = ops.sum(ops.one_hot(experts, layer.num_experts, dtype=x.dtype) * gates[..., None], axis=1)
     return ops.einsum("end,ne->nd", outputs, weights)
 
 
 def _chosen(layer, x, gates, experts, kept):
-    """Has each expert compute the rows that chose it; TensorFlow only, in shapes that depend on the gates.
+    """Computes with each expert the rows that chose it; only for TensorFlow: the shapes depend on the gates.
 
-    A single row gets one of zeros beside it: alone it would be multiplied as a vector, which is rounded in another way,
-    so whether a later position chooses the same expert would change an earlier one.
+    A single row is padded with a row of zeros. Alone it would be multiplied as a vector, which rounds differently, so
+    that the choice of a later position would change the result of an earlier one.
     """
     import tensorflow as tf
 
@@ -277,7 +278,7 @@ def _chosen(layer, x, gates, experts, kept):
         layer.expert(inputs[i], kept[i], {name: values[i] for name, values in weights.items()})
         for i in range(layer.num_experts)
     ]
-    # A slice, unlike an index, costs nothing where it is the whole, nor does its gradient.
+    # Unlike indexing, a slice of everything costs nothing, nor does its gradient.
     outputs = [tf.slice(each, [0, 0], [size, -1]) for each, size in zip(outputs, tf.unstack(sizes), strict=True)]
     outputs = tf.gather(tf.concat(outputs, 0), tf.math.invert_permutation(order))
     return tf.reduce_sum(tf.reshape(outputs, (-1, layer.k, x.shape[1])) * gates[..., None], axis=1)

@@ -13,9 +13,9 @@ from t2t_lite.registry import register_model
 @register_model("transformer_moe")
 @keras.saving.register_keras_serializable("t2t_lite")
 class TransformerMoe(Transformer):
-    """A `Transformer` whose feed-forward networks are mixtures of experts (Shazeer et al. 2017), all or some of them.
+    """A `Transformer` in which some or all feed-forward networks are mixtures of experts (Shazeer et al. 2017).
 
-    It is the name that tensor2tensor has for it: `feed_forward` gives other models of Transformer layers experts, too.
+    The name is tensor2tensor's: with `feed_forward`, any model of Transformer layers can have experts.
 
     Args:
         vocab_size: int, ids of the inputs, and of the targets when shared.
@@ -23,7 +23,7 @@ class TransformerMoe(Transformer):
         {options}
 
     Raises:
-        ValueError: an argument is out of its range, or no layer has experts; the message has its name and value.
+        ValueError: an argument is out of its range, or no layer has experts; the message has the name and the value.
 
     Example:
         >>> model = TransformerMoe(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_encoder_layers=1,
@@ -40,5 +40,5 @@ class TransformerMoe(Transformer):
         given = self.config["feed_forward"]
         if all(name == PLAIN for name, _ in kinds_of(given)):
             raise ValueError(
-                f"`feed_forward` must give some layers experts, such as local_moe: received feed_forward={given!r}."
+                f"`feed_forward` must have experts in some layers, such as local_moe: received feed_forward={given!r}."
             )

@@ -46,7 +46,7 @@ def blenderbot():
             if field.name == "tie_word_embeddings"
             else field
             for field in marian.fields(
-                number("max_position_embeddings", "max_position", usual=1024, value=_positions),
+                number("max_position_embeddings", "max_position", usual=128, value=_positions),
                 only("encoder_no_repeat_ngram_size", 0, is_read=False),  # 3 by default, for chat
                 only("share_encoder_decoder_embeddings", True, usual=True, is_written=False),
             )

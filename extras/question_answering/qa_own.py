@@ -1,4 +1,4 @@
-"""`qa_own`: questions on the user's own texts, answered by a span of the text.
+"""`qa_own`: questions about the user's own texts, answered by a span of the text.
 
     t2t-datagen --problem=qa_own --train_files=train.json --dev_files=dev.json --vocab_size=8000 --data_dir=D
 
@@ -14,9 +14,8 @@ from t2t_lite.corpora import downloads
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 from t2t_lite.errors import UserError, shown
 from t2t_lite.extras.question_answering import qa_settings as qa_settings
-from t2t_lite.extras.question_answering.position_encoder import PositionEncoder
-from t2t_lite.extras.question_answering.squad_files import read_squad
-from t2t_lite.extras.question_answering.windows import DOC_STRIDE, windows
+from t2t_lite.extras.question_answering.squad import read_squad
+from t2t_lite.extras.question_answering.windows import DOC_STRIDE, PositionEncoder, windows
 from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_problem import kept
 from t2t_lite.problems.own_settings import LABELLED, own_settings
@@ -27,23 +26,23 @@ _SQUAD = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
 
 
 class SpanProblem(Text2TextProblem):
-    """A question and its context in, the span of the answer out. Subclasses write `generate_samples`.
+    """From a question and its context to the span of the answer. Subclasses write `generate_samples`.
 
-    Samples are {"inputs": str, the question, "context": str, "answer": (start, end)}, the character span of the answer
-    in the context. A context that is too long for one row is read in `windows`, and each window that contains the whole
-    answer is a record: its ids are the `inputs`, and `targets` are the positions, from 1, of the first and the last id
-    with a character of the answer. Samples without such a window are skipped and counted.
+    Samples are {"inputs": str, "context": str, "answer": (start, end)}: the question, its context, and the characters
+    of the answer in it. A context that is too long for one row is read in `windows`, and each window that
+    contains the whole answer is a record: its ids are the `inputs`, and the `targets` are the positions, from 1, of the
+    first and the last id with a character of the answer. Samples without such a window are skipped and counted.
 
     Attributes:
         sequence_length: int, the maximum length of a row in ids.
-        doc_stride: int, ids of the context from the start of a window to that of the next one.
+        doc_stride: int, ids of the context from the start of a window to the start of the next one.
     """
 
     text_features = ("inputs",)
     task = "spans"
     eval_decode_metric = None
     targets_are_places = True
-    sequence_length = 383  # with the position before the row BERT's 384
+    sequence_length = 383  # BERT's 384, with the position before the row
     doc_stride = DOC_STRIDE
 
     def texts(self, sample):
@@ -56,11 +55,11 @@ class SpanProblem(Text2TextProblem):
         return '"inputs": str, "context": str, "answer": (start, end)'
 
     def feature_encoders(self, data_dir):
-        """Returns the vocabulary of the inputs, and a `PositionEncoder`."""
+        """Returns the vocabulary for the inputs, and a `PositionEncoder`."""
         return {**super().feature_encoders(data_dir), "targets": PositionEncoder(self.sequence_length)}
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": ids, "targets": [first, last]} of each window that contains an answer."""
+        """Yields {"inputs": ids, "targets": [first, last]} for each window that contains an answer."""
         encoder = self.feature_encoders(data_dir)["inputs"]
         for sample in self.nonblank_samples(data_dir, tmp_dir, dataset_split):
             start, end = _checked_answer(self.name, sample)
@@ -77,7 +76,7 @@ class SpanProblem(Text2TextProblem):
         return self.sequence_length
 
     def generation_settings(self):
-        """Returns the settings of text problems, and those of windows."""
+        """See `Problem.generation_settings`; adds the length and the stride of windows."""
         rows = {"sequence_length": self.sequence_length, "doc_stride": self.doc_stride}
         return {**super().generation_settings(), **rows}
 
@@ -87,7 +86,7 @@ def squad_samples(path, removed, on_bad_line=None):
 
     Args:
         path: str.
-        removed: Counter to which questions without an answer (SQuAD 2.0), which are skipped, are added.
+        removed: Counter of what is skipped; questions without an answer (SQuAD 2.0) are added to it.
         on_bad_line: see `read_squad`.
     """
     for question in read_squad(path, on_bad_line=on_bad_line):
@@ -102,14 +101,14 @@ def _checked_answer(name, sample):
         case (numbers.Integral() as start, numbers.Integral() as end) if 0 <= start < end <= len(sample["context"]):
             return int(start), int(end)
     raise UserError(
-        f"{name}: generate_samples gave the answer {shown(sample.get('answer'))}. Expected (start, end), characters of "
-        f"the context, which has {len(sample['context']):,}."
+        f"{name}: generate_samples yielded the answer {shown(sample.get('answer'))}. Expected (start, end), characters "
+        f"of the context, which has {len(sample['context']):,}."
     )
 
 
 @registry.register_problem
 class QaOwn(OwnCorpus, SpanProblem):
-    """Questions, their contexts and their answers, given to `configure`."""
+    """Questions, contexts and answers from the files that `configure` was given."""
 
     example_flags = "--train_files=train.json --dev_files=dev.json"
     expected_lines = "files in SQuAD's format"
@@ -120,7 +119,7 @@ class QaOwn(OwnCorpus, SpanProblem):
     )  # fmt: skip
 
     sequence_length = kept("sequence_length", "The maximum length of a row in ids.")
-    doc_stride = kept("doc_stride", "The number of ids from the start of a window to that of the next one.")
+    doc_stride = kept("doc_stride", "The number of ids from the start of a window to the start of the next one.")
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": question, "context": str, "answer": (start, end)}."""
@@ -130,12 +129,12 @@ class QaOwn(OwnCorpus, SpanProblem):
 
 @register_problem
 class Squad(PublishedFiles, SpanProblem):
-    """SQuAD 1.1, answers as parts of paragraphs; tensor2tensor's model writes them."""
+    """SQuAD 1.1; answers are parts of paragraphs, while tensor2tensor's model generates them."""
 
     text_files = files_of_splits("{}-v1.1.json", "train", "dev")
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Finds or downloads the two files; then makes the vocabulary."""
+        """Finds or downloads the two files, then learns the vocabulary."""
         downloads.provide([[f"{_SQUAD}/{name}", ("text", name)] for name in self.text_files.values()], tmp_dir)
         SpanProblem.prepare_generation(self, data_dir, tmp_dir)
 

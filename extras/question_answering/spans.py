@@ -1,4 +1,4 @@
-"""The task of finding the answer to a question in a context."""
+"""The task of finding the answer to a question in its context."""
 
 import dataclasses
 import functools
@@ -12,8 +12,7 @@ from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.evaluation import answer_scores
 from t2t_lite.evaluation.score_files import read_lines
-from t2t_lite.extras.question_answering.squad import OF_SPANS
-from t2t_lite.extras.question_answering.squad_files import read_squad
+from t2t_lite.extras.question_answering.squad import OF_SPANS, read_squad
 from t2t_lite.extras.question_answering.windows import DOC_STRIDE, LONGEST_QUESTION, windows
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.settings.ranges import Range, typed_value
@@ -25,8 +24,8 @@ from t2t_lite.text.vocabulary import EOS_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
 LONGEST_ANSWER = 30  # pieces, as in BERT's run_squad.py
-NEVER = -1e9  # the score of what can't be an answer
-_LONGEST = 2048  # ids of a question and its context in an export, by default
+NEVER = -1e9  # score of spans that cannot be an answer
+_LONGEST = 2048  # default of the most ids of a question and its context in an export
 _MOST = 2**16
 
 
@@ -36,11 +35,11 @@ class Answer:
 
     Attributes:
         text: str, context[start:end].
-        start, end: int, where it stands in the context, in characters.
+        start, end: int, characters of the context.
         probability: float, among all parts of the context that may be the answer.
-        hypotheses: tuple of `Answer` without hypotheses, the most probable first; this is the first one.
-        truncated: bool, whether the question was longer than the model reads, and therefore truncated. Of a context
-            all is read.
+        hypotheses: tuple of `Answer` without hypotheses, the most probable first; the first one is this answer.
+        truncated: bool, whether the question was longer than the model reads, and was truncated. The context is always
+            read to its end.
     """
 
     text: str
@@ -52,19 +51,19 @@ class Answer:
 
 
 def part_scores(logits, inputs, places, size, spans=None):
-    """Returns how good each part of contexts is as an answer, in the best of the rows that have it; in a graph, too.
+    """Scores each part of some contexts as an answer, in the best of the rows that contain it; also in a graph.
 
     Args:
-        logits: float32 [rows, 2, 1 + width], of the first and of the last position, counted from 1.
+        logits: float32 [rows, 2, 1 + width], for the first and the last position of the answer, counted from 1.
         inputs: int32 [rows, width], a question and a part of its context, each ending in 1; padded with 0.
-        places: int [rows], where the first id of a row's context stands among the ids of all contexts.
-        size: int scalar, how many these are.
-        spans: int [size, 2], the characters that each of them stands for, for which an answer neither begins nor ends
-            with an id of none; None: not known.
+        places: int [rows], the index of the first context id of each row among the ids of all contexts.
+        size: int scalar, the number of ids of all contexts.
+        spans: int [size, 2], the characters that each of these ids stands for; answers neither begin nor end with an
+            id that stands for no character. None: not known.
 
     Returns:
-        float32 [size, LONGEST_ANSWER], by a part's first id and by how many follow it: the sum of the logits of its
-        first and of its last position; `NEVER` where no row has the part.
+        float32 [size, LONGEST_ANSWER]: for the first id of a part and the number of ids after it, the sum of the logits
+        for its first and its last position; `NEVER` if no row contains the part.
     """
     ends = tf.cast(inputs == EOS_ID, tf.int32)
     is_context = (tf.cumsum(ends, axis=1) == 1) & (inputs != EOS_ID) & (inputs != 0)
@@ -73,7 +72,7 @@ def part_scores(logits, inputs, places, size, spans=None):
     last = tf.pad(last, [[0, 0], [0, LONGEST_ANSWER - 1]], constant_values=NEVER)
     sums = first[:, :, None] + tf.stack([last[:, more : more + width] for more in range(LONGEST_ANSWER)], 2)
     at = tf.cast(places, tf.int32)[:, None] + tf.range(width) - _begins(inputs)[:, None]
-    at = tf.where(is_context, at, -1)  # of no part
+    at = tf.where(is_context, at, -1)  # -1 counts for no part
     best = tf.math.unsorted_segment_max(tf.reshape(sums, [-1, LONGEST_ANSWER]), tf.reshape(at, [-1]), size)
     may_be = best > NEVER / 2
     if spans is not None:
@@ -84,13 +83,13 @@ def part_scores(logits, inputs, places, size, spans=None):
 
 
 def _begins(inputs):
-    """Returns int32 [rows], the position, from 0, where the context of each row begins."""
+    """Returns int32 [rows], the position, from 0, of the first context id of each row."""
     is_question = tf.cumsum(tf.cast(inputs == EOS_ID, tf.int32), axis=1) == 0
     return 1 + tf.reduce_sum(tf.cast(is_question, tf.int32), 1)
 
 
 def best_spans(logits, inputs):
-    """Returns int32 [rows, 2], the first and the last position, counted from 1, of the best part of each row."""
+    """Returns int32 [rows, 2], the first and last position, counted from 1, of the best answer in each row."""
     rows, width = tf.unstack(tf.shape(inputs))
     scores = part_scores(logits, inputs, width * tf.range(rows) + _begins(inputs), rows * width)
     best = tf.argmax(tf.reshape(scores, [rows, width * LONGEST_ANSWER]), axis=-1, output_type=tf.int32)
@@ -100,9 +99,9 @@ def best_spans(logits, inputs):
 
 @registry.register_task("spans")
 class SpansTask(EncoderTask):
-    """Answers to questions. `scores` are logits of the first and of the last position, float32 [rows, 2, 1 + S].
+    """Answers questions. `scores` are logits for the first and the last position, float32 [rows, 2, 1 + S].
 
-    A text is a tuple: a question and its context. A long context is read in windows, which overlap.
+    A text is a tuple of a question and its context. A long context is read in overlapping windows.
     """
 
     eval_metrics = ("exact_match", "squad_f1")
@@ -118,7 +117,7 @@ class SpansTask(EncoderTask):
     inputs = ("question", "context")
 
     def _row(self, longest):
-        """Returns the most ids of a row."""
+        """Returns the maximum length of a row in ids."""
         return min(longest, getattr(self.problem, "sequence_length", longest))
 
     @property
@@ -126,7 +125,7 @@ class SpansTask(EncoderTask):
         return getattr(self.problem, "doc_stride", DOC_STRIDE)
 
     def read(self, text, longest):
-        """Returns the Reading of a question and its context; its source is the context and the windows."""
+        """Returns the Reading of a question and its context; its source is (context, windows)."""
         question, context = self.texts(text)
         found = windows(self.encoder, question, context, self._row(longest), self._stride)
         truncated = len(encode_beginning(self.encoder, question, LONGEST_QUESTION)) > LONGEST_QUESTION
@@ -137,10 +136,10 @@ class SpansTask(EncoderTask):
         return logits
 
     def answer(self, reading, scores, n_best):
-        """Returns an `Answer`; of each part of the context the best window counts."""
+        """Returns an `Answer`; each part of the context counts in its best window."""
         context, found = reading.source
         size = found[-1].start + len(found[-1].spans)
-        spans = np.zeros([size, 2], np.int32)  # the characters of each piece
+        spans = np.zeros([size, 2], np.int32)  # characters of each piece
         width = max(len(row) for row in reading.rows)
         logits, inputs = np.zeros([len(found), 2, 1 + width], np.float32), np.zeros([len(found), width], np.int32)
         for at, (window, of_window) in enumerate(zip(found, scores, strict=True)):
@@ -168,11 +167,11 @@ class SpansTask(EncoderTask):
         return tf.function(functools.partial(part_scores), input_signature=signature, autograph=False)
 
     def choose(self, logits, inputs):
-        """See `EncoderTask`: two positions."""
+        """See `EncoderTask`; the first and last position of the answer."""
         return best_spans(logits, inputs)
 
     def compared(self, inputs, targets, chosen):
-        """See `EncoderTask`: two texts."""
+        """See `EncoderTask`; the chosen and the expected text."""
         decode = self.encoders["inputs"].decode
         return [decode(inputs[first - 1 : last].tolist()) for first, last in (chosen, targets)]
 
@@ -188,27 +187,27 @@ class SpansTask(EncoderTask):
 
     @classmethod
     def file_reader(cls, ending, problem, folder):
-        """See `EncoderTask`: questions in SQuAD's format."""
+        """See `EncoderTask`; reads questions in SQuAD's format."""
         return _questions if ending == "json" else None
 
     @classmethod
     def references(cls, path, layout):
-        """See `EncoderTask`; keys are the ids of the questions, and of the answers to one each is right."""
+        """See `EncoderTask`; keys are the ids of the questions, and any of several answers to a question is right."""
         questions = list(read_squad(path))
-        # A question without an answer (SQuAD 2.0) is answered right by an empty text, as in its official scores.
+        # An empty text is the right answer to a question without one (SQuAD 2.0), as in the official scores.
         golds = [[question.context[start:end] for start, end in question.answers] or [""] for question in questions]
         return golds, [question.id for question in questions]
 
     @classmethod
     def predictions(cls, path, reference):
-        """See `EncoderTask`: those in a JSON object {id: answer}; questions without one count as wrong."""
+        """See `EncoderTask`; reads a JSON object {id: answer}. Missing answers count as wrong."""
         answers = parse_json("\n".join(read_lines(path)), path, schema={str: str})
         missing = [key for key in reference.keys if key not in answers]
         if len(missing) == len(reference.keys):
-            raise UserError(f"{path}: has no answer to a question of {reference.path}. Expected {{id: answer, …}}.")
+            raise UserError(f"{path}: answers none of the questions in {reference.path}. Expected {{id: answer, …}}.")
         if missing:
             _LOGGER.warning(
-                f"{path}: has no answer to {counted(len(missing), 'question')} of {len(reference.keys):,}, such as "
+                f"{path}: lacks the answers to {len(missing):,} of {counted(len(reference.keys), 'question')}, such as "
                 f"{shown(missing[0])}. They count as wrong."
             )
         found = [answers.get(key, "") for key in reference.keys]
@@ -216,18 +215,18 @@ class SpansTask(EncoderTask):
         return found
 
     def export_length(self, max_input_length, most):
-        """See `EncoderTask`: of a question and its context, which may be more than a row's; None: 2,048."""
+        """See `EncoderTask`; the length of a question and its whole context, of one or more rows. None: 2,048."""
         if not has_offsets(self.encoder):
             raise UserError(
-                f"A SavedModel cannot tell where the pieces of a {type(self.encoder).__name__} stand in a text. "
-                "Expected SentencePiece, byte-level BPE, WordPiece or bytes; in Python t2t_lite.load(path) answers."
+                f"A SavedModel cannot locate the pieces of a {type(self.encoder).__name__} in a text. Expected "
+                "SentencePiece, byte-level BPE, WordPiece or bytes; or answer questions in Python, by t2t_lite.load."
             )
         found = _LONGEST if max_input_length is None else max_input_length
         return typed_value("max_input_length", found, int, Range(min(LONGEST_QUESTION, self._row(most) - 3) + 3, _MOST))
 
     @functools.cached_property
     def _encode_with_offsets(self):
-        # One function, since it has the vocabulary's whole file as a constant.
+        # A single function, because it contains the whole file of the vocabulary as a constant.
         encode = functools.partial(encode_with_offsets, self.encoder)
         return tf.function(encode, input_signature=[texts_spec()], autograph=False)
 
@@ -236,21 +235,21 @@ class SpansTask(EncoderTask):
         return self._encode_with_offsets(valid(texts))[0]
 
     def features_length(self, longest, most):
-        """See `EncoderTask`: that of a row."""
+        """See `EncoderTask`; the length of a row."""
         return longest_input(None, most)
 
     def answers(self, predictor, texts, longest):
         """See `EncoderTask`.
 
         Returns:
-            {"answers" string, parts of the contexts; "starts" and "ends" int32, where they stand, in characters;
-            "probabilities" float32, among all parts that may be the answer; "truncated" bool, the question or the
-            context was cut}, [batch] each. An answer has at most 30 pieces; of an empty context it is "".
+            {"answers": string, parts of the contexts; "starts" and "ends": int32, their characters; "probabilities":
+            float32, among all parts that may be the answer; "truncated": bool, whether the question or the context was
+            truncated}, all [batch]. An answer has at most 30 pieces; for an empty context it is "".
         """
         row = self._row(predictor.max_input_length)
         longest_question = min(LONGEST_QUESTION, row - 3)
         (question, is_cut), (context, is_context_cut) = (
-            beginnings(valid(one), most, strips=False)  # answers stand where they stand in the whole
+            beginnings(valid(one), most, strips=False)  # keeps the offsets of the whole text
             for one, most in zip(texts, (longest_question, longest), strict=True)
         )
         count = tf.size(question)
@@ -292,27 +291,27 @@ def _questions(path):
     found = read_squad(path, with_answers=False)
     lines = [{"id": one.id, "question": one.question, "context": one.context} for one in found]
     if not lines:
-        raise UserError(f"{path}: has no question. Expected one at least.")
+        raise UserError(f"{path}: has no question. Expected at least one.")
     return lines
 
 
 def _windows(asked, ids, kept, row, stride):
-    """The rows in which questions and contexts are read, see `text.windows`, in a graph.
+    """Splits questions and contexts into rows in a graph: see `windows.windows`.
 
     Args:
         asked, ids: int32 ragged [batch, (length)], questions and contexts.
         kept: int64 [batch], how many ids of each context are read.
-        row: int, the most ids of a row.
-        stride: int, ids from the start of a window to that of the next one.
+        row: int, maximum length of a row in ids.
+        stride: int, ids from the start of a window to the start of the next one.
 
     Returns:
-        (int32 [windows, width], rows; int64 [windows], where the context of each begins in `ids.values`).
+        (int32 [windows, width], the rows; int64 [windows], the index in `ids.values` where each part begins).
     """
     room = row - 2 - asked.row_lengths()
     last = tf.maximum(kept - room, 0)
     step = tf.minimum(room, stride)
     counts = 1 + (last + step - 1) // step
-    owner = tf.repeat(tf.range(tf.size(counts)), counts)  # of each window
+    owner = tf.repeat(tf.range(tf.size(counts)), counts)  # the text of each window
     at = tf.range(tf.size(owner, tf.int64)) - tf.gather(tf.cumsum(counts, exclusive=True), owner)
     at = tf.minimum(at * tf.gather(step, owner), tf.gather(last, owner))
     lengths = tf.minimum(tf.gather(kept, owner) - at, tf.gather(room, owner))

@@ -1,7 +1,7 @@
-"""How SQuAD 1.1 compares answers (Rajpurkar et al. 2016; its evaluate-v1.1.py).
+"""SQuAD's files (Rajpurkar et al. 2016, 2018), and its metrics for answers (evaluate-v1.1.py).
 
-Answers without spaces are compared by their characters instead of words, as MLQA compares Chinese ones (Lewis et al.
-2020; its mlqa_evaluation_v1.py).
+Answers in scripts without spaces are compared by characters instead of words, as in MLQA (Lewis et al. 2020,
+mlqa_evaluation_v1.py).
 """
 
 import collections
@@ -9,11 +9,16 @@ import functools
 import re
 import string
 import unicodedata
+from typing import NamedTuple
 
 import numpy as np
 
+from t2t_lite.corpora import plain_text
+from t2t_lite.corpora.plain_text import report
 from t2t_lite.corpora.scripts import WITHOUT_SPACES, lacks_spaces
+from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.evaluation.answer_scores import AnswerMetric
+from t2t_lite.files.safe_json import strict_json
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -21,23 +26,23 @@ _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 @functools.lru_cache(2**16)  # references recur at each evaluation
 def words_of(answer):
-    """Returns the words that are compared, a tuple: in lower case, without punctuation and English articles."""
+    """Returns the words to compare, a tuple of str in lower case, without punctuation and English articles."""
     return tuple(_ARTICLES.sub(" ", answer.lower().translate(_WITHOUT_PUNCTUATION)).split())
 
 
 def characters_as_words(answer):
-    """Returns an answer with spaces around each character of a script without them, and without their punctuation."""
+    """Puts spaces around each character of a script without spaces, and removes punctuation."""
     answer = WITHOUT_SPACES.sub(r" \g<0> ", answer)
     return "".join(character for character in answer if not unicodedata.category(character).startswith("P"))
 
 
 def is_match(answer, golds):
-    """Returns whether an answer has the words of one of the gold answers in their order."""
+    """Returns whether an answer has the words of one of the gold answers, in the same order."""
     return words_of(answer) in map(words_of, golds)
 
 
 def word_f1(answer, golds):
-    """Returns the F1 of an answer's words, regardless of their order, against the most similar gold answer.
+    """Returns the F1 of the words of an answer, in any order, against the most similar gold answer.
 
     An answer without words matches the gold answer "" of a question that the context does not answer (SQuAD 2.0).
     """
@@ -51,7 +56,10 @@ def _f1(answer, gold):
 
 
 def _of_golds(compare):
-    """Returns the function of rows of a comparison of an answer with one gold answer, a str, or several."""
+    """Turns a comparison of one answer into a function of many; the gold answer of each is a str or a list of str.
+
+    `compare` takes an answer and a list of gold answers.
+    """
 
     def rows(predicted, expected):
         golds = [[gold] if isinstance(gold, str) else gold for gold in expected]
@@ -61,7 +69,7 @@ def _of_golds(compare):
 
 
 def _squad_f1(predicted, expected):
-    """Returns the F1 of each answer: of its words, or of its characters if the gold answers have no spaces."""
+    """Returns the F1 of each answer, by words; by characters if the gold answers are in scripts without spaces."""
     golds = [[gold] if isinstance(gold, str) else gold for gold in expected]
     if lacks_spaces([gold for of_one in golds for gold in of_one]):
         predicted = [*map(characters_as_words, predicted)]
@@ -73,3 +81,129 @@ OF_SPANS = {
     "exact_match": AnswerMetric(_of_golds(is_match), np.mean),
     "squad_f1": AnswerMetric(_squad_f1, np.mean),
 }
+
+
+_HALVES = re.compile("[\ud800-\udfff]")  # unpaired surrogates, which JSON can escape but UTF-8 cannot encode
+
+
+class Question(NamedTuple):
+    """A question of a SQuAD file.
+
+    Attributes:
+        id: str.
+        question, context: str.
+        answers: list of (start, end), the character spans of correct answers in the context, without surrounding
+            spaces; [] in SQuAD 2.0 if the context does not answer the question.
+        place: str, the file and the id.
+    """
+
+    id: str
+    question: str
+    context: str
+    answers: list
+    place: str
+
+    @property
+    def answer(self):
+        """The most frequent answer, or the first of several."""
+        texts = [self.context[start:end] for start, end in self.answers]
+        return self.answers[texts.index(max(texts, key=texts.count))]
+
+
+def read_squad(path, with_answers=True, on_bad_line=None):
+    """Yields the `Question`s of a file in the format of SQuAD 1.1 or 2.0.
+
+    Args:
+        path: path of the file, which may be compressed.
+        with_answers: bool, whether answers are read; otherwise they may be missing.
+        on_bad_line: None, or a function called with a message about each unreadable question, which is skipped: it has
+            no answer, an answer is not at its offset in the context, or its text has bytes that are not UTF-8.
+
+    Raises:
+        UserError: as for `plain_text.read_text`, or the file is not such JSON, a question has no answer and is not
+            marked as impossible (SQuAD 2.0), or an answer is not at its offset in the context; the message says where
+            it is.
+    """
+    errors = "strict" if on_bad_line is None else "replace"
+    try:
+        articles = strict_json("".join(plain_text.read_text(path, errors=errors)))["data"]
+        paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
+    except ValueError as error:
+        if isinstance(error, UserError):
+            raise
+        raise UserError(f"{path}: not JSON, or truncated: {error}. Expected a file in SQuAD's format.") from None
+    except (TypeError, KeyError):
+        paragraphs = None
+    if not isinstance(paragraphs, list):
+        raise _not_squad(path)
+    names = set()
+    for paragraph in paragraphs:
+        try:
+            context = _text(paragraph["context"])
+            for entry in paragraph["qas"]:
+                place = f"{path}, question {shown(_id(entry['id']))}"
+                if _id(entry["id"]) in names:
+                    raise UserError(f"{place}: its id occurs twice. Expected a different id for each question.")
+                names.add(_id(entry["id"]))
+                try:
+                    question = _question(entry, context, place, with_answers, errors)
+                except UserError as error:
+                    report(str(error), on_bad_line)
+                else:
+                    yield question
+        except (TypeError, KeyError, AttributeError):
+            raise _not_squad(path) from None
+
+
+def _question(entry, context, place, with_answers, errors):
+    """Parses an entry of "qas" into a `Question`. Raises `UserError` for bad answers or bytes."""
+    question, is_impossible = _text(entry["question"]), entry.get("is_impossible") is True
+    answers = entry["answers"] if with_answers and not is_impossible else ()
+    if errors == "replace" and "\ufffd" in context + question:
+        raise UserError(f"{place}: has bytes that are not UTF-8.")
+    if with_answers and not (answers or is_impossible):
+        raise UserError(
+            f'{place}: has no answer. Expected at least one part of the context, or "is_impossible": true as in SQuAD '
+            "2.0."
+        )
+    spans = [_span(context, answer["answer_start"], _text(answer["text"]), place) for answer in answers]
+    return Question(_id(entry["id"]), question, context, spans, place)
+
+
+def _text(value):
+    """Returns a JSON string with U+FFFD for unpaired surrogates. Raises `TypeError` for other values."""
+    return _HALVES.sub("\ufffd", value)
+
+
+def _id(value):
+    """Returns an id as a str; some files number the questions. Raises `TypeError` for other values."""
+    return str(value) if type(value) is int else _text(value)
+
+
+def _span(context, start, text, place):
+    if not text.strip() or type(start) is not int or start < 0 or context[start : start + len(text)] != text:
+        raise UserError(
+            f"{place}: the answer {shown(text)} is not in its context at character {shown(start)}. "
+            f"{_where(context, start, text)} Expected the position of its first character, counted from 0."
+        )
+    start += len(text) - len(text.lstrip())
+    return start, start + len(text.strip())
+
+
+def _where(context, start, text):
+    """Returns a sentence that says where an answer is."""
+    if not text.strip():
+        return "It is blank."
+    places = [match.start() for match in re.finditer(re.escape(text), context)]
+    if not places:
+        return "It is nowhere in the context."
+    nearest = min(places, key=lambda place: abs(place - start)) if type(start) is int else places[0]
+    elsewhere = f", and {counted(len(places) - 1, 'time')} elsewhere" if len(places) > 1 else ""
+    return f"It is at character {nearest:,}{elsewhere}."
+
+
+def _not_squad(path):
+    return UserError(
+        f'{path}: not in SQuAD\'s format. Expected {{"data": [{{"paragraphs": [{{"context", "qas": [{{"id", '
+        '"question", "answers": [{"text", "answer_start"}]}]}]}]}.'
+    )

@@ -1,6 +1,8 @@
-"""The rows in which a question and a long context are read: overlapping windows of the context."""
+"""Rows of a question and its context: overlapping windows of a long context, and positions in a row as ids."""
 
 import functools
+import hashlib
+import re
 from typing import NamedTuple
 
 from t2t_lite.errors import UserError, shown
@@ -17,10 +19,10 @@ class Window(NamedTuple):
 
     Attributes:
         ids: list of int.
-        before: int, number of ids before the context.
-        spans: list of (start, end), the characters of the whole context that each id of the part covers.
-        start: int, number of ids of the context before the part.
-        is_last: bool, whether the part is the last one of the context.
+        before: int, number of ids in the row before the part of the context.
+        spans: list of (start, end), the characters of the whole context that each id of the part stands for.
+        start: int, number of ids in the context before the part.
+        is_last: bool, whether this is the last part of the context.
     """
 
     ids: list
@@ -30,9 +32,9 @@ class Window(NamedTuple):
     is_last: bool
 
     def at(self, start, end):
-        """Returns the positions, from 1, of the first and the last id that have characters of [start, end).
+        """Returns the positions, from 1, of the first and the last id that stand for characters in [start, end).
 
-        None if there are none, or if the characters extend beyond the window.
+        Returns None if no id does, or if the characters extend beyond the window.
         """
         inside = [i for i, (a, b) in enumerate(self.spans) if a < end and b > start]
         if not inside:
@@ -44,13 +46,13 @@ class Window(NamedTuple):
 
 
 def windows(encoder, question, context, longest, stride):
-    """Returns the rows in which a question and its context are read, a list of `Window`.
+    """Splits a question and its context into rows, a list of `Window`.
 
     Args:
         encoder: TextEncoder.
         question, context: str.
         longest: int, maximum length of a row in ids.
-        stride: int, ids from the start of a window to that of the next one; windows leave no gaps.
+        stride: int, ids from the start of a window to the start of the next one; windows leave no gaps.
 
     Raises:
         UserError: a row has no room for a context.
@@ -59,9 +61,11 @@ def windows(encoder, question, context, longest, stride):
     ids, spans = _encoded(encoder, context)
     room = longest - len(question_ids) - 1
     if room < 1:
-        raise UserError(f"{shown(question)}: its {len(question_ids)} ids leave no room for a context in {longest}.")
+        raise UserError(
+            f"{shown(question)}: its {len(question_ids)} ids leave no room for a context in a row of {longest}."
+        )
     last = max(0, len(ids) - room)
-    starts = [*range(0, last, min(stride, room)), last]  # the last window is full, too
+    starts = [*range(0, last, min(stride, room)), last]  # the last window is full as well
     return [
         Window([*question_ids, *ids[at : at + room], EOS_ID], len(question_ids), spans[at : at + room], at, at == last)
         for at in starts
@@ -70,5 +74,39 @@ def windows(encoder, question, context, longest, stride):
 
 @functools.lru_cache(maxsize=4)
 def _encoded(encoder, context):
-    """See `encode_with_offsets`; cached, as questions on one context are consecutive."""
+    """See `encode_with_offsets`; cached, because questions about one context follow one another."""
     return encode_with_offsets(encoder, context)
+
+
+class PositionEncoder:
+    """Encodes positions in a row, counted from 1; 0 is padding: "3 5" <-> [3, 5].
+
+    Args:
+        longest: int, the last position.
+    """
+
+    unknown_id = None
+
+    def __init__(self, longest):
+        self.vocab_size = longest + 1
+
+    @property
+    def fingerprint(self):
+        """SHA-256 (hex) of the last position."""
+        return hashlib.sha256(f"{type(self).__name__} {self.vocab_size}".encode()).hexdigest()
+
+    def encode(self, text):
+        """Returns the ids of numbers separated by spaces. Raises `UserError` for anything else."""
+        words = text.split()
+        for word in words:
+            if not re.fullmatch(r"[0-9]{1,9}", word) or not 1 <= int(word) < self.vocab_size:
+                raise UserError(f"{shown(word)} is not a position. Expected numbers from 1 to {self.vocab_size - 1}.")
+        return list(map(int, words))
+
+    def decode(self, ids):
+        """Returns the positions, without padding, separated by spaces."""
+        return " ".join(str(int(i)) for i in ids if i)
+
+    def pieces(self, ids):
+        """Returns the position for each id, and `<pad>` for 0."""
+        return [str(int(i)) if i else "<pad>" for i in ids]

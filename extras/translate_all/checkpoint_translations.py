@@ -1,4 +1,4 @@
-"""Translations of one text by each checkpoint of a run, and their scores as one picture."""
+"""Translates a text with each checkpoint of a run, and draws the scores."""
 
 import dataclasses
 import hashlib
@@ -27,7 +27,7 @@ from t2t_lite.visualization import drawing
 from t2t_lite.visualization.drawing import check_picture
 
 _LOGGER = logging.getLogger("t2t_lite")
-_WRITTEN = ("settings.json", "flags.txt")  # beside the translations and the plot
+_WRITTEN = ("settings.json", "flags.txt")  # endings of the files that are written along with translations and plot
 
 
 @dataclasses.dataclass
@@ -36,18 +36,18 @@ class CheckpointTranslations:
 
     Attributes:
         model_dir: path of the folder of checkpoints.
-        source_path, source: the text's path and its lines, list of str.
+        source_path, source: path of the text, and its lines, list of str.
         folder: path of the folder of translations, `<problem>-<step>`, and their settings, `<problem>-settings.json`.
-        search: dict of beam_size and alpha; missing ones have the problem's default.
-        data_dir, usr_dir: paths of the vocabulary and of the user's own folder, if the run does not name them.
-        names: dict of problem, model and hparams_set, to be checked against the run's.
+        search: dict of beam_size and alpha; the problem has defaults for missing ones.
+        data_dir, usr_dir: paths of the vocabulary and of the user's own folder, if they are not where the run has them.
+        names: dict of problem, model and hparams_set, to be compared with the run.
         command: None, or the user's own command that translates instead: see `decoder_command`.
         references: list of paths that must not be overwritten.
         plot: path of the plot of scores; "": `<problem>-scores.png`; None: no plot.
-        problem: its name; None before the first checkpoint.
-        tokenization: the tokenization for BLEU of the run's evaluations; None before the first checkpoint.
-        seen, done: the number of checkpoints so far, and how many of them have a translation.
-        error: None, or why the last unreadable checkpoint could not be read.
+        problem: name of the problem; None before the first checkpoint.
+        tokenization: tokenization for BLEU in the run's evaluations; None before the first checkpoint.
+        seen, done: number of checkpoints so far, and of those that have a translation.
+        error: None, or the error of the last checkpoint that could not be read.
 
     Raises:
         UserError: no plot can be written at `plot`.
@@ -76,22 +76,22 @@ class CheckpointTranslations:
             check_picture("--plot", self.plot)
 
     def translate(self, checkpoint):
-        """Translates with a `StepFile`; returns the translation's path, or None after a warning that says why not."""
+        """Translates with a checkpoint (`StepFile`); returns the path of the translation, or None after a warning."""
         self.seen += 1
         if not self.problem:
             self.prepare(checkpoint)
         path = self._path(checkpoint.step)
         if files.exists(path):
             self._check_old(path, checkpoint)
-            _LOGGER.info(f"{path}: is there already")
+            _LOGGER.info(f"{path}: already exists")
         elif not files.exists(checkpoint.path + ".index"):
-            _LOGGER.warning(f"step {checkpoint.step} is left out: its checkpoint was deleted meanwhile.")
+            _LOGGER.warning(f"step {checkpoint.step} is left out: its checkpoint has been deleted.")
             return None
         elif self.command:
             folders = {"data_dir": self.data_dir, "t2t_usr_dir": self.usr_dir}
             decoder_command.translate(self.command, checkpoint.path, self.source_path, path, self.search, folders)
             if not files.exists(path):
-                _LOGGER.warning(f"{path}: not there yet, though --decoder_command ended. Scored by a later call.")
+                _LOGGER.warning(f"{path}: missing after --decoder_command ended. A later call will score it.")
                 return None
         elif not self._load(checkpoint):
             return None
@@ -101,7 +101,7 @@ class CheckpointTranslations:
         return path
 
     def note(self, checkpoint, bleu):
-        """Writes a BLEU, a `Score`, to eval.log beside the checkpoint, once. The model card of an export reads it."""
+        """Adds a BLEU, a `Score`, to the run's eval.log, once. The model card of an export reads it."""
         try:
             same = {
                 "event": "translation",
@@ -114,12 +114,12 @@ class CheckpointTranslations:
             if not any(same.items() <= line.items() for line in log.read()):
                 log.write(**same, bleu=bleu.score)
         except (UserError, Failure, OSError, tf.errors.OpError) as error:  # a read-only folder, or a deleted checkpoint
-            _LOGGER.info(f"{self.model_dir}/eval.log: the BLEU is not noted: {first_line(error)}")
+            _LOGGER.info(f"{self.model_dir}/eval.log: BLEU was not added: {first_line(error)}")
 
     def prepare(self, checkpoint):
-        """Checks the folder and the settings by the first `StepFile`, then makes the folder; `translate` does it, too.
+        """Checks folder and settings by the first checkpoint (`StepFile`), then makes the folder; without TensorFlow.
 
-        It needs no TensorFlow. Raises `UserError`.
+        `translate` calls it if nobody else has. Raises `UserError`.
         """
         config = read_config_of(checkpoint.path)
         check_names(config, **self.names)
@@ -139,8 +139,8 @@ class CheckpointTranslations:
         is_begun = files.exists(noted) and resumable.find(self.folder, resumable.TRANSLATIONS)
         if found := Request(settings, files.read_json(noted) if is_begun else settings, settings).first:
             raise UserError(
-                f"--translations_dir={self.folder}: its translations were made with {found.name}={found.there}, now it "
-                f"is {found.asked}. Choose another folder; or delete {noted} if they are the same."
+                f"--translations_dir={self.folder}: its translations were made with {found.name}={found.there}, but "
+                f"you requested {found.asked}. Choose another folder, or delete {noted} if both are the same."
             )
         steps = [file.step for file in resumable.find(self.model_dir, resumable.CHECKPOINTS)]
         files.check_outputs(
@@ -158,7 +158,7 @@ class CheckpointTranslations:
         files.check_writable(self.folder)
         files.write_json(noted, settings)
         flags_file = os.path.join(self.model_dir, "flags.txt")
-        if files.exists(flags_file):  # its time is the start of the run, as in tensor2tensor
+        if files.exists(flags_file):  # its time is the start of the run, which t2t-bleu reads, as in tensor2tensor
             seconds = status(flags_file).modified_ns / 1e9
             files.write_bytes(self._path("flags.txt"), files.read_bytes(flags_file), seconds)
 
@@ -166,9 +166,9 @@ class CheckpointTranslations:
         return os.path.join(self.folder, f"{self.problem}-{ending}")
 
     def _check_old(self, path, checkpoint):
-        read_translation(path, self.source_path, len(self.source), "Delete it to have it made again.")
+        read_translation(path, self.source_path, len(self.source), "Delete it to translate again.")
         if status(path).modified_ns / 1e9 < checkpoint.seconds - 1:
-            _LOGGER.warning(f"{path}: is older than its checkpoint. Delete it to have it made again.")
+            _LOGGER.warning(f"{path}: is older than its checkpoint. Delete it to translate again.")
 
     def _load(self, checkpoint):
         """Loads a checkpoint's weights into the translator; returns False if they cannot be read."""
@@ -192,18 +192,18 @@ class CheckpointTranslations:
         progress.done()
         if cut := [str(number) for number, translation in enumerate(found, 1) if translation.truncated]:
             shown = ", ".join(cut[:10]) + (", …" if len(cut) > 10 else "")
-            _LOGGER.warning(f"{self.source_path}: too long and cut off: line {shown}")
+            _LOGGER.warning(f"{self.source_path}: too long, and truncated: line {shown}")
         lines = [as_field(translation.text) + "\n" for translation in found]
         files.write_bytes(path, "".join(lines).encode(), checkpoint.seconds)
         _LOGGER.info(f"written: {path}")
 
 
 def draw_step_scores(scores, best_step, path, title=""):
-    """Draws each score over the steps.
+    """Draws each score against the steps.
 
     Args:
         scores: {name of the score: list of (step, value)}.
-        best_step: int, marked by a star.
+        best_step: int, which gets a star.
         path: str, path of the picture: .png, .svg or .pdf.
         title: str.
     """

@@ -1,4 +1,4 @@
-"""t2t-translate-all's --decoder_command: the user's own command translates each checkpoint, as in tensor2tensor."""
+"""t2t-translate-all --decoder_command: a command of the user translates with each checkpoint, as in tensor2tensor."""
 
 import logging
 import re
@@ -7,7 +7,7 @@ import subprocess
 
 from t2t_lite.errors import Failure, UserError
 
-DEFAULT = "t2t-decoder {params}"  # tensor2tensor's default; here this process translates instead
+DEFAULT = "t2t-decoder {params}"  # tensor2tensor's default; here it means that this process translates
 _LOGGER = logging.getLogger("t2t_lite")
 
 
@@ -15,9 +15,9 @@ def check(template):
     """Raises `UserError` for a template without {params} or with any other field."""
     other = re.search(r"\{(FLAGS|model)\.[^}]*\}", template)
     if "{params}" not in template or other:
-        found = f"{other[0]} is not filled in" if other else "holds no {params}"
+        found = f"{other[0]} is not supported" if other else "{params} is missing"
         raise UserError(
-            f"--decoder_command: {found}. Expected {{params}} where t2t-decoder's flags belong: 'srun {DEFAULT}'."
+            f"--decoder_command: {found}. Expected {{params}} in the place of t2t-decoder's flags: 'srun {DEFAULT}'."
         )
 
 
@@ -27,7 +27,7 @@ def translate(template, checkpoint, source, path, options, folders):
     Args:
         template: str, --decoder_command.
         checkpoint: path without suffix.
-        source, path: paths of what to translate and of the translation.
+        source, path: paths of the text and of its translation.
         options: dict of beam_size and alpha; None leaves an option out.
         folders: {flag: path} of further flags; None leaves a flag out.
 

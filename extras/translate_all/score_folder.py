@@ -1,4 +1,4 @@
-"""Scores of the translations in a folder, one for each step, also as a curve for TensorBoard."""
+"""Scores the translations in a folder, one for each step, and writes the scores as a curve for TensorBoard."""
 
 import json
 import logging
@@ -8,7 +8,7 @@ import socket
 import time
 
 from t2t_lite import files
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, counted
 from t2t_lite.evaluation import scores
 from t2t_lite.evaluation.score_files import read_translation, tensor2tensor_scores
 from t2t_lite.evaluation.tokenizations import DEFAULT
@@ -43,20 +43,20 @@ def score_folder(
         metrics, tokenize, ter: as for `corpus_scores`.
         variant: which of tensor2tensor's BLEU to compute: "cased", "uncased" or "both".
         event_dir: folder for TensorBoard's points and the last scored step, or None.
-        tag_suffix: str, appended to the points' tags.
+        tag_suffix: str, appended to the tags of the points.
         min_steps: int, translations of fewer steps are skipped; -1: those that have been scored before.
         wait_minutes: int.
-        report_zero: whether the curve begins with a 0 at step 0; None: if nothing has been scored before.
+        report_zero: whether the curve begins with 0 at step 0; None: if nothing has been scored before.
         as_json: whether to yield JSON.
 
     Yields:
-        list of lines to print for each translation.
+        A list of lines to print, for each translation.
 
     Raises:
         UserError: the folder does not exist, a file has another number of lines, or event_dir is not writable.
     """
     if not wait_minutes:
-        _last_file(folder)  # raises if there is nothing, before any folder is created
+        _last_file(folder)  # fails if there are no translations, before any folder is created
     if event_dir:
         files.check_outputs({"--reference": reference_path}, {"--event_dir": _last_step_path(event_dir)})
         files.make_folder(event_dir)
@@ -73,7 +73,7 @@ def score_folder(
         for count, file in enumerate(translations, 1):
             translation = read_translation(file.path, reference_path, lines)
             points = tensor2tensor_scores(translation, references, variant)
-            is_first = count == 1  # its warnings concern the references, too
+            is_first = count == 1  # the first warnings also concern the references, and are given once
             if not is_first:
                 scores.warn_of_texts(translation, references, {}, file.path)
             where = file.path if is_first else None
@@ -86,16 +86,18 @@ def score_folder(
                 files.write_bytes(_last_step_path(event_dir), b"%d\n" % file.step)
             yield (_json if as_json else _text)(file, points, of_sacrebleu, is_first)
     if not count:
-        _LOGGER.info(f"{folder}: nothing from step {min_steps} on; the last one is of step {_last_file(folder).step}.")
+        _LOGGER.info(
+            f"{folder}: nothing from step {min_steps} on; the last translation has step {_last_file(folder).step}."
+        )
 
 
 def _last_file(folder):
-    """Returns the `StepFile` of the last step. Raises `UserError` if there is none."""
+    """Returns the `StepFile` of the last step. Raises `UserError` without any."""
     if not files.is_folder(folder):
-        raise UserError(f"--translations_dir={folder}: no such folder. Check the path, or wait by --wait_minutes.")
+        raise UserError(f"--translations_dir={folder}: no such folder. Check the path, or wait with --wait_minutes.")
     existing = resumable.find(folder, resumable.TRANSLATIONS)
     if not existing:
-        raise UserError(f"--translations_dir={folder}: holds no translation (a file …-<step>). Run t2t-translate-all.")
+        raise UserError(f"--translations_dir={folder}: no translation (a file …-<step>). Run t2t-translate-all.")
     return existing[-1]
 
 
@@ -105,7 +107,7 @@ def _json(file, points, by_name, is_first):
 
 
 def _text(file, points, by_name, is_first):
-    """A table printed line by line, headed by signatures; columns are as wide as their titles, but at least six."""
+    """Returns lines of a table that is printed row by row, below signatures; columns have at least six characters."""
     names = ["step", *points, *scores.titles(by_name)]
     values = [str(file.step), *(f"{value:.2f}" for value in [*points.values(), *(s.score for s in by_name.values())])]
     widths = [max(len(name), 9 if name == "step" else 6) for name in names]
@@ -115,7 +117,7 @@ def _text(file, points, by_name, is_first):
 
 
 def _missing(file, reference_path, count):
-    """Returns what is missing from a file that is apparently still being written, or "" for any other file."""
+    """Returns a message if a file seems to be incomplete because it is still being written, otherwise ""."""
     text = files.read_bytes(file.path)
     has_end = text.endswith(b"\n")
     lines = text.count(b"\n") + (bool(text) and not has_end)
@@ -123,26 +125,26 @@ def _missing(file, reference_path, count):
     if is_old or lines > count or (lines == count and has_end):
         return ""
     return (
-        f"{file.path}: {lines} lines, {reference_path} has {count}{'' if has_end else ', the last without its end'}: "
-        "still being written. Run the same command again later, or let it wait by --wait_minutes."
+        f"{file.path}: {counted(lines, 'line')}{'' if has_end else ' without an end'}, but {reference_path} has "
+        f"{count}: still being written. Run the same command again later, or let it wait with --wait_minutes."
     )
 
 
 def _oldest(folder):
-    """Returns the time of a folder's oldest file; that of …-flags.txt is the start of the run."""
+    """Returns the time of the oldest file in a folder; …-flags.txt has the start of the run."""
     statuses = [status(os.path.join(folder, name)) for name in list_names(folder)]
     return min(found.modified_ns for found in statuses if not found.is_folder) / 1e9
 
 
 def _last_step(event_dir):
-    """Returns the last step that was scored, or -1."""
+    """Returns the last scored step, or -1."""
     path = event_dir and _last_step_path(event_dir)
     if not path or not files.exists(path):
         return -1
     text = files.read_bytes(path).strip()
     if not re.fullmatch(rb"[0-9]{1,18}", text):
         raise UserError(
-            f"{path}: {text[:20].decode(errors='replace')!r}, expected a step. Delete it to score all again."
+            f"{path}: {text[:20].decode(errors='replace')!r} is not a step. Delete the file to score all translations."
         )
     return int(text)
 
@@ -152,7 +154,7 @@ def _last_step_path(event_dir):
 
 
 class EventWriter:
-    """Adds points with a given wall time, which `tf.summary` does not support, to a folder of event files.
+    """Adds points to a folder of event files, with a given wall time, which `tf.summary` does not support.
 
     The first point creates the file.
 
@@ -175,15 +177,15 @@ class EventWriter:
             self._file.close()
 
     def add(self, values, step, seconds):
-        """Adds {tag: float} at a step (x) and a time in seconds since 1970, and flushes it to disk."""
+        """Adds {tag: float} at a step and a time in seconds since 1970, and flushes the file."""
         import tensorflow as tf
 
         v1 = tf.compat.v1
         points = [v1.Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
         event = v1.Event(wall_time=seconds, step=step, summary=v1.Summary(value=points))
-        if not self._file:  # after all that can fail
+        if not self._file:  # created after everything that can fail
             now = time.time()
-            # TensorBoard reads a folder's files in the order of their names.
+            # TensorBoard reads the files of a folder in the order of their names.
             name = f"events.out.tfevents.{int(now):010d}.{socket.gethostname()}.{os.getpid()}.{time.monotonic_ns()}"
             self._file = tf.io.TFRecordWriter(os.path.join(self._folder, name))
             self._file.write(v1.Event(wall_time=now, file_version="brain.Event:2").SerializeToString())

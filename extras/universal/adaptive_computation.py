@@ -17,12 +17,12 @@ ACT_TYPES = ("basic", "accumulated", "global")
 
 
 class Ponder(NamedTuple):
-    """How far each position has come.
+    """The progress of each position.
 
     Attributes:
-        probability: float32 [B, T], the sum of its halting probabilities; 1 once it has halted.
-        remainder: float32 [B, T], what was missing from 1 when it halted; 0 before, and where the last step came first.
-        steps: float32 [B, T], the steps in which it was running.
+        probability: float32 [B, T], the sum of the halting probabilities; 1 once the position has halted.
+        remainder: float32 [B, T], the difference from 1 when the position halted; 0 if it has not halted.
+        steps: float32 [B, T], the number of steps in which the position was running.
     """
 
     probability: Any
@@ -43,8 +43,8 @@ class Ponder(NamedTuple):
             threshold: float, 1 - ε: a position halts where the sum would be above it.
 
         Returns:
-            (float32 weights [B, T] of the state that this step makes, 0 where a position had halted before; the new
-            Ponder).
+            (float32 weights [B, T] of the state that this step computes, 0 where a position had halted before; the
+            new Ponder).
         """
 
         def where(condition):
@@ -60,12 +60,12 @@ class Ponder(NamedTuple):
 
     @property
     def cost(self):
-        """float32 [B, T], Graves' ponder cost: steps and remainder."""
+        """float32 [B, T], Graves' ponder cost: the number of steps plus the remainder."""
         return self.steps + self.remainder
 
 
 class _Gate(Dense):
-    """A dense layer that stays in floats where the model around it is quantized: sums near 1 - ε are fine numbers."""
+    """A dense layer that stays in floats in a quantized model: sums near 1 - ε need the precision."""
 
     def quantize(self, mode=None, type_check=True, config=None):
         """Changes nothing."""
@@ -73,21 +73,21 @@ class _Gate(Dense):
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class AdaptiveComputation(Layer):
-    """Halting probabilities σ(w·s + b) of the states [B, T, hidden] before a step, and the output that they weight.
+    """Halting probabilities σ(w·s + b) of the states [B, T, hidden] before a step, and the weighted output.
 
     With "basic" the output is a running average, w_n s_n + (1 - w_n) out_{n-1}, in which the weights of the states do
-    not sum to 1. With "accumulated" it is Graves' sum of w_n s_n, in which they do, unless a position is stopped by
-    the last step. With "global" it is that of "basic", and all positions of a row halt together: see `average`.
+    not sum to 1. With "accumulated" it is Graves' sum of w_n s_n, in which they do, unless the last step stops a
+    position. With "global" it is the average of "basic", and all positions of a row halt together: see `average`.
 
     Args:
         act_type: "basic", "accumulated" or "global".
         epsilon: float in [0, 1): a position halts once its probabilities sum to more than 1 - ε.
         bias_init: float, initial value of b.
-        cost_weight: float, of a position's ponder cost in the loss; 0: none.
-        kernel_initializer: of w: see `keras.layers.Dense`.
+        cost_weight: float, weight of the ponder cost in the loss; 0: no cost.
+        kernel_initializer: initializer of w, see `keras.layers.Dense`.
 
     Raises:
-        ValueError: another type, or ε or the weight out of its range.
+        ValueError: an unknown type, or ε or the weight is out of its range.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class AdaptiveComputation(Layer):
         self.act_type = act_type
         self.threshold = 1.0 - epsilon
         self.cost_weight = cost_weight
-        # In the type of the weights: in 16 bits, sums near 1 - ε would be too coarse.
+        # In the dtype of the weights: in 16 bits, sums near 1 - ε would be too coarse.
         initializers = {
             "kernel_initializer": own_initializer(kernel_initializer),
             "bias_initializer": keras.initializers.Constant(bias_init),
@@ -121,7 +121,7 @@ class AdaptiveComputation(Layer):
 
     @property
     def has_costs(self):
-        """Whether positions have a cost."""
+        """Whether the ponder cost is part of the loss."""
         return self.cost_weight != 0
 
     @property
@@ -139,7 +139,7 @@ class AdaptiveComputation(Layer):
         return ops.cast(ops.sigmoid(self.gate(inputs))[..., 0], "float32")
 
     def compute_output_spec(self, inputs):
-        """Returns the symbolic probabilities, float32 whatever the dtype policy."""
+        """Returns the symbolic probabilities, float32 under any dtype policy."""
         return keras.KerasTensor(inputs.shape[:-1], dtype="float32")
 
     def compute_output_shape(self, input_shape):
@@ -147,11 +147,11 @@ class AdaptiveComputation(Layer):
         return input_shape[:-1]
 
     def average(self, p, visible):
-        """Returns means of probabilities [B, T] over the positions that each one sees, for "global".
+        """Returns the mean probability over the positions that each position sees, for "global".
 
-        tensor2tensor takes that of all positions of the batch's width. Here padding does not count, so that a row does
-        not depend on its neighbours, nor do later positions where attention does not see them, so that what a position
-        predicts does not depend on what follows.
+        tensor2tensor averages over the whole width of the batch. Here padding does not count, so that a row does not
+        depend on its neighbours. Nor do positions that attention does not see, so that a prediction does not depend on
+        later targets.
 
         Args:
             p: float32 [B, S].
@@ -164,6 +164,6 @@ class AdaptiveComputation(Layer):
         return ops.sum(seen * ops.expand_dims(p, 1), axis=-1) / ops.maximum(ops.sum(seen, axis=-1), 1.0)
 
     def mixed(self, output, state, weights):
-        """Returns the new output [B, T, hidden] of the one before, a step's state and its weights [B, T]."""
+        """Returns the new output [B, T, hidden], given the previous one, a step's state and its weights [B, T]."""
         weights = ops.cast(ops.expand_dims(weights, -1), state.dtype)
         return state * weights + (output if self.act_type == "accumulated" else output * (1.0 - weights))

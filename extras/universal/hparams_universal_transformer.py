@@ -1,7 +1,7 @@
 """Sets of Universal Transformers for `--model=universal_transformer`, with tensor2tensor's names and values.
 
-They are those of its models/research/universal_transformer.py that need nothing but signals of position and step, and
-adaptive computation time. There, too, `num_hidden_layers` only gave defaults, and says nothing about the model.
+These are the sets of models/research/universal_transformer.py that only need signals of position and step, and adaptive
+computation time. As in tensor2tensor, `num_hidden_layers` only determines defaults and does not describe the model.
 """
 
 from t2t_lite.hparams.transformer import transformer_base, transformer_tiny
@@ -9,7 +9,7 @@ from t2t_lite.registry import register_hparams
 
 
 def _universal(hparams, changes=(), **own):
-    """Returns HParams with some changes and tensor2tensor's settings of steps, with some others."""
+    """Returns changed HParams with the settings of steps: tensor2tensor's values, unless `own` has others."""
     made = hparams.override_from_dict({"pos": "none", **dict(changes)})
     layers = hparams.num_hidden_layers
     for name, value in {"num_rec_steps": layers, "act_max_steps": 2 * layers, **own}.items():

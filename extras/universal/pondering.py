@@ -1,4 +1,4 @@
-"""In how many steps a model thought about each piece (adaptive computation time), told and drawn as bars."""
+"""The number of steps that a model took for each piece (adaptive computation time), as text and as bars."""
 
 from t2t_lite.decoding.hypothesis import Teller
 from t2t_lite.errors import UserError
@@ -11,20 +11,20 @@ _ROW, _STEP, _MARGIN, _PAD = 20, 24, 14, 6
 
 @register_teller("ponder_steps")
 class PonderSteps(Teller):
-    """Runs a model's `ponder_steps` on pairs of a source and an output of it.
+    """Runs a model's `ponder_steps` on pairs of a source and its output.
 
     Args:
-        model: a model with a method `ponder_steps(features)`, which returns {"inputs": [B, S], "targets": [B, T]} of
-            the features that it is called with: in how many steps each position was running. Number t of the targets is
-            of the step that predicts target t. Such a model is `t2t_lite.models.UniversalTransformer`.
+        model: a model with a method `ponder_steps(features)`, such as `t2t_lite.models.UniversalTransformer`, that
+            returns {"inputs": [B, S], "targets": [B, T]}, the number of steps for each position of the features;
+            number t of the targets belongs to the prediction of target t.
 
     Raises:
-        UserError: it has no such method.
+        UserError: the model has no such method.
     """
 
     flag = "ponder_file"
     help = (
-        "Where to write in how many steps the model thought about each piece, 3 2 …<TAB>4 4 …, a line for each line: a "
+        "Where to write the number of steps for each piece, 3 2 …<TAB>4 4 …, one line per input line. Only for a "
         "universal_transformer."
     )
     own = "steps of its own"
@@ -35,14 +35,14 @@ class PonderSteps(Teller):
 
         if not hasattr(model, "ponder_steps"):
             raise UserError(
-                f"return_ponder_steps: {type(model).__name__} has none. Expected one model with a method "
+                f"return_ponder_steps: {type(model).__name__} has no ponder steps. Expected one model with a method "
                 "ponder_steps(features), such as universal_transformer."
             )
         super().__init__(model)
         self._run = GivenTargets(self._steps)
 
     def _steps(self, inputs, targets):
-        """Returns int32 [B, T, 1 + S]: the steps of a target, and of all sources."""
+        """Returns int32 [B, T, 1 + S]: the steps of each target, followed by those of all inputs."""
         import tensorflow as tf
 
         steps = self.model.ponder_steps({"inputs": inputs, "targets": targets})
@@ -51,7 +51,7 @@ class PonderSteps(Teller):
         return tf.concat([target[:, :, None], tf.tile(source[:, None], [1, shape[1], 1])], axis=2)
 
     def __call__(self, sources, targets):
-        """Returns a list of (steps of the source's pieces, of the output's), lists of int without those of EOS."""
+        """Returns a list of (steps for the source's pieces, steps for the output's), lists of int without EOS."""
         found = self._run(sources, targets)
         return [
             (rows[0, 1 : len(source)].tolist(), rows[: len(ids) - (ids[-1] == EOS_ID), 0].tolist())
@@ -60,30 +60,30 @@ class PonderSteps(Teller):
 
     @staticmethod
     def joined(values):
-        """Returns the steps of all parts, one after the other."""
+        """Returns the concatenated steps of all parts."""
         return tuple([n for of_part in values for n in of_part[side]] for side in (0, 1))
 
     @staticmethod
     def text(value):
-        """Returns the steps of a source and an output as "3 2 5<TAB>4 4"."""
+        """Returns the steps for a source and an output as "3 2 5<TAB>4 4"."""
         return "\t".join(" ".join(map(str, side)) for side in value)
 
 
 def draw_ponder_steps(translation, hypothesis=0):
-    """Returns a `Drawing`: a row for each piece, whose bar is as long as its steps; the source, then the output.
+    """Returns a `Drawing` with a bar for each piece that shows its steps; the source, then the output.
 
     Args:
         translation: `Translation` with ponder steps: see `Translator.translate`.
         hypothesis: int, the number of the output, from 0.
 
     Raises:
-        UserError: it has no ponder steps.
+        UserError: the translation has no ponder steps.
     """
     output = translation.hypotheses[hypothesis]
     if output.ponder_steps is None:
         raise UserError("This translation has no ponder steps. Expected one of translate(…, return_ponder_steps=True).")
     source, target = output.ponder_steps
-    # A stop string or the limit may have cut pieces off.
+    # There may be more steps than pieces: a stop string or the limit removes pieces.
     sides = [("source", translation.source_tokens, source), ("output", output.tokens, target)]
     most = max([*source, *target], default=1)
     words = max((text_width(token) for _, tokens, _ in sides for token in tokens), default=0)

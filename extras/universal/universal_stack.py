@@ -1,4 +1,4 @@
-"""The same layers again and again: a Universal Transformer (Dehghani et al. 2019), and what each step adds."""
+"""The repeated layers of a Universal Transformer (Dehghani et al. 2019), and the signals added before each step."""
 
 import random
 
@@ -14,7 +14,7 @@ from t2t_lite.layers.masks import causal_mask
 from t2t_lite.layers.positions import SinusoidalPositionEmbedding
 from t2t_lite.layers.stack import TransformerStack
 
-_OWN = ("signals", "halting")  # layers beside those that are repeated
+_OWN = ("signals", "halting")  # layers that are not repeated
 POSITION_STARTS = ("none", "random", "step")
 STEP_SIGNALS = ("learned", "sinusoid", "none")
 
@@ -23,14 +23,14 @@ STEP_SIGNALS = ("learned", "sinusoid", "none")
 class UniversalStack(TransformerStack):
     """Runs the same layers for a number of steps, each of which begins with signals of position and step.
 
-    With `halting`, each position takes as many steps as it asks for. As in tensor2tensor's code, and unlike the paper's
-    text, states of positions that have halted are transformed further, and others attend to these; only their outputs
-    stay. All steps are always computed.
+    With `halting`, each position decides how many steps it takes. As in tensor2tensor's code, but unlike the paper's
+    text, the states of positions that have halted are still transformed, and other positions attend to these states;
+    only their outputs remain. All steps are always computed.
 
     Args:
-        layers: list of layers, as `TransformerStack` takes them, all of which run in each step.
+        layers: list of layers, as for `TransformerStack`, all of which run in each step.
         num_steps: int, T; with `halting`, the step at which every position stops.
-        signals: `StepSignals`; None: nothing is added.
+        signals: `StepSignals`; None: no signals.
         halting: `AdaptiveComputation`; None: every position takes all steps.
         recompute: see `TransformerStack`.
 
@@ -65,7 +65,7 @@ class UniversalStack(TransformerStack):
         return self.layers[: len(self.layers) // self.num_steps]
 
     def build(self, inputs_shape, memory_shape=None):
-        """Builds the layers, the signals and the gate that halts: see `TransformerStack.build`."""
+        """Builds the layers, the signals and the halting gate: see `TransformerStack.build`."""
         super().build(inputs_shape, memory_shape)
         for layer in (self.signals, self.halting):
             if layer is not None and not layer.built:
@@ -85,9 +85,9 @@ class UniversalStack(TransformerStack):
     ):
         """Runs all steps: see `TransformerStack.call`.
 
-        Scores and hidden states are those of each layer in each step, in this order. With `halting`, the results of the
-        `Context` (of the last layer, where each has its own) get "ponder_steps", float32 [B, T], in how many steps each
-        position was running, and a "cost" of these, unless it has no weight.
+        Scores and hidden states are returned for each step and each of its layers. With `halting`, the results of the
+        `Context` (that of the last layer, if each has its own) get "ponder_steps", float32 [B, T], the number of steps
+        in which each position was running, and their "cost", unless its weight is 0.
         """
         given = {"attention_mask": attention_mask, "memory_mask": memory_mask, "mask": mask}
         options = {name: value for name, value in given.items() if value is not None}
@@ -120,7 +120,7 @@ class UniversalStack(TransformerStack):
         return results if len(results) > 1 else x
 
     def _row_lengths(self, memory, memory_mask, mask, context):
-        """Returns the lengths that the signals read: of the rows, or of the inputs, which decoding knows."""
+        """Returns the lengths for the signals: those of the rows, or of the inputs, which are known in decoding."""
         if memory is None:
             return _lengths(mask)
         is_random = self.signals is not None and self.signals.position_start == "random"
@@ -129,19 +129,19 @@ class UniversalStack(TransformerStack):
         return _lengths(memory_mask, memory)
 
     def _report(self, ponder, context):
-        """Adds steps and costs to the results of a context, 0 at padding."""
+        """Adds the steps and the costs to the results of a context; they are 0 at padding."""
         is_there = 1.0 if isinstance(context.nonpadding, tuple) else ops.cast(context.nonpadding, "float32")
         context.results.add("ponder_steps", ponder.steps * is_there)
         if self.halting.has_costs:
             context.results.add("cost", self.halting.cost_weight * ponder.cost * is_there)
 
     def _recur(self, inputs, transform, average, **of_signals):
-        """Takes all steps.
+        """Runs all steps.
 
         Args:
             inputs: [B, T, hidden].
             transform: function (step, states) that runs the layers.
-            average: function (step, halting probabilities [B, T]) for those that are global.
+            average: function (step, halting probabilities [B, T]) that averages them, for "global".
             of_signals: arguments of `StepSignals.call`.
 
         Returns:
@@ -163,7 +163,7 @@ class UniversalStack(TransformerStack):
         return (state if ponder is None else output), ponder
 
     def _visible(self, inputs, attention_mask, mask):
-        """Returns which positions the self-attention of each one sees, bool, broadcastable to [B, T, T]."""
+        """Returns the mask of self-attention, bool, broadcastable to [B, T, T]."""
         _, length, _ = shape_of(inputs)
         visible = attention_mask
         if visible is None:
@@ -172,14 +172,14 @@ class UniversalStack(TransformerStack):
         return visible if mask is None else ops.logical_and(visible, ops.expand_dims(mask, 1))
 
     def init_cache(self, memory, batch, slots, prompts=None, lengths=()):
-        """Returns the cache for `step`, with one of each layer in each step; the memory is projected once per layer.
+        """Returns the cache for `step`: one for each layer in each step; the memory is projected once per layer.
 
         Args:
-            memory, batch, slots: as of `TransformerDecoderLayer.init_cache`.
-            prompts, lengths: None and (): it has no prompts.
+            memory, batch, slots: see `TransformerDecoderLayer.init_cache`.
+            prompts, lengths: None and (), because prompts are not supported.
 
         Returns:
-            {"steps": a list of lists, "memory": a list, "halting": a list, for "global" of past probabilities}.
+            {"steps": a list of lists, "memory": a list, "halting": a list of past probabilities for "global"}.
         """
         if prompts is not None:
             self.prefill(prompts)
@@ -193,16 +193,16 @@ class UniversalStack(TransformerStack):
         return {"steps": steps, "memory": memories, "halting": past}
 
     def prefill(self, inputs):
-        """Raises `ValueError`: it is the stack of an encoder and a decoder, which have no prompts."""
-        raise ValueError(f"{self.name}: a {type(self).__name__} reads no prompts. Expected a TransformerStack.")
+        """Raises `ValueError`: an encoder-decoder model has no prompts."""
+        raise ValueError(f"{self.name}: {type(self).__name__} does not support prompts. Expected a TransformerStack.")
 
     def step(self, inputs, cache, position=None, attention_mask=None, memory_mask=None):
         """Decodes one position of every beam, in all steps: see `TransformerDecoderLayer.step`.
 
         Args:
             inputs: [B, K, hidden].
-            cache: from `init_cache`, or from the position before.
-            position, attention_mask, memory_mask: as there.
+            cache: from `init_cache`, or from the previous position.
+            position, attention_mask, memory_mask: see `TransformerDecoderLayer.step`.
 
         Returns:
             (output [B, K, hidden], the new cache).
@@ -237,16 +237,16 @@ class UniversalStack(TransformerStack):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the stack and its layers."""
+        """Creates the stack and its layers."""
         own = {name: config[name] and keras.saving.deserialize_keras_object(config[name]) for name in _OWN}
         return super().from_config({**config, **own})
 
 
 def _lengths(mask, states=None):
-    """Returns how many positions of each row are there, int32 [B]; None where neither is given.
+    """Returns the number of positions of each row that are not padding, int32 [B]; None if there is no argument.
 
     Args:
-        mask: bool [B, S] or [B, T, S], of which the first query counts; None: all of `states` [B, S, size] are there.
+        mask: bool [B, S], or [B, T, S], whose first query counts; None: `states` [B, S, size] have no padding.
     """
     if mask is not None:
         return ops.sum(ops.cast(mask if len(mask.shape) == 2 else mask[:, 0], "int32"), axis=-1)
@@ -255,21 +255,21 @@ def _lengths(mask, states=None):
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class StepSignals(Layer):
-    """Adds sinusoids of positions, and a vector of the step (Dehghani et al. 2019, equations 6 and 7).
+    """Adds sinusoids of positions and a vector for the step (Dehghani et al. 2019, equations 6 and 7).
 
     Mirrors `step_preprocess` of tensor2tensor's models/research/universal_transformer_util.py.
 
     Args:
         num_steps: int, T.
-        add_position: bool, whether positions are added.
+        add_position: bool, whether sinusoids of positions are added.
         step_signal: "learned", a trained vector for each step; "sinusoid", the encoding of its number; or "none".
-        position_start: the number of the first position: "none", 0; "random", in training, another one at each step
-            for each row, below its length (so that larger positions have been seen than the texts have); "step", the
-            row's length · step / T, rounded down.
-        layout: of the sinusoids: see `SinusoidalPositionEmbedding`.
+        position_start: the number of the first position. "none": 0. "random": in training, a random number below the
+            row's length, different in each step (so that the model sees larger positions than the texts have). "step":
+            the row's length · step / T, rounded down.
+        layout: layout of the sinusoids, see `SinusoidalPositionEmbedding`.
 
     Raises:
-        ValueError: an argument is none of these.
+        ValueError: an argument is not one of these.
     """
 
     def __init__(
@@ -296,7 +296,7 @@ class StepSignals(Layer):
         self.step_signal = step_signal
         self.position_start = position_start if add_position else "none"
         self.add_position = add_position
-        # For "random" alone, and drawn as Keras does, which tracks the generator.
+        # Only for "random". The seed is drawn as in Keras, which tracks the generator.
         self.seed_generator = ScopedSeed(random.randint(1, 10**9)) if self.position_start == "random" else None
         self.sinusoids = SinusoidalPositionEmbedding(layout, dtype=self.dtype_policy, name="sinusoids")
         self.input_spec = keras.InputSpec(ndim=3)
@@ -308,7 +308,7 @@ class StepSignals(Layer):
         if self.add_position or self.step_signal == "sinusoid":
             self.sinusoids.build(input_shape)
         if self.step_signal == "learned":
-            # tensor2tensor's table is N(0, 1/√d), and multiplied by √d where it is read.
+            # tensor2tensor's table is drawn from N(0, 1/√d) and multiplied by √d when it is read.
             self.scale = input_shape[-1] ** 0.5
             initializer = keras.initializers.RandomNormal(stddev=1 / self.scale)
             self.table = self.add_weight(name="table", shape=(self.num_steps, input_shape[-1]), initializer=initializer)
@@ -319,15 +319,15 @@ class StepSignals(Layer):
         Args:
             inputs: [B, T, hidden].
             step: int, from 0.
-            position: int scalar or [B], as of `SinusoidalPositionEmbedding.call`.
-            lengths: int [B], of the rows, that `position_start` reads; None: T, unless there is a `position`.
+            position: int scalar or [B], see `SinusoidalPositionEmbedding.call`.
+            lengths: int [B], lengths of the rows, for `position_start`; None: T, unless there is a `position`.
             training: bool.
 
         Returns:
             [B, T, hidden].
 
         Raises:
-            ValueError: with a `position`, `position_start` needs `lengths`.
+            ValueError: `position_start` is "step", and there is a `position`, but no `lengths`.
         """
         x = inputs
         if self.add_position:
@@ -346,7 +346,7 @@ class StepSignals(Layer):
         return x
 
     def _start(self, shape, step, position, lengths, training):
-        """Returns the number of each row's first position, int32 [B]; None: 0."""
+        """Returns the number of each row's first position, int32 [B]; None stands for 0."""
         if self.position_start == "none" or (self.position_start == "random" and not training):
             return None
         if lengths is None and position is not None:

@@ -20,7 +20,7 @@ from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 
 _NO_SETTINGS = ("num_hidden_layers", "num_encoder_layers", "num_decoder_layers")
-# Settings without effect with one kind of recurrence.
+# Settings that have no effect with a recurrence_type.
 _OF_THE_OTHER = {
     "act": ("num_rec_steps",),
     "basic": ("act_type", "act_max_steps", "act_epsilon", "act_halting_bias_init", "act_loss_weight"),
@@ -30,10 +30,10 @@ _OF_THE_OTHER = {
 @register_model("universal_transformer")
 @keras.saving.register_keras_serializable("t2t_lite")
 class UniversalTransformer(Transformer):
-    """A `Transformer` whose encoder and decoder each run the same layers again and again.
+    """A `Transformer` whose encoder and decoder each repeat the same layers.
 
-    Before each step, signals of position and step are added. With recurrence_type "act" each position halts after as
-    many steps as it asks for: see `AdaptiveComputation` and `UniversalStack`.
+    Before each step, signals of position and step are added. With recurrence_type "act" each position decides after how
+    many steps it halts: see `AdaptiveComputation` and `UniversalStack`.
 
     Args:
         vocab_size: int, ids of the inputs, and of the targets when shared.
@@ -52,10 +52,10 @@ class UniversalTransformer(Transformer):
     HPARAMS: ClassVar = {
         "recurrence_type": setting(
             "basic", choices=("basic", "act"), argument="recurrence_type", fixed=True,
-            meaning="Whether all positions take num_rec_steps, or each as many as it asks for (act).",
+            meaning="basic: all positions take num_rec_steps; act: each position decides how many it takes.",
         ),
         "num_rec_steps": setting(
-            6, 1, 2**9, argument="num_rec_steps", fixed=True, meaning="Of basic: T, the steps of encoder and decoder."
+            6, 1, 2**9, argument="num_rec_steps", fixed=True, meaning="The number of steps T (basic)."
         ),
         "num_inrecurrence_layers": setting(
             1, 1, 2**6, argument="num_inrecurrence_layers", fixed=True, meaning="Layers that run in each step."
@@ -66,36 +66,36 @@ class UniversalTransformer(Transformer):
         ),
         "position_start_index": setting(
             "none", choices=POSITION_STARTS, argument="position_start_index", fixed=True,
-            meaning="The first position: none, 0; random, in training, another one in each step for each row, below "
-            "its length; step, the length of the inputs · step / T.",
+            meaning="The first position. none: 0; random: in training, a random one in each step, below the row's "
+            "length; step: the length of the inputs · step / T.",
         ),
         "add_step_timing_signal": setting(
             True, argument="add_step_timing_signal", fixed=True,
-            meaning="Whether a vector of the step is added before it.",
+            meaning="Whether a vector for the step is added before each step.",
         ),
         "step_timing_signal_type": setting(
             "learned", choices=("learned", "sinusoid"), argument="step_timing_signal_type", fixed=True,
-            meaning="What these vectors are.",
+            meaning="The kind of these vectors.",
         ),
         "act_type": setting(
             "basic", choices=ACT_TYPES, argument="act_type", fixed=True,
-            meaning="Of act: whether the output is a running average of the states or their weighted sum (accumulated; "
-            "Graves 2016), or all positions of a row halt together (global).",
+            meaning="The output of act. basic: a running average of the states; accumulated: their weighted sum "
+            "(Graves 2016); global: as basic, but all positions of a row halt together.",
         ),
         "act_max_steps": setting(
-            12, 1, 2**9, argument="act_max_steps", fixed=True, meaning="Of act: the step at which all positions halt."
+            12, 1, 2**9, argument="act_max_steps", fixed=True, meaning="The step at which all positions halt (act)."
         ),
         "act_epsilon": setting(
             0.01, 0, below=1, argument="act_epsilon", fixed=True,
-            meaning="Of act: a position halts once its probabilities sum to more than 1 less this.",
+            meaning="A position halts once its probabilities sum to more than 1 minus act_epsilon (act).",
         ),
         "act_halting_bias_init": setting(
             1.0, -100, 100, argument="act_halting_bias_init",
-            meaning="Of act: initial value of the bias of the halting probabilities; larger, fewer steps.",
+            meaning="Initial bias of the halting probabilities (act); larger values mean fewer steps.",
         ),
         "act_loss_weight": setting(
             0.01, 0, 10**6, argument="act_loss_weight",
-            meaning="Of act: weight in the loss of steps and remainder, a mean over positions of each side; 0: none.",
+            meaning="Weight in the loss of the ponder cost (act): steps plus remainder, mean of positions; 0: none.",
         ),
     }  # fmt: skip
 
@@ -108,34 +108,34 @@ class UniversalTransformer(Transformer):
         position = self.config["position"]
         if self.config["add_position_timing_signal"] and POSITIONS[position].embedding is not None:
             raise ValueError(
-                "`position` (the hyperparameter pos) must be none or rotary where add_position_timing_signal adds "
+                "`position` (the hyperparameter pos) must be none or rotary if add_position_timing_signal adds "
                 f"positions before each step: received position={position!r}."
             )
         self.make_parts()
 
     @classmethod
     def check_has(cls, names, hparams=None):
-        """Checks that hyperparameters mean something to this model: see `SequenceModel.check_has`."""
+        """Checks that this model has these hyperparameters: see `SequenceModel.check_has`."""
         names = list(names)
         if found := [name for name in names if name in _NO_SETTINGS]:
             raise UserError(
-                f"{found[0]} means nothing to the model {cls.__name__}. Expected num_rec_steps, or with "
-                "recurrence_type=act act_max_steps, and num_inrecurrence_layers for the layers of a step."
+                f"{found[0]}: the model {cls.__name__} does not have it. Expected num_rec_steps, or act_max_steps "
+                "with recurrence_type=act, and num_inrecurrence_layers for the layers of a step."
             )
         super().check_has(names, hparams)
         kind = hparams and hparams.get("recurrence_type", "basic")
         if found := [name for name in names if kind and name in _OF_THE_OTHER[kind]]:
-            raise UserError(f"{found[0]} means nothing with recurrence_type={kind}. Leave it out.")
+            raise UserError(f"{found[0]}: has no effect with recurrence_type={kind}. Remove it.")
 
     def ponder_steps(self, inputs):
-        """Returns in how many steps each position was running, in one teacher-forced pass without dropout.
+        """Returns the number of steps in which each position was running, in a teacher-forced pass without dropout.
 
         Args:
             inputs: as of `call`.
 
         Returns:
             {"inputs": float32 [B, S], "targets": float32 [B, T]}, whole numbers, 0 at padding. Number t of the targets
-            is of the step of decoding that predicts target t. With recurrence_type "basic" all are num_rec_steps.
+            belongs to the prediction of target t. With recurrence_type "basic" all are num_rec_steps.
         """
         results = {feature: Results() for feature in ("inputs", "targets")}
         memory = self.encode(inputs["inputs"], results=results["inputs"])
@@ -148,11 +148,11 @@ class UniversalTransformer(Transformer):
         }
 
     def depths(self):
-        """Returns the numbers of layers that are made for encoder and decoder: those of one step."""
+        """Returns the numbers of layers of encoder and decoder in one step."""
         return (self.config["num_inrecurrence_layers"],) * 2
 
     def stack_of(self, layers, **options):
-        """Makes the stack that repeats layers."""
+        """Creates the stack that repeats the layers."""
         c, name = self.config, options["name"]
         is_act = c["recurrence_type"] == "act"
         num_steps = c["act_max_steps"] if is_act else c["num_rec_steps"]

@@ -1,6 +1,6 @@
-"""Permutation language modelling (Yang et al. 2019, "XLNet"): which ids a model predicts, and in which order.
+"""Permutation language modelling (Yang et al. 2019, "XLNet"): samples the predicted ids and their order.
 
-Everything is a pure function of seeds, one per row, so that `Problem.corrupt` can use it.
+Everything is a pure function of seeds, one per row, as `Problem.corrupt` needs it.
 """
 
 import dataclasses
@@ -17,14 +17,14 @@ CONTEXT = 6  # K: a span of L ids is in a context of K L (section 2.3, "partial 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Permutation:
-    """Samples spans of ids to predict, about one id in six, and their factorization order.
+    """Samples the spans of ids to predict, about one id in six, and their factorization order.
 
-    A row is a sequence of contexts of 6 L ids, each with one span of L at a random place; L is 1 to 5 with a
-    probability proportional to 1/L, as in the authors' data_utils.py. All other ids come before the predicted ones in
-    the order. Rows are read in one direction, where the authors read half of a batch backwards.
+    A row is a sequence of contexts of 6 L ids, each of which has one span of L ids at a random place; L is 1 to 5, with
+    a probability proportional to 1/L, as in the authors' data_utils.py. All other ids precede the predicted ones in the
+    order. All rows are read forwards; the authors read half of a batch backwards.
 
     Attributes:
-        ordinary: bool [V], the ids that may be predicted: not padding, EOS or another special id.
+        ordinary: bool [V], False for padding, EOS and other special ids, which are never predicted.
 
     Raises:
         UserError: the vocabulary has no ordinary id.
@@ -38,16 +38,16 @@ class Permutation:
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, ids, seeds):
-        """Samples for a batch.
+        """Samples the predicted ids of a batch.
 
         Args:
             ids: int32 [B, T], padded with 0.
             seeds: int32 [B, 2].
 
         Returns:
-            (targets, order), int32 [B, T] each, 0 where nothing is predicted: the ids, and numbers from 1 on in random
-            order. A row's results depend only on its seed and its own ids. There is at least one target in a row with
-            an ordinary id.
+            (targets, order), int32 [B, T] each, 0 where nothing is predicted: the ids, and the numbers from 1 on in
+            random order. A row's results depend only on its seed and its own ids. A row that has an ordinary id has at
+            least one target.
         """
         ordinary = tf.gather(tf.constant(self.ordinary), ids)
         context, place = tf.unstack(uniform_numbers(seeds, 2, tf.shape(ids)[1]), axis=1)  # [B, T, 2] each
@@ -62,7 +62,7 @@ class Permutation:
 
 
 def _spans(of_sizes, of_places):
-    """Returns bool [B, T], which positions are in spans; arguments: random numbers [B, T], one for each context."""
+    """Returns bool [B, T]: whether a position is in a span. Arguments: random numbers [B, T], one per context."""
     share = np.cumsum([1 / size for size in range(1, LONGEST_SPAN + 1)])
     sizes = 1 + tf.reduce_sum(tf.cast(of_sizes[..., None] >= (share / share[-1])[:-1], tf.int32), -1)
     ends = tf.cumsum(CONTEXT * sizes, axis=1)

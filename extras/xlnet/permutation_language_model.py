@@ -1,4 +1,4 @@
-"""The task of predicting pieces of texts in random orders."""
+"""The task of predicting the pieces of texts in random order."""
 
 import tensorflow as tf
 
@@ -8,12 +8,12 @@ from t2t_lite.tasks.masked_language_model import MaskedLanguageModelTask
 
 @registry.register_task("permutation_language_model")
 class PermutationLanguageModelTask(MaskedLanguageModelTask):
-    """Words predicted in an order. Answers are those of masked words: no mask is seen from another one."""
+    """Predicts words in a given order. Answers are those for masked words; a mask does not see the other masks."""
 
     model = "xlnet"
     needed_features = ("order",)
 
     @staticmethod
     def fit_labels(batch, features):
-        """See `Task`: the predicted ids, of which models give the logits."""
+        """See `Task`: the ids to predict, for which models return logits."""
         return tf.boolean_mask(batch["targets"], batch["targets"] != 0)

@@ -17,43 +17,43 @@ from t2t_lite.registry import register_self_attention
 
 @dataclasses.dataclass(frozen=True)
 class SegmentContext(Context):
-    """A `Context` with segments, without which `SegmentAttention` is of no use.
+    """A `Context` with segments, which `SegmentAttention` tells apart.
 
     Attributes:
-        segments: int [B, S], the segment of each position; (): all are of one.
-        places: int [B, N], where the queries of a second stream stand among the S positions; (): there is one stream.
+        segments: int [B, S], the segment of each position; (): all positions are in one segment.
+        places: int [B, N], the positions of the second stream's queries among the S positions; (): one stream.
     """
 
     segments: Any = ()
     places: Any = ()
 
     lack = (
-        "tells segments apart, and this model has none. Expected the model xlnet, or another kind, such as "
-        "dot_product_relative_memory, which tells distances alone."
+        "distinguishes segments, but this model has none. Expected the model xlnet, or another kind, such as "
+        "dot_product_relative_memory, which only depends on distances."
     )
 
 
 @register_self_attention("relative_segments")
 @keras.saving.register_keras_serializable("t2t_lite")
 class SegmentAttention(MultiHeadAttention):
-    """Self-attention by content, by distance in both directions, and by whether two positions are of one segment.
+    """Self-attention by content, by distance in both directions, and by whether two positions share a segment.
 
     score(i, j) = ((q_i + u) · k_j + (q_i + v) · W_r R_(i - j) + (q_i + b) · s_ij) / √d_k: the first two are
-    Transformer-XL's, see `MemoryScore`; s_ij is one of two learned vectors, for positions of the same segment and for
-    others (section 2.5). What the segments are, and whether there are two streams (section 2.3), the `SegmentContext`
-    of a call says. Without one all positions are of one segment, whose vector changes no weight.
+    Transformer-XL's, see `MemoryScore`; s_ij is one of two learned vectors, for two positions of the same segment or of
+    different ones (section 2.5). The `SegmentContext` of a call gives the segments and the places of a second stream
+    (section 2.3). Without a context all positions are in one segment, whose vector changes no weight.
 
-    Of two streams the first S states are those that have seen themselves (the paper's h), and the others those of
-    queries (its g), which stand at its places. Both attend to the keys and values of the first ones.
+    With two streams the first S states are the content stream (the paper's h), which sees its own position, and the
+    others are the query stream (the paper's g). Both attend to the keys and values of the content stream.
 
     Args:
         num_heads: int, h.
-        clamp_length: int, larger distances count as this one; 0: none does.
-        position_dropout: float in [0, 1), on the sinusoids of distances.
-        **kwargs: others of `MultiHeadAttention`.
+        clamp_length: int, the largest distance; larger ones are clamped to it. 0: no limit.
+        position_dropout: float in [0, 1), dropout rate of the sinusoids of distances.
+        **kwargs: other arguments of `MultiHeadAttention`.
 
     Raises:
-        ValueError: as `MultiHeadAttention`, or there is another pattern than "full".
+        ValueError: as `MultiHeadAttention`, or the pattern is not "full".
     """
 
     context_class = SegmentContext
@@ -65,7 +65,7 @@ class SegmentAttention(MultiHeadAttention):
             raise ValueError(f"`pattern` must be 'full': received pattern={kwargs['pattern']!r}.")
 
     def build(self, query_shape, value_shape=None, key_shape=None):
-        """Creates the weights; b and the vectors of segments are N(0, 0.02), as in the authors' code."""
+        """Creates the weights; b and the vectors of segments are drawn from N(0, 0.02), as in the authors' code."""
         super().build(query_shape, value_shape, key_shape)
 
         def weight(name, *shape):
@@ -74,7 +74,7 @@ class SegmentAttention(MultiHeadAttention):
 
         self.segment_bias = weight("segment_bias", self.num_heads)
         self.segment_table = weight("segment_table", 2, self.num_heads)
-        # Of the second stream: one layer would drop the same weights of both.
+        # The second stream's own layer: a shared one would drop the same weights of both streams.
         self.query_dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="query_dropout")
 
     def call(
@@ -92,14 +92,14 @@ class SegmentAttention(MultiHeadAttention):
         key_mask=None,
         mask=None,
     ):
-        """Attends from a whole sequence, or from two streams.
+        """Attends from one stream of states, or from two.
 
         Args:
-            query: [B, T, hidden]; of two streams the S states and then the N queries, [B, S + N, hidden].
+            query: [B, T, hidden]; two streams: the S states, then the N queries, [B, S + N, hidden].
             context: None, or `SegmentContext`.
-            attention_mask: bool, [B, T, S] or [B, 1, S], of two streams [B, S + N, S], True where visible.
+            attention_mask: bool, [B, T, S] or [B, 1, S], two streams: [B, S + N, S]; True where visible.
             value, key, use_causal_mask, return_attention_scores, training, query_mask, value_mask, key_mask, mask: as
-                `MultiHeadAttention.call`. With a context there is no other sequence than `query`.
+                `MultiHeadAttention.call`. With a context only self-attention is possible.
 
         Returns:
             As `MultiHeadAttention.call`, weights [B, heads, T, S].
@@ -110,7 +110,9 @@ class SegmentAttention(MultiHeadAttention):
                 query_mask, value_mask, key_mask, mask,
             )  # fmt: skip
         if value is not None or key is not None or use_causal_mask:
-            raise ValueError(f"{type(self).__name__}: with segments it is self-attention in both directions.")
+            raise ValueError(
+                f"{type(self).__name__}: with segments it only supports self-attention in both directions."
+            )
         check_masks(attention_mask=attention_mask)
         segments, places = context.segments, context.places
         length = shape_of(segments)[1]
@@ -134,7 +136,7 @@ class SegmentAttention(MultiHeadAttention):
         return (output, _joined(weights)) if return_attention_scores else output
 
     def _by_segment(self, query, own, segments):
-        """Returns the scores by segment [B, heads, T, S] of scaled queries of segments `own`, int [B, T]."""
+        """Returns the scores by segment, [B, heads, T, S], of scaled queries whose segments are `own`, int [B, T]."""
         bias = ops.cast(self.segment_bias, query.dtype) * ops.cast(self.query_size**-0.5, query.dtype)
         table = ops.transpose(ops.cast(self.segment_table, query.dtype), (1, 2, 0))  # [heads, size, 2]
         products = ops.matmul(query + ops.expand_dims(bias, 1), table)
@@ -142,16 +144,16 @@ class SegmentAttention(MultiHeadAttention):
         return ops.where(ops.expand_dims(same, 1), products[..., :1], products[..., 1:])
 
     def flops(self, keys):
-        """See `MultiHeadAttention`; with the products with the two vectors."""
+        """See `MultiHeadAttention`; adds the products with the two vectors of segments."""
         return super().flops(keys) + 2 * 2 * self.num_heads * self.query_size
 
     def activations(self, keys, compute):
-        """See `MultiHeadAttention`; with the queries with b added, their two products, and which keys are alike."""
+        """See `MultiHeadAttention`; adds the queries plus b, their two products, and the comparison of segments."""
         return super().activations(keys, compute) + self.num_heads * (self.query_size + 2) * compute + keys
 
 
 def _rows(mask, begin, end):
-    """Returns a mask's rows of some queries; one of all queries, or None, as it is."""
+    """Returns the rows of a mask for some queries; a mask of one row for all queries, or None, is returned as is."""
     return mask if mask is None or mask.shape[2] == 1 else mask[:, :, begin:end]
 
 

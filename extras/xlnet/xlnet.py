@@ -1,4 +1,4 @@
-"""XLNet, an encoder that learns to predict words in random orders (Yang et al. 2019, arXiv 1906.08237)."""
+"""XLNet, an encoder that learns to predict words in random order (Yang et al. 2019, arXiv 1906.08237)."""
 
 import numbers
 import types
@@ -27,23 +27,23 @@ _KIND = "relative_segments"
 class XLNet(EncoderModel):
     """Maps ids to hidden states, and these to the logits of one head.
 
-    A row of `inputs` is a text, or several, each ending in id 1 (XLNet's <sep>). One position comes after all of them
-    (XLNet's <cls>): what is said of the whole row is read from it. There are no absolute positions: attention knows
-    distances, and whether two positions are of one segment, that is, have as many 1s before them; the last position is
-    a segment of its own.
+    A row of `inputs` is one or more texts, each ending in id 1 (XLNet's <sep>). After them comes one more position
+    (XLNet's <cls>), whose state represents the whole row. Positions are not absolute: attention depends on distances,
+    and on whether two positions are in the same segment, that is, have equally many 1s before them. The last position
+    is a separate segment.
 
-    Its masked ids are those that a factorization order predicts. The inputs have them all, and "order" says which of
-    them sees which: see `call`. Two streams of states go through the same layers (section 2.3), and one, as in other
-    encoders, where nothing is predicted. A memory of the segment before is left out.
+    With the head of masked ids, the inputs contain the ids to predict, and "order" says which position sees which: see
+    `call`. Two streams of states then go through the same layers (section 2.3); without predictions it is one stream,
+    as in other encoders. XLNet's memory of the previous segment is left out.
 
     Args:
         vocab_size: int, ids of the inputs.
-        target_vocab_size: int, ids of the targets: 1 + the number of classes or tags; None: of masked ids.
+        target_vocab_size: int, ids of the targets: 1 + the number of classes or tags; None for masked ids.
         {options}
 
     Raises:
-        ValueError: an argument is out of its range, or attention is of another kind; the message has its name and
-            value.
+        ValueError: an argument is out of its range, or the kind of attention is not relative_segments; the message has
+            its name and value.
 
     Example:
         >>> model = XLNet(vocab_size=20, target_vocab_size=4, head="class", hidden_size=8, filter_size=16, num_heads=2,
@@ -56,7 +56,7 @@ class XLNet(EncoderModel):
         **EncoderModel.HPARAMS,
         "last_id": setting(
             0, 0, 2**24, argument="last_id", fixed=True,
-            meaning="The id after each row, XLNet's <cls>; 0: a zero vector.",
+            meaning="The id of the position after each row, XLNet's <cls>; 0: a zero vector.",
         ),
         **MemoryScore.HPARAMS,
     }  # fmt: skip
@@ -72,7 +72,7 @@ class XLNet(EncoderModel):
     )  # fmt: skip
 
     predicted_share = 1 / 6  # section 3.1: K = 6
-    position_limit = None  # there is no table of positions
+    position_limit = None  # without a table of positions a row may have any length
     context_class = SegmentContext
 
     def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
@@ -82,7 +82,9 @@ class XLNet(EncoderModel):
             raise ValueError(f"`last_id` must be an id from 0 to {vocab_size - 1}: received last_id={c.last_id!r}.")
         self.check_classes()
         if c.position != "none":
-            raise ValueError(f"`position` must be none, since attention knows distances: received {c.position!r}.")
+            raise ValueError(
+                f"`position` must be none, because attention depends on distances: received position={c.position!r}."
+            )
         kinds = c.self_attention if isinstance(c.self_attention, list) else [c.self_attention]
         if any(name_and_options(kind)[0] != _KIND for kind in kinds):
             raise ValueError(f"`self_attention` must be {_KIND}: received self_attention={c.self_attention!r}.")
@@ -97,7 +99,7 @@ class XLNet(EncoderModel):
         self.encoder_norm = self.make_final_norm("encoder_norm")
         self.output_dropout = Dropout(c.dropout, name="output_dropout", **own)
         if c.head == "masked_lm":
-            self.supports_jit = False  # for `fit`: XLA has no logits whose number depends on the targets
+            self.supports_jit = False  # for `fit`: XLA needs to know the number of logits, which depends on the targets
             self.softmax = self.embedding
         self.make_heads(matrices, 0.0)
         self.query = None
@@ -119,7 +121,7 @@ class XLNet(EncoderModel):
         self.built = True
 
     def head_weights(self):
-        """Returns the weights of the heads: of masked ids the bias, and the vector from which queries begin."""
+        """Returns the weights of the heads; for masked ids the bias, and the vector with which queries start."""
         found = [weight for part in (self.class_head, self.span_head) if part is not None for weight in part.weights]
         found += [self.embedding.bias] if self.embedding.use_bias else []
         return found if self.query is None else [*found, self.query]
@@ -133,14 +135,14 @@ class XLNet(EncoderModel):
         """Predicts the targets.
 
         Args:
-            inputs: as `EncoderModel.call`. Of masked ids "inputs" have also those that are predicted, and "order", int
-                [B, S], may be there: an id sees those that have no target, predicted ones with a lower number, and, in
-                the first stream, itself. Without an order it sees no other predicted ones.
+            inputs: as `EncoderModel.call`. With the head of masked ids, "inputs" include the ids to predict, and there
+                may be an "order", int [B, S]: an id sees the ids that have no target, predicted ids with a lower
+                number, and, in the first stream, itself. Without an order it sees no other predicted ids.
             training: bool.
 
         Returns:
-            As `EncoderModel.call`. With two streams costs are of the first one's ids; in the use of experts, and so in
-            what its inequality costs, queries count, too.
+            As `EncoderModel.call`. With two streams, costs are reported for the ids of the first one; the use of
+            experts, and so the cost of unequal use, also counts the queries.
         """
         if self.config["head"] != "masked_lm" or inputs.get("targets") is None:
             return super().call(inputs, training)
@@ -152,7 +154,7 @@ class XLNet(EncoderModel):
         return self.outputs(self.ids_logits(states), self.costs_of_ids(results, inputs["inputs"]), results)
 
     def flops(self, lengths, rows=1):
-        """See `SequenceModel`: predicted positions are queries, too, beside which the distances are projected anew."""
+        """See `SequenceModel`; adds the queries of predicted positions, for which the distances are projected again."""
         from t2t_lite.extras.describe.cost import counted_flops, layer_flops
 
         counted, length = counted_flops(self, lengths, rows), lengths["inputs"]
@@ -171,11 +173,11 @@ class XLNet(EncoderModel):
             inputs: int ids [B, S], padded with 0.
             training: bool.
             return_hidden_states, return_attention_scores: bool.
-            results: `Results`, to which layers add; None: what they add is dropped.
+            results: `Results`, to which layers add; None: their results are dropped.
 
         Returns:
-            {"hidden" [B, S + 1, hidden], in each row those of its ids, then the last position's; "mask" bool
-            [B, S + 1]}; and where asked for "states", a list of the embeddings and of each layer's output,
+            {"hidden" [B, S + 1, hidden], in each row the states of its ids, then that of the last position; "mask" bool
+            [B, S + 1]}; and on request "states", a list of the embeddings and of each layer's output,
             [B, S + 1, hidden] each, and "attention", a list, one [B, heads, S + 1, S + 1] per layer.
         """
         self.build_if_needed()
@@ -185,7 +187,7 @@ class XLNet(EncoderModel):
         return {**read, "hidden": self.output_dropout(read["hidden"], training=training)}
 
     def _rows(self, inputs):
-        """Returns (ids with the last one, which of them are there, their segments), [B, S + 1] each."""
+        """Returns (ids including the last one, whether they are not padding, their segments), [B, S + 1] each."""
         ids = ops.convert_to_tensor(inputs)
         count = ops.expand_dims(_lengths(ids), 1)
         row = ops.pad(ids, ((0, 0), (0, 1)))
@@ -195,9 +197,9 @@ class XLNet(EncoderModel):
         return row, at <= count, segments
 
     def _predicting_states(self, inputs, is_predicted, order, training, results=None):
-        """Returns the states [N, hidden] of the second stream at the predicted positions; arguments are [B, S].
+        """Returns the second stream's states at the predicted positions, [N, hidden]; the arguments are [B, S].
 
-        Layers add to `results` what is of both streams, the queries' behind the row's S + 1 positions.
+        Layers add the results of both streams to `results`, those of the queries after the row's S + 1 positions.
         """
         self.build_if_needed()
         row, mask, segments = self._rows(inputs)
@@ -206,19 +208,19 @@ class XLNet(EncoderModel):
         length = shape_of(row)[1]
         at = ops.arange(length, dtype="int32")
         counts = ops.sum(ops.cast(is_predicted, "int32"), axis=1)
-        # Of each row as many queries as the row with the most has; elsewhere sizes must be known before.
+        # All rows get as many queries as the row with the most; other backends than TensorFlow need a static size.
         most = ops.maximum(ops.max(counts), 1) if keras.backend.backend() == "tensorflow" else length
         places = ops.sort(ops.where(is_predicted, at, length), axis=1)[:, :most]
         is_asked = places < length
         places = ops.minimum(places, length - 1)
 
         def visible(own):
-            """Returns which keys are seen, bool [B, T, S], by those whose places in the order are int [B, T]."""
+            """Returns which keys are visible, bool [B, T, S], to queries whose numbers in the order are int [B, T]."""
             others = ops.expand_dims(order, 1)
             seen = (others == 0) | (others < ops.expand_dims(own, 2))
             return seen & ops.expand_dims(mask, 1)
 
-        itself = ops.expand_dims(ops.expand_dims(at, 1) == ops.expand_dims(at, 0), 0)  # whatever the order says
+        itself = ops.expand_dims(ops.expand_dims(at, 1) == ops.expand_dims(at, 0), 0)  # in any order
         masks = [visible(order) | itself, visible(ops.take_along_axis(order, places, axis=1))]
         queries = ops.broadcast_to(
             ops.cast(self.query, self.compute_dtype), (*shape_of(places), self.config["hidden_size"])
@@ -232,20 +234,20 @@ class XLNet(EncoderModel):
         return self.chosen(self.output_dropout(x, training=training), is_asked)
 
     def of_ids(self, states):
-        """See `EncoderModel`: all but that of the end of the longest row, which may be a shorter one's padding."""
+        """See `EncoderModel`; without the last position, which is the end of the longest row and padding in others."""
         return states[:, :-1]
 
     def of_row(self, states, inputs):
-        """See `EncoderModel`: those of each row's last position."""
+        """See `EncoderModel`: the states of each row's last position."""
         at = ops.reshape(_lengths(ops.convert_to_tensor(inputs)), (-1, 1, 1))
         return ops.take_along_axis(states, at, axis=1)[:, 0]
 
     def guessing_states(self, inputs, mask):
-        """See `EncoderModel`: those of queries that see no id at these positions."""
+        """See `EncoderModel`: the states of queries that see no id at these positions."""
         return self._predicting_states(inputs, mask, ops.cast(mask, "int32"), False)
 
     def ids_logits(self, hidden):
-        """[..., hidden] -> float32 [..., vocab_size], what the id at a position may be."""
+        """[..., hidden] -> float32 [..., vocab_size], the logits of the id at a position."""
         return self.embedding(hidden, reverse=True)
 
 

@@ -25,7 +25,7 @@ class Reference(NamedTuple):
     Attributes:
         task, path: str.
         answers: list of str, of floats, or of what else the task's metrics compare.
-        keys: what the task has read beside them to match predictions; for columns the numbers of blank lines, from 1,
+        keys: values by which the task matches predictions with answers; for columns the numbers of blank lines, from 1,
             which have no answer.
     """
 
@@ -81,7 +81,7 @@ def read_predicted_column(path, as_label, reference):
 
 
 def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):  # noqa: B008  (it is immutable)
-    """Returns (the answers in a column, numbers of blank lines, which problems skip, too).
+    """Returns (the answers in a column, numbers of the blank lines, which problems skip as well).
 
     Args:
         path: str.

@@ -144,7 +144,7 @@ def metric_names(problem, hparams):
 
     Raises:
         UserError: a metric is not registered, is not of that kind or of another task, or its package is not installed;
-            likewise the tokenization; or one of `loss_metrics` is no measure per unit.
+            likewise the tokenization; or one of `loss_metrics` is not a measure per unit.
     """
     of_outputs = output_metrics(problem, hparams)
     check_loss_metrics(problem)

@@ -37,7 +37,7 @@ def read_lines(path, side=""):
 
     Args:
         path: str.
-        side: what to read of a test set of WMT (`wmt_files`), such as `wmt_files.SOURCE`; "": it is lines, too.
+        side: the side to read of a test set of WMT (`wmt_files`), such as `wmt_files.SOURCE`; "": read it as lines.
 
     Raises:
         UserError: the file is missing, unreadable, empty or damaged.

@@ -61,7 +61,7 @@ def corpus_bleu(
         `Score`.
 
     Raises:
-        UserError: there are no sentences or unequal numbers of them, or the tokenization is unknown or not installed.
+        UserError: the lists are empty or of unequal lengths, or the tokenization is unknown or not installed.
 
     Example:
         >>> corpus_bleu(["The red house is old."], ["The red house is old."]).score
@@ -179,7 +179,7 @@ def check_texts(hypotheses, references):
     """Returns (list of str, list of lists of str, one per reference translation).
 
     Raises:
-        UserError: there are no sentences, or unequal numbers of them.
+        UserError: the lists are empty or of unequal lengths.
     """
     hypotheses, references = list(hypotheses), list(references)
     if not references or isinstance(references[0], str):

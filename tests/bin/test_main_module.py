@@ -51,7 +51,7 @@ def test_a_failure_in_a_cluster_ends_the_process_as_by_its_own_script(tmp_path):
 def test_an_unknown_command_names_the_nearest(capsys):
     assert main(["trainr"]) == 2
     found = capsys.readouterr()
-    assert not found.out and found.err.startswith("t2t_lite: error: 'trainr' is no command. Nearest: t2t-trainer")
+    assert not found.out and found.err.startswith("t2t_lite: error: 'trainr' is not a command. Nearest: t2t-trainer")
 
 
 def test_version_and_no_tensorflow():

@@ -45,7 +45,7 @@ def test_a_download_ends_under_its_published_name_and_is_never_fetched_again(tmp
     downloads.provide([[url, MEMBERS]], str(tmp_path / "tmp"), checksums)
     assert os.listdir(tmp_path / "tmp") == ["corpus.tgz"]
     assert pairs(tmp_path / "tmp", url) == PAIRS
-    assert f"downloading {url} to {tmp_path}/tmp/corpus.tgz" in caplog.text
+    assert f"downloading {url} to {tmp_path}/tmp/corpus.tgz (0 MB)" in caplog.text
     (tmp_path / "site" / "corpus.tgz").unlink()
     downloads.provide([[url, MEMBERS]], str(tmp_path / "tmp"), checksums)
 

@@ -28,6 +28,7 @@ def test_each_filter_alone():
         "length_ratio": [("no", "x" * 17), ("x" * 17, "no"), ("x" * 311, "y" * 100)],
         "copied": [("A House", "a house"), ("STRASSE", "straße"), (" same ", "same")],
         "wrong_script": [("дом", "ein Haus"), ("a house", "дом"), ("a дом", "Haus")],
+        "mojibake": [("größe".encode().decode("latin1"), "x" * 9), ("x" * 9, "größe".encode().decode("cp1252"))],
         "duplicate": [good],
         "empty": [("", "Haus"), ("house", " \u00a0"), ("", "")],
     }
@@ -150,6 +151,7 @@ def test_scripts_of_languages(language, text, foreign):
 
 def test_parse_filters():
     assert parse_filters([]) == {}
+    assert parse_filters(["too_long=1000000000", "length_ratio=1"]) == {"too_long": 10**9, "length_ratio": 1.0}
     assert parse_filters(["duplicate", "too_long", "empty"]) == {"too_long": 1000, "duplicate": True}
     everything = parse_filters(["all"])
     assert list(everything) == list(ORDER[1:])
@@ -173,6 +175,7 @@ def test_parse_filters():
         (["length_ratio="], "length_ratio=: expected a number"),
         (["too_long=2.5"], "too_long=2.5: expected a whole number of characters"),
         (["too_long=0"], "too_long=0: expected a whole number"),
+        (["too_long=1000000001"], "too_long=1000000001: expected a whole number of characters from 1 to 1,000,000,000"),
         (["copied=3"], "copied takes no number"),
         (["all=3"], "all takes no number"),
         (["copied", "copied"], "copied comes twice"),

@@ -1,4 +1,5 @@
 """The parts of a stream, for any ids that a model may generate: a list of ids takes the place of the search."""
+# Nearest tests of: t2t_lite/decoding/generator.py
 
 import random
 import weakref
@@ -6,9 +7,8 @@ import weakref
 import pytest
 
 from t2t_lite.data.base_problem import Problem
-from t2t_lite.decoding.generator import Generator
+from t2t_lite.decoding.generator import GenerationStream, Generator
 from t2t_lite.decoding.hypothesis import Hypothesis, Prompt
-from t2t_lite.decoding.streaming import GenerationStream
 from t2t_lite.registry import Registries
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder

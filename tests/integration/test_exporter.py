@@ -1,3 +1,6 @@
+"""t2t-exporter: what it hands to an export, and what it refuses."""
+# Nearest tests of: bin/t2t_exporter.py, bin/_trained.py
+
 import os
 import shlex
 
@@ -121,7 +124,7 @@ def test_an_ensemble_by_name_and_one_export_of_another(call_command, made, tmp_p
         (["--problem=algorithmic_identity_decimal40"], ["--problem", "translate_own"]),
         (["--export_dir=file"], ["file", "folder"]),
         (["--output_dir=nowhere"], ["nowhere"]),
-        (["--features_join=sum"], ["--features_join: a run of translate_own, which is no encoder"]),
+        (["--features_join=sum"], ["--features_join", "encoder", "translate_own"]),
     ],
 )
 def test_mistakes(call_command, assert_user_error, made, tmp_path, flags, words):

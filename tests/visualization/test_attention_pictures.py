@@ -1,3 +1,6 @@
+"""Attention as lines between words, as heat maps and as a grid, against the weights of models."""
+# Nearest tests of: t2t_lite/visualization/sentence_attention.py
+
 import types
 
 import numpy as np

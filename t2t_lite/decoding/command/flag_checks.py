@@ -8,17 +8,18 @@ import dataclasses
 import logging
 
 from t2t_lite import registry
-from t2t_lite.cli.commands import Mode
-from t2t_lite.decoding.command.decode_hparams import DecodeHParams, decode_settings
+from t2t_lite.cli import console
+from t2t_lite.cli.commands import Mode, check_mode
+from t2t_lite.decoding.command.decode_hparams import DEFAULT_GRID, DecodeHParams, decode_settings
 from t2t_lite.decoding.command.text_files import writer
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import parse_assignments
 from t2t_lite.tasks.task import check_answered_by
 
 _LOGGER = logging.getLogger("t2t_lite")
-TOLD = {name: registry.teller(name) for name in registry.list_tellers()}  # what some models tell beside outputs
+TOLD = {name: registry.teller(name) for name in registry.list_tellers()}  # see `Teller`
 INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
-LINE_FILES = ("alignments_file", *(teller.flag for teller in TOLD.values()))  # outputs with a line per line
+LINE_FILES = ("alignments_file", *(teller.flag for teller in TOLD.values()))  # outputs with one line per input line
 FEATURES_FLAGS = ("features_layers", "features_join", "features_pooling")
 _LONG = ("long_input", "split_sentences")
 _SEARCH = (*_LONG, "mbr", "n_best_format")
@@ -38,10 +39,10 @@ MODES = {
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """What t2t-decoder is asked for. What is not known yet fits everything.
+    """What t2t-decoder is asked for. Facts about a model or settings that are not known yet hold.
 
     Attributes:
-        flags: {name: value} of the flags whose values are not the defaults.
+        flags: {name: value} of the given flags; `asked[name]` is "" for others.
         runs: list of `runs.locating.LocatedRun` of one task: the model, or those of an ensemble.
         settings: DecodeHParams, or None.
         text: str, from which the settings were parsed.
@@ -52,23 +53,50 @@ class Asked:
     settings: DecodeHParams | None = None
     text: str = ""
 
+    def __getitem__(self, name):
+        return self.flags.get(name, "")
+
+    def given(self, *names):
+        """Returns {name: value} of some flags, only of those that are given."""
+        return {name: self.flags[name] for name in names if name in self.flags}
+
+    def of_model(self, runs):
+        """Returns the same with the model and the settings of --decode_hparams.
+
+        Raises:
+            UserError: see `check`.
+        """
+        text, asked = self["decode_hparams"], Asked(self.flags, runs)
+        no_beam = bool(self["mbr"]) or asked.answered_by == "Predictor"
+        settings = DecodeHParams.parse(text, defaults=runs[0].problem.decode_defaults, mbr=no_beam)
+        if "decode_shards" in self.flags:
+            settings.shards, settings.shard_id = self["decode_shards"], self.flags.get("worker_id", 0)
+        asked = dataclasses.replace(asked, settings=settings, text=text)
+        check(asked)
+        return asked
+
     @property
     def mode(self):
         """The key in `MODES` of the mode that the flags choose."""
-        if names := [name for name in MODES if self.flags.get(name)]:
-            return "stream" if names[0] == "decode_from_file" and self.flags[names[0]] == "-" else names[0]
-        of_records = self.flags.get("eval_use_test_set") or (self.flags.get("problem") and self.flags.get("data_dir"))
+        if names := [name for name in MODES if self[name]]:
+            return "stream" if names[0] == "decode_from_file" and self[names[0]] == "-" else names[0]
+        of_records = self["eval_use_test_set"] or (self["problem"] and self["data_dir"])
         return "records" if of_records else "stream"
 
     @property
     def has_records(self):
         """Whether the inputs are a problem's records."""
-        return self.mode == "records" or (self.mode == "tune" and not self.flags.get("decode_from_file"))
+        return self.mode == "records" or (self.mode == "tune" and not self["decode_from_file"])
+
+    @property
+    def shards(self):
+        """The number of commands that share the input."""
+        return self.settings.shards if self.settings else self.flags.get("decode_shards", 1)
 
     @property
     def samples(self):
         """Whether outputs are sampled."""
-        return bool(self.flags.get("mbr") or self.settings.search.sampling)
+        return bool(self["mbr"] or self.settings.search.sampling)
 
     @property
     def task(self):
@@ -88,50 +116,50 @@ class Asked:
     @property
     def writes_lines(self):
         """Whether the output is lines of text, not files that the problem writes, such as images."""
-        return not (self.runs and writer(self.flags.get("decode_to_file"), self.runs[0].problem))
+        return not (self.runs and writer(self["decode_to_file"], self.runs[0].problem))
 
     def words(self):
-        """Returns {word in a message: what it stands for}."""
-        shards = {"shards": self.flags.get("decode_shards", 1)}
+        """Returns {field of a message: value}."""
+        words = {"shards": self.shards, "output": self["decode_to_file"]}
         if not self.runs:
-            return shards
+            return words
         model = self.runs[0].config["model"]
         kind = {"Predictor": "an encoder", "Generator": "a language model"}.get(self.answered_by, f"a {model}")
-        return shards | {"checkpoint": self.runs[0].checkpoint, "model": model, "kind": kind, "count": len(self.runs)}
+        return words | {"checkpoint": self.runs[0].checkpoint, "model": model, "kind": kind, "count": len(self.runs)}
 
 
 def _has_dev_set(asked):
-    source, reference = asked.flags.get("decode_from_file"), asked.flags.get("decode_reference")
-    return bool(source) == bool(reference) and bool(source or asked.flags.get("data_dir"))
+    source, reference = asked["decode_from_file"], asked["decode_reference"]
+    return bool(source) == bool(reference) and bool(source or asked["data_dir"])
 
 
 def _has_bleu(asked):
-    mbr = asked.flags.get("mbr")
-    return asked.mode in ("records", "tune") or asked.flags.get("decode_reference") or mbr == "bleu"
+    mbr = asked["mbr"]
+    return asked.mode in ("records", "tune") or asked["decode_reference"] or mbr == "bleu"
 
 
 def _writes_text(asked):
     is_ids = asked.settings and asked.settings.identity_output and asked.mode == "decode_from_file"
-    return not is_ids or asked.flags.get("n_best_format") == "json"
+    return not is_ids or asked["n_best_format"] == "json"
 
 
 def _ranks(asked):
     n_best, is_search = asked.settings.n_best, not asked.settings.search.sampling
-    return is_search or asked.flags.get("mbr") or n_best in (0, asked.settings.num_outputs)
+    return is_search or asked["mbr"] or n_best in (0, asked.settings.num_outputs)
 
 
 # {fact: (function of an `Asked` that says whether it holds, message about the names, or values, that need it)}
 _FACTS = {
-    "input_file": (lambda asked: asked.mode not in ("stream", "decode_interactive"),
+    "input_file": (lambda asked: asked.shards == 1 or asked.mode not in ("stream", "decode_interactive"),
                    "{names}: needs --decode_from_file, a file."),
     "dev_set": (_has_dev_set, "{names}: needs a dev set: --decode_from_file and --decode_reference, or --data_dir."),
-    "output_file": (lambda asked: asked.mode != "score_file" or asked.flags.get("decode_to_file", "-") != "-",
+    "output_file": (lambda asked: asked.mode != "score_file" or asked["decode_to_file"] not in ("", "-"),
                     "{names}: standard output has no time. Name a file, --decode_to_file, or remove {it}."),
     "no_records": (lambda asked: asked.mode != "records",
                    "{names}: outputs of records are written to files. Name one, or remove {it}."),
-    "array_file": (lambda asked: "-" not in (asked.flags.get("decode_from_file"), asked.flags["features_file"]),
+    "array_file": (lambda asked: "-" not in (asked["decode_from_file"], asked["features_file"]),
                    "{names}=-: arrays are written to a file, such as features.npz, and the text is read from a file."),
-    "part": (lambda asked: asked.flags["worker_id"] < asked.flags.get("decode_shards", 1),
+    "part": (lambda asked: asked["worker_id"] < asked.shards,
              "{values}: expected less than --decode_shards={shards}."),
     "bleu": (_has_bleu, "{names}: belongs to BLEU, which needs --decode_reference, --tune or --mbr=bleu. Remove {it}."),
     "encoder": (lambda asked: asked.answered_by in (None, "Predictor"),
@@ -150,19 +178,20 @@ _FACTS = {
                  "search finds one output. Remove {it}."),
     "text_output": (_writes_text, "{names}: identity_output=true writes ids, which have no BLEU with a text. Remove "
                     "one of them, or add --n_best_format=json, which writes the texts."),
-    "lines": (lambda asked: asked.writes_lines, "{names}: needs lines of text, which --decode_to_file does not name."),
+    "lines": (lambda asked: asked.writes_lines, "{names}: needs lines of text; --decode_to_file={output} is another "
+              "kind of file. Remove {it}."),
     "lines_or_file": (lambda asked: asked.mode != "stream" or asked.writes_lines,
                       "{values}: standard input gives lines. Name a file, --decode_from_file."),
     "ranked": (_ranks, "{values}: belongs to a search. num_samples is the number of samples."),
     "may_sample": (lambda asked: asked.samples or asked.mode == "decode_interactive",
-                   "{names}: only of sampling. Add sampling_method=random, or remove {it}."),
+                   "{names}: needs sampling. Add sampling_method=random, or remove {it}."),
     "samples_or_records": (lambda asked: asked.samples or asked.has_records,
                            "{values} samples of a line need sampling_method=random."),
     "sampled_records": (lambda asked: asked.has_records and asked.settings.search.sampling,
                         "{values} needs a problem's records and sampling_method=random; for a file there is "
                         "num_samples."),
 }  # fmt: skip
-_FLAGS = {  # what flags need besides their mode, or single values of them
+_FLAGS = {  # {flag, or flag=value: facts that it needs in addition to its mode}
     "tune": ("dev_set", "translation", "stepwise"),
     "keep_timestamp": ("output_file",),
     "decode_to_file=-": ("no_records",),
@@ -197,6 +226,20 @@ _EXCLUDED = {  # {fact: (whether it holds, what settings that exclude it have no
 }
 
 
+def asked(flags):
+    """Returns the `Asked` of absl's flags. Raises `UserError` for what can be seen of them alone."""
+    flags.tune = {"true": DEFAULT_GRID, "false": ""}.get(flags.tune, flags.tune)
+    found = Asked({name: flags[name].value for name in flags if flags[name].present})
+    if found.mode == "stream" and not found["decode_from_file"] and console.is_terminal():
+        raise UserError(
+            "missing --decode_from_file (a text file, or - for standard input), --decode_interactive, or --problem and "
+            "--data_dir, whose records are decoded."
+        )
+    check_mode(flags, MODES[found.mode], MODES)
+    check(found)
+    return found
+
+
 def check(asked, where="--decode_hparams"):
     """Refuses flags and settings that lack what they need; warns of settings that have no effect.
 
@@ -210,7 +253,7 @@ def check(asked, where="--decode_hparams"):
     if asked.runs and asked.answered_by not in ("Predictor", "Generator"):
         check_answered_by(asked.runs[0].problem, "Translator", asked.runs[0].checkpoint)
     keys = {key: key.partition("=") for key in _FLAGS}
-    given = {key: asked.flags.get(name) for key, (name, _, _) in keys.items()}
+    given = {key: asked[name] for key, (name, _, _) in keys.items()}
     given = {key: value for key, value in given.items() if value and keys[key][2] in ("", value)}
     _require(asked, {f"--{key}": (_FLAGS[key], value) for key, value in given.items()})
     if asked.settings is not None:
@@ -226,8 +269,8 @@ def _check_settings(asked, where):
             raise UserError(
                 f"{where}: {', '.join(lost)}: no effect on predictions. Expected some of {', '.join(known)}."
             )
-    if not asked.has_records:
-        asked.settings.search_options(bool(asked.flags.get("mbr")))
+    elif not asked.has_records:
+        asked.settings.search_options(bool(asked["mbr"]))
     given = [name for name in given if name in declared]
     for fact, (holds, what) in _EXCLUDED.items():
         lost = [name for name in given if fact in declared[name].excludes]

@@ -212,6 +212,7 @@ def test_layers_that_share_weights_count_each_time_and_only_masked_positions_hav
 )
 def test_the_papers_estimate_is_reproduced_beside_the_count(name, paper, counted):
     assert PAPER[name].flops == pytest.approx(paper, rel=0.01)  # table 2
+    assert PAPER["transformer_big_enfr_v1"] == PAPER["transformer_big_v1"]
     hparams = registry.hparams(name)
     model = shapes_only(Transformer, hparams, 37_000)
     text = describe(model, hparams, name).text()

@@ -1,3 +1,5 @@
+"""The learning rate and the positional encoding, as numbers and as a picture."""
+
 import numpy as np
 import pytest
 

@@ -105,6 +105,26 @@ def test_names_of_a_model_in_messages():
         query.Servable("a", 3, "x")
 
 
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"cert_file": "notes"}, "private key together"),
+        ({"key_file": "notes"}, "private key together"),
+        ({"cert_file": "notes", "key_file": "missing"}, "^missing: no such file"),
+        ({"cert_file": "missing", "key_file": "notes"}, "^missing: no such file"),
+        ({"ca_file": "missing"}, "^missing: no such file"),
+        ({"ca_file": "notes"}, "^notes: not a certificate"),
+        ({"cert_file": "notes", "key_file": "notes"}, "^notes, notes: not a certificate and its private key"),
+    ],
+    ids=str,
+)
+def test_files_of_an_encrypted_connection(tmp_path, monkeypatch, files, message):
+    (tmp_path / "notes").write_text("mine")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=message):
+        query.open_client("https://localhost:1", query.Servable("m"), tls=query.Tls(**files))
+
+
 ERRORS = {  # what a message has to say of a code, beside the address
     "UNAVAILABLE": ["over REST", "some words", "8500", "8501"],
     "DEADLINE_EXCEEDED": ["model 'm', version 7", "within 2.5 s"],
@@ -383,6 +403,7 @@ DOORS = {  # a method, its options, what they are in each request
     "batches": ("translate", {"batch_size": 1}, {}),
     "count": ("n_best", {"count": 2}, {}),
     "all of them": ("n_best", {}, {}),
+    "all by their number": ("n_best", {"count": 3}, {}),
     "batches of the best": ("n_best", {"batch_size": 1}, {}),
 }
 

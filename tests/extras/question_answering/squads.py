@@ -4,7 +4,7 @@ import json
 
 
 def squad(*questions, context="Ada was born in London. She met Charles, who built engines, in 1833."):
-    """The bytes of a file; a question is (id, text, [(start, text), …])."""
+    """The text of a file; a question is (id, text, [(start, text), …])."""
     qas = [
         {"id": i, "question": text, "answers": [{"text": a, "answer_start": at} for at, a in answers]}
         for i, text, answers in questions

@@ -1,45 +1,36 @@
-"""Answers of the user's own files."""
+"""Questions as records: windows of long contexts, positions of answers, the user's own files and SQuAD's."""
+
+# Nearest tests of: extras/question_answering/windows.py
 
 import json
 
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data.manifests import find_manifest
-from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.corpora import downloads
+from t2t_lite.data.problem import DatasetSplit, SpanProblem, VocabType
 from t2t_lite.errors import UserError
-from t2t_lite.extras.question_answering.squad_files import read_squad
-from t2t_lite.extras.question_answering.windows import windows
+from t2t_lite.extras.question_answering.windows import PositionEncoder, windows
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 from tests.extras.question_answering.squads import QUESTIONS, squad
-from tests.problems.test_classify_own import files_of, generated
-from tests.problems.test_labelled_own import check_bad_lines, check_labels_are_not_smoothed, removed_of, rows_of
-from tests.problems.test_own_mistakes import check_damaged
+from tests.problems import own
+from tests.problems.own import removed_of, rows_of
 
 
-def test_half_a_surrogate_pair_is_one_character(tmp_path):
-    context = "Ada \ud83d \U0001f600 was born in London."
-    answers = [(context.index(text), text) for text in ("London", "\ud83d \U0001f600 was")]
-    (tmp_path / "a.json").write_text(squad(("\udc00", "Where \ud83d?", answers), context=context))
-    [found] = read_squad(str(tmp_path / "a.json"))
-    assert (found.id, found.question) == ("\ufffd", "Where \ufffd?")
-    assert found.context == context.replace("\ud83d", "\ufffd")
-    assert [found.context[start:end] for start, end in found.answers] == ["London", "\ufffd \U0001f600 was"]
-
-
-def test_long_ids_of_questions_differ_at_their_end(tmp_path):
-    long = [(f"{'long' * 30}{number}", "Where?", [(16, "London")]) for number in range(2)]
-    (tmp_path / "a.json").write_text(squad(*long))
-    assert [found.id for found in read_squad(str(tmp_path / "a.json"))] == [name for name, *_ in long]
+def generated(folder, train, dev=None, **options):
+    return own.generated(
+        "qa_own", folder, vocab_size=310, **own.files_of(folder, train=train, dev=dev or train), **options
+    )
 
 
 def test_answers_are_the_positions_of_their_pieces(tmp_path):
-    arguments = files_of(tmp_path, train=squad(*QUESTIONS), dev=squad(*QUESTIONS[:3]))
-    generated("qa_own", tmp_path, vocab_size=310, sequence_length=80, doc_stride=20, **arguments)
+    generated(tmp_path, squad(*QUESTIONS), squad(*QUESTIONS[:3]), sequence_length=80, doc_stride=20)
     problem = registry.problem("qa_own")
     encoders = problem.get_feature_encoders(str(tmp_path))
     assert problem.max_length(registry.hparams("bert_tiny").parse("max_length=9")) == 80, "no row is left out"
     assert (problem.sequence_length, problem.doc_stride, encoders["targets"].vocab_size) == (80, 20, 81)
+    settings = problem.generation_settings()
+    assert (settings["sequence_length"], settings["doc_stride"]) == (80, 20)
     rows = rows_of(problem, tmp_path)
     assert len(rows) >= 30 and max(len(row["inputs"]) for row in rows) <= 80
     for row in rows:
@@ -75,38 +66,81 @@ def test_blanks_around_a_context_may_belong_to_an_answer():
 def test_answers_longer_than_a_window_are_counted(tmp_path):
     context = "Ada was born in London. She met Charles, who built engines, in 1833."
     asked = [*QUESTIONS, ("long", "What?", [(0, context)])]
-    arguments = files_of(tmp_path, train=squad(*asked), dev=squad(*asked))
-    problem = generated("qa_own", tmp_path, vocab_size=310, sequence_length=30, **arguments)
-    removed = find_manifest(problem, str(tmp_path))["splits"]["train"]["removed"]
-    assert removed == {"answers that no window holds": 1}
+    problem = generated(tmp_path, squad(*asked), sequence_length=30)
+    assert removed_of(problem, tmp_path) == {"answers that no window holds": 1}
 
 
-def test_a_question_that_leaves_no_room_is_refused():
-    with pytest.raises(UserError, match=r"'Why so\?': its 8 ids leave no room for a context in 9"):
+def test_windows_leave_no_gaps_whatever_the_stride():
+    found = windows(ByteTextEncoder(), "Q?", "x" * 23, longest=14, stride=40)  # a row has room for 10
+    assert [window.start for window in found] == [0, 10, 13] and [len(window.spans) for window in found] == [10] * 3
+
+
+def test_a_question_of_64_ids_and_one_that_leaves_no_room():
+    (found,) = windows(ByteTextEncoder(), "x" * 64, "y", longest=200, stride=9)
+    assert found.before == 65 and windows(ByteTextEncoder(), "x" * 65, "y", longest=200, stride=9) == [found]
+    assert windows(ByteTextEncoder(), "Why so?", "b", longest=10, stride=2)[0].spans == [(0, 1)]
+    with pytest.raises(UserError, match=r"'Why so\?': its 8 ids .* 9\b"):
         windows(ByteTextEncoder(), "Why so?", "because", longest=9, stride=2)
 
 
-def test_squad_2_and_whole_numbers_as_ids(tmp_path):
+def test_positions_are_numbers():
+    encoder = PositionEncoder(12)
+    assert encoder.vocab_size == 13 and encoder.encode(" 3 12 ") == [3, 12] and encoder.decode([0, 12, 3]) == "12 3"
+    assert encoder.pieces([0, 12]) == ["<pad>", "12"]
+    assert encoder.fingerprint == PositionEncoder(12).fingerprint != PositionEncoder(13).fingerprint
+    for text in ("0", "13", "x", "1.0", "1" * 10):
+        with pytest.raises(UserError, match=rf"'{text}'.* 1 to 12"):
+            encoder.encode(text)
+
+
+def test_questions_without_an_answer_are_counted(tmp_path):
     text = json.loads(squad(*[(n, f"Where, {n}?", [(16, "London")]) for n in range(30)]))
     for entry in text["data"][0]["paragraphs"][0]["qas"][:7]:
-        entry.update(is_impossible=True, answers=[], plausible_answers=[{"text": "1833", "answer_start": 0}])
-    (tmp_path / "a.json").write_text(json.dumps(text))
-    found = list(read_squad(str(tmp_path / "a.json")))
-    assert [question.id for question in found] == [f"{n}" for n in range(30)]
-    assert [len(question.answers) for question in found] == [0] * 7 + [1] * 23
-    files = {f"{split}_files": [str(tmp_path / "a.json")] for split in ("train", "dev")}
-    problem = generated("qa_own", tmp_path / "d", vocab_size=300, sequence_length=80, **files)
-    assert removed_of(problem, tmp_path / "d") == {"questions without an answer": 7}
+        entry.update(is_impossible=True, answers=[])
+    assert removed_of(generated(tmp_path, json.dumps(text), sequence_length=80), tmp_path) == {
+        "questions without an answer": 7
+    }
 
 
-def test_bad_lines_are_left_out(tmp_path):
+@pytest.mark.parametrize("answer", [None, (3, 3), (-1, 2), (0, 8), ("0", "3"), (0, 1, 2)])
+def test_an_answer_of_a_problem_of_python_is_a_part_of_its_context(answer, tmp_path):
+    class Mine(SpanProblem):
+        name, is_generate_per_split, vocab_type = "mine", True, VocabType.CHARACTER
+
+        def generate_samples(self, data_dir, tmp_dir, dataset_split):
+            yield {"inputs": "Q?", "context": "a bcd e", "answer": answer}
+
+    with pytest.raises(UserError, match=r"mine: .*has 7\."):
+        Mine().generate_data(str(tmp_path), str(tmp_path))
+
+
+def test_bad_lines_and_damaged_files(tmp_path):
     questions = [(n, f"Where was she born, {n}?", [(16, "London")]) for n in range(30)]
-    check_bad_lines("qa_own", squad(*questions, (99, "Which year?", [(0, "1833")])).encode(), 1, tmp_path)
-
-
-def test_a_damaged_file_is_named(tmp_path):
-    check_damaged("qa_own", squad(*QUESTIONS), {"dev": squad()[:-9]}, "dev: not JSON, or cut off", tmp_path)
+    data = squad(*questions, (99, "Which year?", [(0, "1833")])).encode()
+    own.check_bad_lines("qa_own", data, 1, tmp_path)
+    own.check_damaged("qa_own", squad(*QUESTIONS), {"dev": squad()[:-9]}, "dev: not JSON", tmp_path)
 
 
 def test_labels_are_not_smoothed():
-    check_labels_are_not_smoothed("qa_own")
+    own.check_labels_are_not_smoothed("qa_own")
+
+
+def test_squad_as_published(tmp_path, monkeypatch):
+    for split, count in (("train", 30), ("dev", 4)):
+        (tmp_path / f"{split}-v1.1.json").write_text(squad(*QUESTIONS[:count]))
+    problem = registry.problem("squad")
+    problem.approx_vocab_size = 310
+    problem.generate_data(str(tmp_path), str(tmp_path))
+    encoder = problem.get_feature_encoders(str(tmp_path))["inputs"]
+    for split, count in ((DatasetSplit.TRAIN, 30), (DatasetSplit.EVAL, 4)):
+        rows = rows_of(problem, tmp_path, split)
+        assert len(rows) == count
+        for row in rows:
+            first, last = row["targets"]
+            assert encoder.decode(row["inputs"][first - 1 : last]) == "London"
+    asked = []
+    monkeypatch.setattr(downloads, "provide", lambda entries, tmp_dir: asked.extend(entries))
+    problem.prepare_generation(str(tmp_path), str(tmp_path))
+    address = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
+    assert asked == [[f"{address}/{s}-v1.1.json", ("text", f"{s}-v1.1.json")] for s in ("train", "dev")]
+    assert (problem.sequence_length, problem.doc_stride) == (383, 128)  # BERT's run_squad.py: 384 and 128

@@ -1,5 +1,8 @@
 """Answers to questions: which part of a context is chosen, in however many windows the context is read."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,10 +10,12 @@ import tensorflow as tf
 from t2t_lite.data.problem import SpanProblem
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.errors import UserError
-from t2t_lite.extras.question_answering.position_encoder import PositionEncoder
-from t2t_lite.extras.question_answering.spans import LONGEST_ANSWER, best_spans, part_scores
-from t2t_lite.extras.question_answering.windows import windows
+from t2t_lite.evaluation import answer_scores
+from t2t_lite.export.encoder_signatures import EncoderSignatures
+from t2t_lite.extras.question_answering.spans import LONGEST_ANSWER, Answer, SpansTask, best_spans, part_scores
+from t2t_lite.extras.question_answering.windows import PositionEncoder, windows
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
+from tests.extras.question_answering.squads import squad
 
 FIRST, LAST = 42, 43  # the ids of 40 and 41, and of these the model is sure
 WORDS = " ".join(map(str, range(10, 40)))
@@ -137,13 +142,6 @@ def test_an_answer_has_thirty_pieces_at_most(pieces, is_answer):
     assert (last - first == pieces - 1) == is_answer
 
 
-def test_a_longer_part_than_answers_have_is_none():
-    context = "40 " + " ".join(["7"] * 30) + " 41"
-    (found,) = predictor(sure).predict([("1", context)])
-    assert found.text.split() in (["40", *["7"] * n] for n in range(30)) or found.text.endswith("41")
-    assert len(found.text.split()) <= 30
-
-
 def test_questions_that_are_too_long_and_contexts_without_a_word():
     made = predictor(sure)
     long, blank = made.predict([("1 " * 65, "40 41"), ("1", "")])
@@ -153,3 +151,64 @@ def test_questions_that_are_too_long_and_contexts_without_a_word():
         made.predict(["1"])
     with pytest.raises(UserError, match=r"^text 1: .* leave no room"):
         predictor(sure, longest=5).predict([("1 2 3", "4 5")])
+
+
+@pytest.mark.parametrize("longest", [14, 17, 2048])
+def test_an_export_answers_as_a_predictor(longest):
+    """Contexts of one window and of several, of no room, blank ones, and what is truncated."""
+    made = predictor(of_windows, longest=14, stride=3, encoder=ByteTextEncoder())
+    asked = [("1 2", "abc de  fgé hijk lmn"), ("?", "a"), ("?", ""), ("x" * 12, "a bc d"), ("", " b  c ")]
+    columns = [tf.constant(column) for column in zip(*asked, strict=True)]
+    found = EncoderSignatures(made, longest).predict(*columns)
+    for number, (question, context) in enumerate(asked):
+        question, most = question[:11], longest - 2 - len(question[:11].encode())
+        read = context.encode()[: max(most, 0)].decode(errors="ignore")
+        (answer,) = made.predict([(question, read)]) if read.strip() else [Answer("", 0, 0, 0.0)]
+        assert found["answers"][number].numpy().decode() == answer.text
+        assert (found["starts"][number], found["ends"][number]) == (answer.start, answer.end)
+        assert found["probabilities"][number].numpy() == pytest.approx(answer.probability, rel=1e-4)
+        is_cut = len(context.encode()) > most or len(asked[number][0]) > 11
+        assert bool(found["truncated"][number]) == is_cut, (question, context)
+
+
+def test_what_exports_refuse():
+    with pytest.raises(UserError, match=r"SavedModel.*TextEncoder"):
+        EncoderSignatures(predictor(sure), None)
+    made = predictor(sure, encoder=ByteTextEncoder())
+    for length in (66, 2**16 + 1):
+        with pytest.raises(UserError, match=rf"max_input_length={length}.* 67 to 65,536"):
+            EncoderSignatures(made, length)
+    assert EncoderSignatures(made, None).max_input_length == 2048
+
+
+def test_files_of_questions_and_answers(tmp_path, caplog):
+    asked = [("1", "Where?", [(16, "London"), (22, ".")]), ("2", "Who?", [(0, "Ada")]), ("3", "Why?", [(4, "was")])]
+    (tmp_path / "a.json").write_text(squad(*asked))
+    (tmp_path / "b.json").write_text(squad())
+    reader, context = (
+        SpansTask.file_reader("json", None, None),
+        json.loads(squad())["data"][0]["paragraphs"][0]["context"],
+    )
+    assert SpansTask.file_reader("txt", None, None) is None
+    assert reader(str(tmp_path / "a.json"))[1] == {"id": "2", "question": "Who?", "context": context}
+    with pytest.raises(UserError, match=r"b\.json: has no question"):
+        reader(str(tmp_path / "b.json"))
+    reference = answer_scores.read_reference(str(tmp_path / "a.json"), "spans")
+    assert (reference.answers, reference.keys) == ([["London", "."], ["Ada"], ["was"]], ["1", "2", "3"])
+    (tmp_path / "c").write_text(json.dumps({"2": "she", "1": "London", "9": "x"}))
+    assert answer_scores.read_predictions(str(tmp_path / "c"), reference) == ["London", "she", ""]
+    assert re.search(r"/c: lacks .* 1 of 3 questions, such as '3'", caplog.text)
+    (tmp_path / "c").write_text('{"9": "x"}')
+    with pytest.raises(UserError, match=r"/c: answers none .*/a\.json"):
+        answer_scores.read_predictions(str(tmp_path / "c"), reference)
+    (tmp_path / "c").write_text(squad(("1", "?", [])))
+    with pytest.raises(UserError, match="/c"):
+        answer_scores.read_predictions(str(tmp_path / "c"), reference)
+
+
+def test_what_is_compared_and_shown():
+    task = predictor(sure).task
+    assert task.compared(np.array([5, 1, 7, 8, 9, 1]), (4, 5), (3, 4)) == ["5 6", "6 7"]
+    answer = Answer("a\tb", 0, 3, 0.25, (Answer("a\tb", 0, 3, 0.25), Answer("b", 2, 3, 0.125)))
+    assert SpansTask.as_line(answer) == "a b\t0.250000"
+    assert SpansTask.shown(answer) == ("a\tb", [[("a\tb", 0.25), ("b", 0.125)]])

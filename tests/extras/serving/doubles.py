@@ -8,9 +8,8 @@ import threading
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.decoding.generator import Generator
+from t2t_lite.decoding.generator import GenerationStream, Generator
 from t2t_lite.decoding.hypothesis import Prompt
-from t2t_lite.decoding.streaming import GenerationStream
 from t2t_lite.extras.serving.refusals import Refusal
 from t2t_lite.extras.serving.request_batching import Batcher
 from t2t_lite.extras.serving.rest_server import RestServer

@@ -1,5 +1,8 @@
 """t2t-translate-all on two checkpoints of a small model with random weights."""
 
+# Nearest tests of: extras/translate_all/checkpoint_translations.py, extras/translate_all/decoder_command.py,
+# Nearest tests of: extras/translate_all/t2t_translate_all.py
+
 import json
 import os
 import shutil
@@ -9,7 +12,10 @@ import pytest
 
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.evaluation.scores import Score
-from t2t_lite.extras.translate_all import t2t_translate_all
+from t2t_lite.extras.translate_all import decoder_command, t2t_translate_all
+from t2t_lite.extras.translate_all.checkpoint_translations import CheckpointTranslations
+from t2t_lite.files import resumable
+from t2t_lite.visualization import drawing
 from tests.decoding.runs import SENTENCES, make_run
 from tests.integration.conftest import replaced
 from tests.training.log_schema import assert_documented
@@ -69,7 +75,7 @@ def test_every_checkpoint_is_translated_scored_and_drawn(call_command, expected,
     os.utime(tmp_path / "translations/translate_own-100", (5e9, 5e9))
     again = call_command("t2t-translate-all", *FLAGS, "--reference=ref.de", "--metrics=ter", "--plot=new/plot.png")
     assert again.stdout.splitlines()[-2:] == ["best: step 200, TER = 0.00: run/model.ckpt-200", "plot: new/plot.png"]
-    assert again.stderr.count("is there already") == 2
+    assert again.stderr.count("already exists") == 2
     assert (tmp_path / "translations/translate_own-100").stat().st_mtime == 5e9
     # t2t-bleu takes the folder as it is.
     os.utime(tmp_path / "translations/translate_own-100", (1e6, 1e6))
@@ -77,11 +83,44 @@ def test_every_checkpoint_is_translated_scored_and_drawn(call_command, expected,
     assert (table.splitlines()[-1].split()[0], table.splitlines()[-1].split()[-1]) == ("200", "100.00")
 
 
-def test_of_equally_good_checkpoints_the_earliest_is_the_best(tmp_path, capsys):
-    found = {step: {"bleu": Score(score, "nrefs:1")} for step, score in ((300, 31.0), (100, 30.0), (200, 31.0))}
-    flags = types.SimpleNamespace(metrics=["bleu"], model_dir="run")
-    t2t_translate_all._show(flags, found, str(tmp_path / "plot.svg"))
-    assert "best: step 200, sacreBLEU = 31.00: run/model.ckpt-200\n" in capsys.readouterr().out
+def test_of_equally_good_checkpoints_the_earliest_is_the_best(tmp_path, capsys, monkeypatch):
+    """The table, and the picture's lines, stars and legends."""
+    drawn, steps = [], ((3000, 31.0, 39.0), (100, 30.0, 41.5), (200, 31.0, 39.0))
+    found = {step: {"bleu": Score(bleu, "nrefs:1"), "chrf": Score(chrf, "nrefs:1")} for step, bleu, chrf in steps}
+    monkeypatch.setattr(drawing, "write_picture", lambda path, figure: drawn.append(figure))
+    t2t_translate_all._show(types.SimpleNamespace(metrics=["bleu", "chrf"], model_dir="run"), found, "plot.svg")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines[2:6]] == [
+        ["step", "sacreBLEU", "chrF2"], ["100", "30.00", "41.50"], ["200", "31.00", "39.00"], ["3000", "31.00", "39.00"]
+    ]  # fmt: skip
+    assert lines[6:] == ["best: step 200, sacreBLEU = 31.00: run/model.ckpt-200", "plot: plot.svg"]
+    first, second = drawn[0].axes
+    assert [([*line.get_xdata()], [*line.get_ydata()]) for line in [*first.lines, *second.lines]] == [
+        ([100, 200, 3000], [30, 31, 31]), ([200], [31]), ([100, 200, 3000], [41.5, 39, 39]), ([200], [39])
+    ]  # fmt: skip
+    assert [axes.get_legend().get_texts()[0].get_text() for axes in (first, second)] == [
+        "step 200: 31.00",
+        "step 200: 39.00",
+    ]
+
+
+def test_a_bleu_is_noted_once_for_each_checkpoint_and_text(tmp_path):
+    """What a later process, the exporter of a model card, reads."""
+    (tmp_path / "model.ckpt-300.index").touch()
+    os.utime(tmp_path / "model.ckpt-300.index", (1_000_003, 1_000_003))
+    checkpoint = resumable.StepFile(300, str(tmp_path / "model.ckpt-300"), 1_000_003)
+    for source, score in (("x/dev.en", 31.25), ("y/dev.en", 31.25), ("x/other.en", 12.5)):
+        CheckpointTranslations(str(tmp_path), source, [], "t", {}).note(checkpoint, Score(score, "nrefs:1|case:mixed"))
+    lines = [json.loads(line) for line in (tmp_path / "eval.log").read_text().splitlines()]
+    assert_documented(lines)
+    fields = ("event", "step", "checkpoint_time", "source", "bleu_signature", "bleu")
+    assert [tuple(line[field] for field in fields) for line in lines] == [
+        ("translation", 300, 1_000_003, "dev.en", "nrefs:1|case:mixed", 31.25),
+        ("translation", 300, 1_000_003, "other.en", "nrefs:1|case:mixed", 12.5),
+    ]  # fmt: skip
+    os.utime(tmp_path / "model.ckpt-300.index", (1_000_004, 1_000_004))
+    CheckpointTranslations(str(tmp_path), "dev.en", [], "t", {}).note(checkpoint, Score(31.25, "nrefs:1|case:mixed"))
+    assert len((tmp_path / "eval.log").read_text().splitlines()) == 3, "another checkpoint of the same step"
 
 
 @pytest.mark.long
@@ -158,13 +197,17 @@ def test_another_command_translates(call_command, expected, tmp_path):
     script = 'for word; do case "$word" in --decode_to_file=*) to="${word#*=}";; esac; echo "$word" >> words; done'
     (tmp_path / "fake.sh").write_text(f'{script}\ncat "my text.en" > "$to"\n')
     command = "--decoder_command=sh fake.sh {params} | cat"
-    result = call_command("t2t-translate-all", *replaced(FLAGS, "--source=my text.en", command, "--min_steps=200"))
+    folders = ["--data_dir=run", "--t2t_usr_dir="]
+    result = call_command(
+        "t2t-translate-all", *replaced(FLAGS, "--source=my text.en", command, "--min_steps=200", *folders)
+    )
     assert (result.status, result.stdout) == (0, "translations/translate_own-200\n")
     assert (tmp_path / "words").read_text().splitlines() == [
         "--checkpoint_path=run/model.ckpt-200",
         "--decode_from_file=my text.en",
         "--decode_to_file=translations/translate_own-200",
         "--decode_hparams=beam_size=2,alpha=0.3",
+        "--data_dir=run",
         "--keep_timestamp",
     ]
     failed = call_command(
@@ -175,7 +218,18 @@ def test_another_command_translates(call_command, expected, tmp_path):
     silent = call_command(
         "t2t-translate-all", *replaced(FLAGS, "--source=my text.en", "--decoder_command=true {params}")
     )
-    assert "translate_own-100: not there yet" in silent.stderr
+    assert "translate_own-100: missing" in silent.stderr
+
+
+def test_options_that_nobody_gave_are_left_out(tmp_path):
+    folders = {"data_dir": None, "t2t_usr_dir": "my folder"}
+    decoder_command.translate(f"echo {{params}} > {tmp_path}/words", "c", "s", "p", {"beam_size": 3}, folders)
+    assert (tmp_path / "words").read_text() == (
+        "--checkpoint_path=c --decode_from_file=s --decode_to_file=p --decode_hparams=beam_size=3 "
+        "--t2t_usr_dir=my folder --keep_timestamp\n"
+    )
+    decoder_command.translate(f"echo {{params}} > {tmp_path}/words", "c", "s", "p", {"alpha": None}, {})
+    assert "decode_hparams" not in (tmp_path / "words").read_text()
 
 
 @pytest.mark.parametrize(
@@ -183,38 +237,57 @@ def test_another_command_translates(call_command, expected, tmp_path):
     [
         (["--model_dir="], ["--model_dir"]),
         (["--model_dir=nowhere"], ["nowhere: no such folder"]),
-        (["--model_dir=run/.."], ["holds no checkpoint", "--wait_minutes"]),
-        (["--min_steps=201"], ["holds no checkpoint", "from step 201 on"]),
+        (["--model_dir=run/.."], ["--model_dir=run/..: no checkpoint", "--wait_minutes"]),
+        (["--min_steps=201"], ["--model_dir=run: no checkpoint", "step 201"]),
         (["--source=none.en"], ["none.en: no such file"]),
         (["--source=latin.en"], ["latin.en, line 2", "UTF-8"]),
         (["--reference=empty.en"], ["empty.en: the file is empty"]),
-        (["--reference=one.de"], ["one.de: 1 line, src.en has 7"]),
+        (["--reference=one.de"], ["--reference=one.de has 1 line, but src.en has 7"]),
         (["--reference=ref.de", "--metrics=blue"], ["--metrics=blue", "Nearest: bleu"]),
         (["--problem=translate_ende_wmt32k"], ["--problem=translate_ende_wmt32k", "translate_own"]),
         (["--translations_dir=one.de"], ["one.de"]),
         (["--plot=run"], ["--plot=run", "is a folder"]),
         (["--beam_size=0"], ["--beam_size"]),
-        (["--decoder_command=t2t-decoder"], ["--decoder_command: holds no {params}"]),
-        (["--decoder_command=x {params} {FLAGS.model}"], ["{FLAGS.model} is not filled in"]),
+        (["--decoder_command=t2t-decoder"], ["--decoder_command: {params}"]),
+        (["--decoder_command=x {params} {FLAGS.model}"], ["--decoder_command: {FLAGS.model}"]),
+        (["--decoder_command=x {params} {model.name}"], ["--decoder_command: {model.name}"]),
+        # What is read is not overwritten.
+        *(
+            (["--reference=ref.de", f"--plot={plot}"], ["--plot"])
+            for plot in (
+                "./src.en",
+                "ref.de",
+                "run/model.ckpt-100.index",
+                "translations/translate_own-100",
+                "translations/translate_own-settings.json",
+            )
+        ),
+        (["--source=translations/translate_own-flags.txt"], ["--source", "--translations_dir"]),
+        (["--reference=ref.de", "--translations_dir=taken"], ["taken/translate_own-scores.png: is a folder"]),
     ],
 )
 def test_mistakes_leave_nothing_behind(call_command, assert_user_error, expected, tmp_path, flags, words):
     for name, data in (("latin.en", b"gut\nsch\xf6n\n"), ("empty.en", b""), ("one.de", b"eins\n")):
         (tmp_path / name).write_bytes(data)
-    before = sorted(tmp_path.rglob("*"))
+    (tmp_path / "taken/translate_own-scores.png").mkdir(parents=True)
+    (tmp_path / "translations").mkdir()
+    shutil.copy(tmp_path / "src.en", tmp_path / "translations/translate_own-flags.txt")
+    before = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
     assert_user_error(call_command("t2t-translate-all", *replaced(FLAGS, *flags)), *words)
-    assert sorted(tmp_path.rglob("*")) == before
+    assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == before
 
 
 def test_translations_of_something_else_are_not_taken_for_these(call_command, assert_user_error, expected, tmp_path):
     assert call_command("t2t-translate-all", *FLAGS, "--min_steps=200").status == 0
-    for flag, words in (("--beam_size=1", "beam_size=2, now it is 1"), ("--alpha=0.6", "alpha=0.3, now it is 0.6")):
-        another = call_command("t2t-translate-all", *replaced(FLAGS, flag))
-        assert_user_error(another, "--translations_dir=translations", words)
     shutil.copytree(tmp_path / "run", tmp_path / "avg")
-    assert_user_error(
-        call_command("t2t-translate-all", *replaced(FLAGS, "--model_dir=avg")), "model_dir", "Choose another folder"
-    )
+    (tmp_path / "other.en").write_text("".join(f"{line}\n" for line in SOURCE[::-1]))  # of as many lines
+    for flag, *words in (
+        ("--beam_size=1", "beam_size=2, but you requested 1"), ("--alpha=0.6", "alpha=0.3, but you requested 0.6"),
+        ("--model_dir=avg", f"model_dir={tmp_path}/run, but you requested {tmp_path}/avg"),
+        ("--source=other.en", "source_sha256="),
+    ):  # fmt: skip
+        another = call_command("t2t-translate-all", *replaced(FLAGS, flag))
+        assert_user_error(another, "--translations_dir=translations", "Choose another folder", *words)
     (tmp_path / "translations/translate_own-200").write_text("eine\n")
     result = call_command("t2t-translate-all", *FLAGS, "--min_steps=200")
     assert_user_error(result, "translate_own-200 has 1 line, src.en has 7", "Delete it")

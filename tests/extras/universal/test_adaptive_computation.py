@@ -80,8 +80,21 @@ def test_probabilities_are_float32_in_half_precision():
 
 @pytest.mark.parametrize(
     "arguments, message",
-    [({"act_type": "random"}, "`act_type` must be one of basic, accumulated, global"), ({"epsilon": 1.0}, "`epsilon`")],
+    [
+        ({"act_type": "random"}, "`act_type`.*basic, accumulated, global.*'random'"),
+        ({"epsilon": 1.0}, "`epsilon`"),
+        ({"cost_weight": -0.1}, "`cost_weight`"),
+        ({"bias_init": "one"}, "`bias_init`.*'one'"),
+    ],
 )
 def test_bad_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         layers.AdaptiveComputation(**arguments)
+
+
+def test_defaults_are_those_of_tensor2tensor():
+    halting = layers.AdaptiveComputation()
+    halting.build(STATES.shape)
+    assert (halting.act_type, halting.threshold, halting.cost_weight) == ("basic", 0.99, 0.01)
+    assert array(halting.gate.bias).tolist() == [1.0] and halting.has_costs
+    assert not layers.AdaptiveComputation(cost_weight=0).has_costs

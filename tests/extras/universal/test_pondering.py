@@ -8,10 +8,11 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.decoding.command.flag_checks import Asked, check
-from t2t_lite.decoding.hypothesis import Tellers
+from t2t_lite.decoding.hypothesis import Hypothesis, Tellers, Translation
 from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
+from t2t_lite.extras.universal.pondering import PonderSteps, draw_ponder_steps
 from t2t_lite.models.outputs import named_outputs
 from t2t_lite.runs.locating import find_run
 from t2t_lite.settings.search_options import SearchOptions
@@ -108,9 +109,9 @@ def test_a_model_of_equal_steps_has_none(run_dir):
     flags = {"decode_from_file": "in", "ponder_file": "steps"}
     check(Asked(flags, [run]))
     plain = dataclasses.replace(run, config={**run.config, "model": "transformer"})
-    with pytest.raises(UserError, match=r"--ponder_file: .* is a transformer, which takes the same steps"):
+    with pytest.raises(UserError, match=r"--ponder_file: .* transformer"):
         check(Asked(flags, [plain]))
-    with pytest.raises(UserError, match="--ponder_file: each of the ensemble's 2 models has steps of its own"):
+    with pytest.raises(UserError, match=r"--ponder_file: .*2 models"):
         check(Asked(flags, [run, run]))
 
 
@@ -118,5 +119,34 @@ def test_steps_that_a_model_has_not_are_refused_before_a_search(translator, monk
     monkeypatch.setattr(translator.searcher, "model", None)  # a search would fail by another error
     ensemble = copy.copy(translator)
     ensemble._tellers = Tellers(Ensemble([translator.model] * 2))
-    with pytest.raises(UserError, match="return_ponder_steps: Ensemble has none"):
+    with pytest.raises(UserError, match="return_ponder_steps: Ensemble"):
         ensemble.translate(TEXTS, return_ponder_steps=True)
+
+
+def test_bars_are_as_long_as_the_steps():
+    output = Hypothesis(text="x y", tokens=["▁x", "▁y"], ids=[5, 6], told={"ponder_steps": ([3, 1, 4], [2, 4])})
+    drawing = draw_ponder_steps(Translation((output,), source_tokens=["▁a", "▁b", "▁c"]))
+    bars = [(note, width) for _, _, width, _, _, _, note in drawing.rectangles if note]
+    assert [note for note, _ in bars] == [
+        "▁a: 3 steps", "▁b: 1 step", "▁c: 4 steps", "▁x: 2 steps", "▁y: 4 steps"
+    ]  # fmt: skip
+    unit = bars[1][1]
+    assert [width / unit for _, width in bars] == [3, 1, 4, 2, 4]
+    texts = [text.text for text in drawing.texts]
+    assert {"source, mean 2.67", "output, mean 3.00", "▁c"} <= {*texts}
+    for x, _, width, *_ in drawing.rectangles:
+        assert x >= 0 and x + width <= drawing.width
+    assert max(text.y for text in drawing.texts) < drawing.height
+    assert drawing.svg().startswith("<svg")
+
+
+def test_a_translation_without_steps_has_no_picture():
+    with pytest.raises(UserError, match="return_ponder_steps=True"):
+        draw_ponder_steps(Translation())
+
+
+def test_steps_as_text():
+    assert PonderSteps.text(([3, 1, 4], [2, 5])) == "3 1 4\t2 5"
+    assert PonderSteps.joined([([3, 1], [4]), ([5], [9, 2])]) == ([3, 1, 5], [4, 9, 2])
+    with pytest.raises(UserError, match=r"return_ponder_steps: object.*universal_transformer"):
+        PonderSteps(object())

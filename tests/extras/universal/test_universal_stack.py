@@ -77,6 +77,7 @@ def test_several_layers_take_turns_in_each_step():
 def test_signals_are_those_of_tensor2tensor(step_signal):
     signals = layers.StepSignals(4, step_signal=step_signal)
     signals.build(X.shape)
+    assert step_signal != "learned" or 0.2 < array(signals.table).std() < 0.5  # N(0, 1/√8)
     for step in range(4):
         expected = X + sinusoids(np.arange(5), 8)
         if step_signal == "learned":
@@ -131,7 +132,7 @@ def test_halting_is_that_of_tensor2tensor(act_type):
 
 
 @pytest.mark.slow
-@pytest.mark.few("None-step", "accumulated-step")
+@pytest.mark.few("None-step", "accumulated-step", "global-none")
 @pytest.mark.parametrize("position_start", ["none", "step"])
 @pytest.mark.parametrize("act_type", [None, "basic", "accumulated", "global"])
 def test_steps_with_a_cache_give_the_full_pass(act_type, position_start):
@@ -163,10 +164,21 @@ def test_recomputed_activations_change_nothing(act_type):
 
 
 def test_it_reads_no_prompts():
-    with pytest.raises(ValueError, match="reads no prompts"):
+    with pytest.raises(ValueError, match=r"UniversalStack.*prompts"):
         decoder().prefill(X)
 
 
-def test_signals_are_a_layer():
-    with pytest.raises(ValueError, match="`signals` must be a Keras layer"):
-        layers.UniversalStack([layers.FeedForward(8)], 2, signals="learned")
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: layers.UniversalStack([layers.FeedForward(8)], 2, signals="learned"), "`signals`"),
+        (lambda: layers.UniversalStack([layers.FeedForward(8)], 0), "num_steps=0"),
+        (lambda: layers.UniversalStack([], 2), "`layers`"),
+        (lambda: layers.StepSignals(0), "num_steps=0"),
+        (lambda: layers.StepSignals(2, step_signal="x"), "`step_signal`.*learned, sinusoid, none.*'x'"),
+        (lambda: layers.StepSignals(2, position_start="x"), "`position_start`.*none, random, step.*'x'"),
+    ],
+)
+def test_bad_arguments_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

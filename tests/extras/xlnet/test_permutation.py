@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
+from t2t_lite.extras.xlnet import permutation
 from t2t_lite.extras.xlnet.permutation import CONTEXT, LONGEST_SPAN, Permutation
 
 ORDINARY = np.arange(50) >= 5
@@ -26,6 +27,18 @@ def test_about_one_id_in_six_is_predicted_in_short_spans():
     runs = [len(run) for row in targets for run in "".join("x" if t else " " for t in row).split()]
     assert max(runs) <= 2 * LONGEST_SPAN and {1, 2, 3, 4, 5} <= {*runs}
     assert runs.count(1) > runs.count(2) > runs.count(4)  # a span of L has a probability proportional to 1/L
+
+
+def test_spans_from_given_numbers(monkeypatch):
+    """Contexts of 6, 12, 18 and 6 ids: spans at the last, the last, the first and the third place."""
+    sizes, places = np.full(42, 0.99, "float32"), np.zeros(42, "float32")
+    sizes[:4], places[:4] = (0.0, 0.5, 0.7, 0.43), (0.999, 0.999, 0.0, 0.4)
+    rank = np.linspace(0.9, 0.1, 42, dtype="float32")
+    numbers = np.stack([np.stack([sizes, places], -1), np.stack([rank, rank], -1)])[None]
+    monkeypatch.setattr(permutation, "uniform_numbers", lambda seeds, samples, length: tf.constant(numbers))
+    targets, order = sampled(np.arange(5, 47, dtype="int32")[None] % 50, SEEDS[:1])
+    assert np.flatnonzero(targets[0]).tolist() == [5, 16, 17, 18, 19, 20, 38]
+    assert order[0, np.flatnonzero(order[0])].tolist() == [7, 6, 5, 4, 3, 2, 1]
 
 
 def test_an_order_numbers_the_predicted_ids_at_random():

@@ -87,6 +87,23 @@ def test_without_segments_it_is_transformer_xl(layer):
         np.testing.assert_allclose(array(found), array(other(STATES)), atol=1e-6)
 
 
+def test_two_streams_drop_weights_of_their_own(layer):
+    """Queries like the states at their places see the same: without dropout the two streams are equal."""
+    made = SegmentAttention.from_config(layer.get_config() | {"dropout": 0.5})
+    made.build((None, None, 8))
+    made.set_weights(layer.get_weights())
+    layers.number_seeds(layers.TransformerStack([made]))
+    context = SegmentContext(segments=SEGMENTS, places=np.tile(np.arange(LENGTH), (2, 1)))
+    for training in (False, True):
+        with layers.dropout_seed(keras.ops.convert_to_tensor(3, "int32")):
+            both = array(made(np.tile(STATES, (1, 2, 1)), context=context, training=training))
+        differs = np.abs(both[:, :LENGTH] - both[:, LENGTH:]).max() > 0.01
+        assert differs == training
+    assert made.flops(7) == layers.MultiHeadAttention.flops(made, 7) + 2 * 2 * HEADS * SIZE
+    more = made.activations(7, 2) - layers.MultiHeadAttention.activations(made, 7, 2)
+    assert more == HEADS * (SIZE + 2) * 2 + 7
+
+
 def test_a_row_that_sees_nothing_is_finite(layer):
     mask = np.zeros((2, LENGTH + 3, LENGTH), bool)
     context = SegmentContext(segments=SEGMENTS, places=PLACES)
@@ -104,7 +121,7 @@ def test_what_it_does_not_do_is_refused(layer):
     with pytest.raises(ValueError, match="`pattern` must be 'full'"):
         SegmentAttention(2, pattern={"type": "window", "neighborhood": 3})
     for more in ({"value": STATES}, {"use_causal_mask": True}):
-        with pytest.raises(ValueError, match="self-attention in both directions"):
+        with pytest.raises(ValueError, match=r"SegmentAttention: .*self-attention"):
             layer(STATES, context=SegmentContext(segments=SEGMENTS), **more)
 
 

@@ -1,158 +1,222 @@
-"""XLNet in Hugging Face's folders: the same weights after a round trip, what its runs answer, and clear refusals."""
+"""XLNet: what a position sees in an order, heads and sizes."""
 
-import json
-import logging
-import os
-import pathlib
+import math
 
+import keras
 import numpy as np
 import pytest
+from keras import ops
 
-import t2t_lite
-from t2t_lite.errors import UserError
-from t2t_lite.export import export_saved_model
-from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
-from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write_tensors
-from tests.export.served import served
-from tests.extras.xlnet.xlnet_folders import CLASSES, LABELS, write_xlnet
+from t2t_lite import registry
+from t2t_lite.models import XLNet
+from t2t_lite.models.fine_tuning import parameters as parameters_of
+from t2t_lite.models.outputs import shapes_only
+from tests.models.costly import INPUTS as COST_INPUTS
+from tests.models.costly import check_costs, layers_of
+from tests.models.products import products_run
 
-
-def tensors_of(folder):
-    path = os.path.join(folder, "model.safetensors")
-    return read_tensors(pathlib.Path(path).read_bytes(), path)
-
-
-def config_of(folder, name="config.json"):
-    return json.loads(pathlib.Path(folder, name).read_text())
+VOCAB = 15
+SMALL = {"vocab_size": VOCAB, "hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_layers": 2, "last_id": 4}
+HEADS = {"masked_lm": {}, "class": {"target_vocab_size": 4}, "tag": {"target_vocab_size": 4}, "real": {}, "span": {}}
+INPUTS = [[5, 6, 7, 1, 8, 9, 1], [10, 1], [3, 3, 4, 11, 1], [5, 1, 6, 1, 7, 1]]
+ORDER = [[0, 3, 1, 0, 4, 2, 0], [1, 0], [2, 0, 1, 3, 0], [0, 0, 0, 0, 0, 0]]
 
 
-@pytest.mark.slow
-@pytest.mark.few("XLNetForSequenceClassification")
-@pytest.mark.parametrize("class_name", CLASSES)
-def test_in_and_out_again(tmp_path, class_name):
-    """Weights, vocabulary and settings are the same, bit by bit; a second time, too."""
-    folder, tensors = write_xlnet(tmp_path / "theirs", class_name, dropout=0.2, layer_norm_eps=1e-9, clamp_len=7)
-    for number, source in enumerate((folder, str(tmp_path / "0"))):
-        run = str(tmp_path / f"run{number}")
-        assert import_hugging_face(source, run) == f"{run}/model.ckpt-0"
-        export_hugging_face(t2t_lite.load(run), str(tmp_path / str(number)), license="MIT")
-    again = tensors_of(tmp_path / "1")
-    assert again.keys() == tensors.keys()
-    for name, array in tensors.items():
-        if not name.endswith("mask_emb") or "LMHead" in class_name:  # of other heads there is none here
-            np.testing.assert_array_equal(again[name], array, err_msg=name)
-    assert config_of(folder).items() <= config_of(tmp_path / "1").items()
-    for name in ("model.safetensors", "config.json", "tokenizer_config.json", "spiece.model"):
-        assert (tmp_path / "0" / name).read_bytes() == (tmp_path / "1" / name).read_bytes()
-    config = t2t_lite.load(run).model.config
-    rates = [config[name] for name in ("dropout", "attention_dropout", "relu_dropout")]
-    assert rates == [0.2] * 3 and config["self_attention"]["position_dropout"] == 0.2
+def padded(rows, width=0):
+    width = max([width, *map(len, rows)])
+    return np.array([[*row, *[0] * (width - len(row))] for row in rows], "int32")
+
+
+def batch_of(head, rows=slice(None), width=0):
+    inputs, order = padded(INPUTS[rows], width), padded(ORDER[rows], width)
+    if head == "masked_lm":
+        return {"inputs": inputs, "targets": np.where(order > 0, inputs, 0), "order": order}
+    return {"inputs": inputs}
+
+
+def made(head, **options):
+    keras.utils.set_random_seed(3)
+    model = XLNet(**SMALL, **{"head": head, "initializer_gain": 0.3, **HEADS[head], **options})
+    model.build()
+    for weight in model.weights:  # the vectors of segments and the biases count
+        if weight.name in ("segment_table", "segment_bias", "content_bias", "position_bias", "bias"):
+            weight.assign(np.random.default_rng(len(weight.shape)).normal(scale=0.3, size=weight.shape))
+    return model
+
+
+@pytest.fixture(scope="module", params=HEADS)
+def head(request):
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def words(tmp_path_factory):
-    """The Predictor of a language model."""
-    folder = tmp_path_factory.mktemp("words")
-    write_xlnet(folder / "theirs", "XLNetLMHeadModel")
-    import_hugging_face(str(folder / "theirs"), str(folder / "run"))
-    return t2t_lite.load(str(folder / "run"))
+def model(head):
+    return made(head)
+
+
+@pytest.fixture(scope="module")
+def language_model():
+    return made("masked_lm")
+
+
+def logits_of(model, batch):
+    return ops.convert_to_numpy(model(batch, training=False))
+
+
+@pytest.mark.slow
+def test_no_word_is_seen_before_its_turn(language_model):
+    """Another word changes the logits of those after it in the order, and of no others, bit for bit."""
+    batch = batch_of("masked_lm", slice(0, 1))
+    order = batch["order"][0]
+    before, places = logits_of(language_model, batch), np.flatnonzero(order)
+    for place in range(len(order)):
+        changed = {**batch, "inputs": batch["inputs"].copy()}
+        changed["inputs"][0, place] = 12
+        differs = (logits_of(language_model, changed) != before).any(axis=1)
+        later = order[places] > order[place] if order[place] else np.ones(len(places), bool)
+        if batch["inputs"][0, place] != 1:  # an end says what the segments are
+            np.testing.assert_array_equal(differs, later, err_msg=f"of the word at {place}")
+
+
+def test_distances_matter_and_queries_know_where_they_are(language_model):
+    """Two predicted words of a row of one repeated word have unequal logits, although they see the same words."""
+    batch = {"inputs": np.array([[5] * 6 + [1]], "int32"), "targets": np.array([[0, 5, 0, 0, 5, 0, 0]], "int32")}
+    first, second = logits_of(language_model, batch)
+    assert np.abs(first - second).max() > 1e-3
+
+
+def test_without_an_order_predicted_words_do_not_see_one_another(language_model):
+    batch = batch_of("masked_lm")
+    order = (batch["order"] > 0).astype("int32")
+    expected = logits_of(language_model, {**batch, "order": order})
+    batch.pop("order")
+    np.testing.assert_array_equal(logits_of(language_model, batch), expected)
+    states = language_model.guessing_states(batch["inputs"], ops.convert_to_tensor(order > 0))
+    np.testing.assert_array_equal(ops.convert_to_numpy(language_model.ids_logits(states)), expected)
+
+
+def test_each_segment_is_told_from_others(language_model):
+    """The same words in one text or in two give unequal states; the last position is of no text."""
+    hidden = [language_model.encode(np.array([row], "int32"))["hidden"] for row in ([5, 6, 7, 1], [5, 1, 7, 1])]
+    assert np.abs(ops.convert_to_numpy(hidden[0] - hidden[1])[0, 0]).max() > 1e-3
+    row, mask, segments = (ops.convert_to_numpy(x) for x in language_model._rows(padded(INPUTS)))
+    np.testing.assert_array_equal(segments[0], [0, 0, 0, 0, 1, 1, 1, -1])
+    np.testing.assert_array_equal(row[1], [10, 1, 4, 0, 0, 0, 0, 0])
+    np.testing.assert_array_equal(mask.sum(1), [8, 3, 6, 7])
+
+
+@pytest.mark.slow
+def test_a_row_is_read_from_its_last_position():
+    features_of = pytest.importorskip("t2t_lite.decoding.predictor", reason="it needs TensorFlow").features_of
+    model = made("class")
+    inputs = padded(INPUTS, 9)
+    hidden = ops.convert_to_numpy(model.encode(inputs)["hidden"])
+    last = np.stack([hidden[row, len(ids)] for row, ids in enumerate(INPUTS)])
+    np.testing.assert_array_equal(features_of(model, pooling="first")(ops.convert_to_tensor(inputs)), last)
+    np.testing.assert_allclose(logits_of(model, {"inputs": inputs}), model.class_head(last), atol=1e-6)
+
+
+def test_shapes_are_those_of_symbolic_calls(model, head):
+    batch = batch_of(head)
+    symbolic = {f: keras.Input(a.shape[1:], dtype="int32", batch_size=len(a)) for f, a in batch.items()}
+    found, logits = model(symbolic), logits_of(model, batch)
+    assert found.dtype == "float32"
+    assert all(size in (None, real) for size, real in zip(found.shape, logits.shape, strict=True))
 
 
 @pytest.mark.long
-def test_what_a_language_model_answers(words):
-    """Candidates at masks, which see no other mask; features, whose first pooled one is the last position's."""
-    assert words.problem.name == "permutation_lm_own"
-    encoder = words.encoders["inputs"]
-    assert words.model.config["last_id"] == encoder.pieces(range(encoder.vocab_size)).index("<cls>")
-    (one,), (first, _) = words.fill_mask(["the <mask> in", "the <mask> <mask>"], top=encoder.vocab_size)
-    for candidates in (one, first):
-        assert sum(candidate.probability for candidate in candidates) == pytest.approx(1, abs=1e-4)
-    rows = [words.read(text).rows[0] for text in ("the <mask> in", "the <mask> red")]
-    assert [rows[0].index(words.task.mask[0]), rows[0][-1]] == [rows[1].index(words.task.mask[0]), 1]
-    (states,), (last,) = words.features(["the cafe"]), words.features(["the cafe"], pooling="first")
-    assert states.shape == (len(encoder.encode("the cafe")) + 2, 16)
-    np.testing.assert_allclose(states[-1], last, atol=1e-6)
+def test_compiled_is_the_same():
+    tf = pytest.importorskip("tensorflow")
+    model, batch = made("class"), {"inputs": tf.constant(padded(INPUTS))}
+    compiled = tf.function(lambda batch: model(batch, training=False), jit_compile=True)(batch)
+    np.testing.assert_allclose(compiled, logits_of(model, batch), atol=1e-5)
 
 
 @pytest.mark.slow
-def test_texts_are_cleaned_up(words):
-    """As its tokenizer does, in the graph, too: quotation marks and accents, while capital letters stay."""
-    encoder = words.encoders["inputs"]
-    for text, same in (
-        ("Cafe\u0301 na\u00efve", "Cafe naive"),
-        ("``the''", '"the"'),
-        ("\uff11\u2461\u3000in", "12 in"),
-    ):
-        assert encoder.encode(text) == encoder.encode(same) and encoder.encode(same), text
-        assert encoder.tf_encode([text]).to_list() == [encoder.encode(same)]
-    assert encoder.encode("The") != encoder.encode("the")
+@pytest.mark.parametrize("name, parameters", [("xlnet_base", 116_718_336 + 32_000), ("xlnet_large", 360_300_800)])
+def test_parameters_are_as_many_as_published(name, parameters):
+    hparams = registry.hparams(name).of_model(XLNet)
+    weights = parameters_of(shapes_only(XLNet, hparams, 32_000))
+    assert sum(math.prod(weight.shape) for weight in weights) == parameters
 
 
-@pytest.mark.long
-def test_an_export_answers_as_python(words, tmp_path):
-    path = export_saved_model(words, str(tmp_path / "1"))
-    texts = ["the <mask> in", "<mask> red cafe <mask>"]
-    answers = words.fill_mask(texts)
-    outputs = served(path)("predict", {"inputs": [text.encode() for text in texts]})
-    for row, masks in enumerate(answers):
-        for at, candidates in enumerate(masks):
-            assert [piece.decode() for piece in outputs["candidates"][row, at]] == [c.token for c in candidates]
-            expected = [candidate.probability for candidate in candidates]
-            np.testing.assert_allclose(outputs["probabilities"][row, at], expected, atol=1e-5)
-
-
-@pytest.mark.slow
-def test_classes_of_pairs_and_a_body_alone(tmp_path, caplog):
-    folder, _ = write_xlnet(tmp_path / "classes", "XLNetForSequenceClassification")
-    import_hugging_face(folder, str(tmp_path / "run"), problem="classify_pair_own")
-    predictor = t2t_lite.load(str(tmp_path / "run"))
-    one, other = predictor.predict([("the", "cafe"), ("the cafe", "the")])
-    assert predictor.labels == LABELS and one.probabilities != other.probabilities
-    folder, tensors = write_xlnet(tmp_path / "body", "XLNetModel", prefix=False)
-    with caplog.at_level(logging.WARNING):
-        import_hugging_face(folder, str(tmp_path / "body_run"))
-    assert "without head" in caplog.text
-    model = t2t_lite.load(str(tmp_path / "body_run")).model
-    np.testing.assert_array_equal(model.query, tensors["mask_emb"])
-    np.testing.assert_array_equal(
-        model.encoder.layers[1].self_attention.layer.segment_table, tensors["layer.1.rel_attn.seg_embed"]
-    )
-
-
-def refused(folder, tmp_path, message):
-    with pytest.raises(UserError) as caught:
-        import_hugging_face(folder, str(tmp_path / "run"))
-    assert message in str(caught.value) and "\n" not in str(caught.value)
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "config, message",
+    "arguments, message",
     [
-        ({"architectures": ["XLNetForQuestionAnswering"]}, "Expected XLNetLMHeadModel, XLNetForSequenceClassification"),
-        ({"attn_type": "uni"}, "attn_type=uni. Expected bi"),
-        ({"bi_data": True}, "bi_data=True. Expected False"),
-        ({"d_head": 8}, "d_head=8. Expected 4, d_model / n_head"),
-        ({"summary_type": "mean"}, "summary_type=mean. Expected last"),
-        ({"pad_token_id": 0}, "pad_token_id=0. Expected 5"),
-        ({"tie_word_embeddings": False}, "tie_word_embeddings=False. Expected True"),
-        ({"d_inner": 25}, "layer.0.ff.layer_1.weight is float32 24 x 16. Expected float 25 x 16"),
-        ({"n_head": 2, "d_head": None}, "rel_attn.q is float32 16 x 4 x 4. Expected float 16 x 2 x 8"),
+        ({"head": "class"}, "needs target_vocab_size of at least 2: received None"),
+        ({"last_id": VOCAB}, "from 0 to 14: received last_id=15"),
+        ({"position": "sinusoidal"}, "`position` must be none"),
+        ({"self_attention": "dot_product"}, "`self_attention` must be relative_segments"),
     ],
 )
-def test_what_no_model_here_has_is_refused(tmp_path, config, message):
-    folder, _ = write_xlnet(tmp_path / "theirs", "XLNetLMHeadModel")
-    path = pathlib.Path(folder, "config.json")
-    path.write_text(json.dumps(config_of(folder) | config))
-    refused(folder, tmp_path, message)
+def test_bad_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        XLNet(**{**SMALL, **arguments})
+
+
+@pytest.mark.parametrize("name", ["transformer_encoder", "transformer"])
+def test_segments_are_refused_where_there_are_none(name):
+    with pytest.raises(ValueError, match=r"relative_segments distinguishes segments"):
+        registry.model(name)(VOCAB, self_attention="relative_segments", hidden_size=8, num_heads=2)
+
+
+def test_an_order_needs_a_number_for_each_position(language_model):
+    with pytest.raises(ValueError, match="'order': 4}: expected a target at each position"):
+        language_model({name: np.ones((2, 4 + (name != "order")), "int32") for name in ("inputs", "targets", "order")})
 
 
 @pytest.mark.slow
-def test_a_tensor_that_is_missing_or_has_no_place(tmp_path):
-    folder, tensors = write_xlnet(tmp_path / "theirs", "XLNetLMHeadModel")
-    path = f"{folder}/model.safetensors"
-    write_tensors(path, tensors | {"transformer.extra": np.zeros(3, "float32")})
-    refused(folder, tmp_path, "extra has no place in the model")
-    write_tensors(path, {name: tensor for name, tensor in tensors.items() if not name.endswith("1.rel_attn.seg_embed")})
-    refused(folder, tmp_path, "layer.1.rel_attn.seg_embed is missing. Expected float 2 x 4 x 4")
+@pytest.mark.parametrize("head", ["masked_lm", "class"])
+def test_flops_are_those_of_the_products_that_run(head, eager):
+    cost = pytest.importorskip("t2t_lite.extras.describe.cost")
+    model = made(head)
+    ids = np.random.default_rng(0).integers(5, VOCAB, (2, 8))
+    predicted = ids * (np.arange(8) % 3 == 1)
+    batch = {"inputs": ids, **({"targets": predicted} if head == "masked_lm" else {})}
+    model.predicted_share = (predicted[0] != 0).sum() / 9  # of the positions of a row, the last one with them
+    (flops,) = cost.forward_flops(model, {"inputs": 9}, 2).per_token.values()
+    assert 2 * 9 * flops == pytest.approx(products_run(lambda: model(batch, training=False)), rel=0.02)
+
+
+COST_BATCH = {"inputs": COST_INPUTS, "targets": COST_INPUTS * (COST_INPUTS > 5)}
+
+
+@pytest.mark.slow
+def test_costs_are_of_the_positions_of_their_features():
+    check_costs(XLNet, {}, COST_BATCH)
+
+
+@pytest.mark.slow
+def test_experts_count_the_queries_of_a_second_stream():
+    pytest.importorskip("t2t_lite.extras.experts")
+    experts = {"type": "local_moe", "num_experts": 3, "k": 2}
+    model = XLNet(12, **layers_of(XLNet), feed_forward=experts)
+    outputs = model(COST_BATCH, training=True)
+    positions = (COST_INPUTS != 0).sum() + len(COST_INPUTS) + (COST_INPUTS > 5).sum()  # each row has a last one
+    for use in outputs["shares"]["expert_use"]["inputs"]:
+        assert ops.convert_to_numpy(use).sum() == 2 * positions
+
+
+def test_defaults_are_the_base_models():
+    """Yang et al. (2019), appendix A.4.2."""
+    config = XLNet(VOCAB, head="masked_lm").config
+    assert config | {
+        "num_layers": 12, "hidden_size": 768, "filter_size": 3072, "num_heads": 12, "dropout": 0.1, "last_id": 0,
+        "attention_dropout": 0.1, "relu_dropout": 0.1, "norm_epsilon": 1e-12, "activation": "gelu", "norm": "post",
+        "position": "none", "softmax_bias": True, "initializer": "normal",
+        "initializer_gain": 0.02,
+    } == config  # fmt: skip
+    assert XLNet.predicted_share == 1 / 6 and XLNet.HPARAMS["last_id"].default == 0
+
+
+def test_each_place_of_dropout_has_its_rate():
+    model = made("masked_lm", dropout=0.2, attention_dropout=0.3, relu_dropout=0.4)
+    layer = model.encoder.layers[1]
+    attention = layer.self_attention.layer
+    rates = {
+        0.2: [model.dropout, model.output_dropout, layer.self_attention.dropout],
+        0.3: [attention.dropout, attention.query_dropout], 0.4: [layer.feed_forward.layer.dropout],
+    }  # fmt: skip
+    for rate, places in rates.items():
+        assert [place.rate for place in places] == [rate] * len(places)
+    assert model.head_weights() == [model.embedding.bias, model.query]

@@ -1,5 +1,8 @@
 """Runs of XLNet: orders on two replicas, an exact resume, and what is learned from scratch."""
 
+# Nearest tests of: extras/xlnet/permutation_lm_own.py, extras/xlnet/permutation_language_model.py
+# Nearest tests of: extras/xlnet/permutation_settings.py
+
 import functools
 import random
 
@@ -42,8 +45,24 @@ def permuted(data, output_dir, hparams="", rate=0.001, **settings):
     return trainer(str(data / "text"), output_dir, sizes, **named, **settings)
 
 
+def test_its_settings_and_features(data):
+    problem = registry.problem("permutation_lm_own")
+    assert problem.settings["sequence_length"].default == 511 and problem.settings["vocab_type"].default == "subwords"
+    assert problem.features == {"inputs": 2, "targets": 2, "order": 2} and problem.task == "permutation_language_model"
+    encoders = problem.get_feature_encoders(str(data / "text"))
+    assert encoders["inputs"] is encoders["targets"]
+    ids = tf.constant([[9, 12, 40, 1]])
+    batch = problem.corrupt({"targets": ids}, tf.constant([[3, 5]]))
+    assert set(batch) == {"inputs", "targets", "order"} and batch["inputs"] is ids
+    targets, order = batch["targets"].numpy()[0], batch["order"].numpy()[0]
+    assert ((targets > 0) == (order > 0)).all() and targets.any() and order[3] == 0
+    task = registry.task("permutation_language_model")
+    labels = task.fit_labels({"targets": tf.constant([[0, 7], [8, 0]])}, None)
+    assert labels.numpy().tolist() == [7, 8] and (task.model, task.needed_features) == ("xlnet", ("order",))
+
+
 def test_a_model_that_would_see_what_it_predicts_is_refused(data, tmp_path):
-    with pytest.raises(UserError, match=r"does not read 'order', .* Expected a model that does, such as --model=xlnet"):
+    with pytest.raises(UserError, match=r"'order'.*--model=xlnet"):
         trainer(
             str(data / "text"), tmp_path / "x", "num_hidden_layers=1,hidden_size=8,filter_size=8,num_heads=1",
             problem="permutation_lm_own", hparams_set="bert_tiny", model="transformer_encoder",

@@ -1,0 +1,171 @@
+"""XLNet in Hugging Face's folders: the same weights after a round trip, what its runs answer, and clear refusals."""
+
+import json
+import logging
+import pathlib
+
+import numpy as np
+import pytest
+
+import t2t_lite
+from t2t_lite.export import export_saved_model
+from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
+from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
+from tests.export.served import served
+from tests.extras.hugging_face.family_rows import (
+    WRITTEN,
+    FamilyRow,
+    families_are_as_published,
+    weights_are_as_published,
+)  # fmt: skip
+from tests.extras.hugging_face.folders import config_of, refuses_import, tensors_of
+from tests.extras.xlnet.xlnet_folders import CLASSES, LABELS, write_xlnet
+
+test_weights_are_as_published = weights_are_as_published(__file__)
+test_its_configuration_is_as_published = families_are_as_published(
+    [
+        FamilyRow(  # the defaults are those of Transformers' XLNetConfig
+            "xlnet", {"vocab_size": 53, "d_model": 24, "n_layer": 5, "n_head": 6, "d_inner": 88},
+            {
+                "vocab_size": 53, "hidden_size": 24, "num_layers": 5, "num_heads": 6, "filter_size": 88,
+                "activation": "gelu", "norm_epsilon": 1e-12, "self_attention.clamp_length": 0,
+            },
+            {"dropout": 0.2, "layer_norm_eps": 1e-6, "ff_activation": "relu", "clamp_len": 7},
+            {
+                "dropout": 0.2, "attention_dropout": 0.2, "relu_dropout": 0.2, "self_attention.position_dropout": 0.2,
+                "activation": "relu", "norm_epsilon": 1e-6, "self_attention.clamp_length": 7,
+            },
+            WRITTEN
+            | {
+                "d_head": 4, "attn_type": "bi", "summary_type": "last", "summary_use_proj": True,
+                "summary_activation": "tanh", "summary_last_dropout": 0.2,
+            },
+            "LMHeadModel", {"hparams_set": "xlnet_base", "text_problem": "permutation_lm_own", "row_id": "last_id"},
+        )
+    ]
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("class_name", CLASSES)
+def test_in_and_out_again(tmp_path, class_name):
+    """Weights, vocabulary and settings are the same, bit by bit; a second time as well."""
+    folder, tensors = write_xlnet(tmp_path / "theirs", class_name, dropout=0.2, layer_norm_eps=1e-9, clamp_len=7)
+    twice = class_name == "XLNetForSequenceClassification"
+    for number, source in enumerate((folder, str(tmp_path / "0"))[: 1 + twice]):
+        run = str(tmp_path / f"run{number}")
+        assert import_hugging_face(source, run) == f"{run}/model.ckpt-0"
+        export_hugging_face(t2t_lite.load(run), str(tmp_path / str(number)), license="MIT")
+    again = tensors_of(tmp_path / str(number))
+    assert again.keys() == tensors.keys()
+    for name, array in tensors.items():
+        if not name.endswith("mask_emb") or "LMHead" in class_name:  # of other heads there is none here
+            np.testing.assert_array_equal(again[name], array, err_msg=name)
+    assert config_of(folder).items() <= config_of(tmp_path / "0").items()
+    for name in ("model.safetensors", "config.json", "tokenizer_config.json", "spiece.model") * twice:
+        assert (tmp_path / "0" / name).read_bytes() == (tmp_path / "1" / name).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    """The Predictor of a language model."""
+    folder = tmp_path_factory.mktemp("words")
+    write_xlnet(folder / "theirs", "XLNetLMHeadModel")
+    import_hugging_face(str(folder / "theirs"), str(folder / "run"))
+    return t2t_lite.load(str(folder / "run"))
+
+
+@pytest.mark.long
+def test_what_a_language_model_answers(words):
+    """Candidates at masks, which see no other mask; features, whose first pooled one is the last position's."""
+    assert words.problem.name == "permutation_lm_own"
+    encoder = words.encoders["inputs"]
+    assert words.model.config["last_id"] == encoder.pieces(range(encoder.vocab_size)).index("<cls>")
+    (one,), (first, _) = words.fill_mask(["the <mask> in", "the <mask> <mask>"], top=encoder.vocab_size)
+    for candidates in (one, first):
+        assert sum(candidate.probability for candidate in candidates) == pytest.approx(1, abs=1e-4)
+    rows = [words.read(text).rows[0] for text in ("the <mask> in", "the <mask> red")]
+    assert [rows[0].index(words.task.mask[0]), rows[0][-1]] == [rows[1].index(words.task.mask[0]), 1]
+    (states,), (last,) = words.features(["the cafe"]), words.features(["the cafe"], pooling="first")
+    assert states.shape == (len(encoder.encode("the cafe")) + 2, 16)
+    np.testing.assert_allclose(states[-1], last, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_texts_are_cleaned_up(words):
+    """As its tokenizer does, in the graph, too: quotation marks and accents, while capital letters stay."""
+    encoder = words.encoders["inputs"]
+    for text, same in (
+        ("Cafe\u0301 na\u00efve", "Cafe naive"),
+        ("``the''", '"the"'),
+        ("\uff11\u2461\u3000in", "12 in"),
+    ):
+        assert encoder.encode(text) == encoder.encode(same) and encoder.encode(same), text
+        assert encoder.tf_encode([text]).to_list() == [encoder.encode(same)]
+    assert encoder.encode("The") != encoder.encode("the")
+
+
+@pytest.mark.long
+def test_an_export_answers_as_python(words, tmp_path):
+    path = export_saved_model(words, str(tmp_path / "1"))
+    texts = ["the <mask> in", "<mask> red cafe <mask>"]
+    answers = words.fill_mask(texts)
+    outputs = served(path)("predict", {"inputs": [text.encode() for text in texts]})
+    for row, masks in enumerate(answers):
+        for at, candidates in enumerate(masks):
+            assert [piece.decode() for piece in outputs["candidates"][row, at]] == [c.token for c in candidates]
+            expected = [candidate.probability for candidate in candidates]
+            np.testing.assert_allclose(outputs["probabilities"][row, at], expected, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_classes_of_pairs_and_a_body_alone(tmp_path, caplog):
+    folder, _ = write_xlnet(tmp_path / "classes", "XLNetForSequenceClassification")
+    import_hugging_face(folder, str(tmp_path / "run"), problem="classify_pair_own")
+    predictor = t2t_lite.load(str(tmp_path / "run"))
+    one, other = predictor.predict([("the", "cafe"), ("the cafe", "the")])
+    assert predictor.labels == LABELS and one.probabilities != other.probabilities
+    folder, tensors = write_xlnet(tmp_path / "body", "XLNetModel", prefix=False)
+    with caplog.at_level(logging.WARNING):
+        import_hugging_face(folder, str(tmp_path / "body_run"))
+    assert "without head" in caplog.text
+    model = t2t_lite.load(str(tmp_path / "body_run")).model
+    np.testing.assert_array_equal(model.query, tensors["mask_emb"])
+    np.testing.assert_array_equal(
+        model.encoder.layers[1].self_attention.layer.segment_table, tensors["layer.1.rel_attn.seg_embed"]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "config, message",
+    [
+        (
+            {"architectures": ["XLNetForQuestionAnswering"]},
+            "architectures=XLNetForQuestionAnswering…XLNetLMHead",
+        ),
+        ({"attn_type": "uni"}, "attn_type=uni…bi"),
+        ({"bi_data": True}, "bi_data=True…False"),
+        ({"d_head": 8}, "d_head=8…4, d_model / n_head"),
+        ({"summary_type": "mean"}, "summary_type=mean…last"),
+        ({"pad_token_id": 0}, "pad_token_id=0…5"),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings=False…True"),
+        ({"d_inner": 25}, "layer_1.weight…24 x 16…25 x 16"),
+        ({"n_head": 2, "d_head": None}, "rel_attn.q…16 x 4 x 4…16 x 2 x 8"),
+    ],
+)
+def test_what_no_model_here_has_is_refused(tmp_path, config, message):
+    folder, _ = write_xlnet(tmp_path / "theirs", "XLNetLMHeadModel")
+    path = pathlib.Path(folder, "config.json")
+    path.write_text(json.dumps(config_of(folder) | config))
+    refuses_import(folder, tmp_path, message)
+
+
+@pytest.mark.slow
+def test_a_tensor_that_is_missing_or_has_no_place(tmp_path):
+    folder, tensors = write_xlnet(tmp_path / "theirs", "XLNetLMHeadModel")
+    path = f"{folder}/model.safetensors"
+    write_tensors(path, tensors | {"transformer.extra": np.zeros(3, "float32")})
+    refuses_import(folder, tmp_path, "model.safetensors: extra has no place")
+    write_tensors(path, {name: tensor for name, tensor in tensors.items() if not name.endswith("1.rel_attn.seg_embed")})
+    refuses_import(folder, tmp_path, "layer.1.rel_attn.seg_embed…missing…2 x 4 x 4")
