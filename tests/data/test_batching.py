@@ -370,9 +370,14 @@ def test_copies_have_one_cut(text):
 
 def test_the_shapes_of_a_ladder_hold_what_dropout_makes(text):
     encoders, paths, _ = text
-    hparams = HParams(batch_size=500, bpe_dropout=0.3)
-    ladder = batching.problem_ladder(Problem(), hparams, paths, encoders, manifests.read_facts(paths))
-    for batch in batching.training_batches(Problem(), hparams, paths, encoders, ladder).take(30):
+    facts, hparams = manifests.read_facts(paths), HParams(batch_size=500, bpe_dropout=0.3)
+    longest = {side: max(map(int, lengths)) for side, lengths in facts["side_lengths"].items()}
+    ladder = batching.problem_ladder(Problem(), hparams, paths, encoders, facts)
+    assert ladder.widest == {side: 2 * count for side, count in longest.items()}
+    limited = hparams.override_from_dict({"max_length": max(longest.values()) + 3})
+    ladder = batching.problem_ladder(Problem(), limited, paths, encoders, facts)
+    assert max(ladder.widest.values()) == max(longest.values()) + 3
+    for batch in batching.training_batches(Problem(), limited, paths, encoders, ladder).take(30):
         assert [len(batch["inputs"]), *(batch[side].shape[1] for side in batch)] in ladder.shapes.tolist()
 
 

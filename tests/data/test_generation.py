@@ -1,4 +1,5 @@
 """What a problem may generate, and how generation is repeated, resumed and refused."""
+# Nearest tests of: t2t_lite/data/folder.py
 
 import json
 import logging

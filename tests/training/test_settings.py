@@ -1,17 +1,62 @@
-"""What a run was asked to do is remembered: by its own process, by later ones, and by the commands."""
+"""The numbers that a Trainer takes: each has a range, and is refused before anything is opened."""
 
+import dataclasses
 import json
 import logging
+import math
 
 import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.training import CheckpointSettings, EarlyStopping, EvaluationSettings, LogSettings, Trainer
+from t2t_lite.settings.config import HParams
+from t2t_lite.training import (
+    CheckpointSettings,
+    DeviceSettings,
+    EarlyStopping,
+    EvaluationSettings,
+    LogSettings,
+    Trainer,
+)
 from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.optimization.schedules import describe_other_length, last_learning_rate
 from t2t_lite.training.settings import NOT_GIVEN, RememberedFlags
 from tests.training.runs import HPARAMS, PROBLEM, assert_same, killed_after, log, state
+
+NUMBERS = {
+    field.name: settings
+    for settings in (CheckpointSettings, DeviceSettings, EvaluationSettings, LogSettings)
+    for field in dataclasses.fields(settings)
+    if field.type in (int, float)
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("value", [-1, math.nan, math.inf, 2**63, 10**400, "many", None, [1], True], ids=str)
+def test_a_number_out_of_range(name, value):
+    with pytest.raises(UserError, match=f"^{name}=.*: expected a .*number"):
+        NUMBERS[name](**{name: value})
+
+
+@pytest.mark.parametrize("value", [-1, math.nan, 2**63, "x", 1.5])
+def test_a_number_of_steps_out_of_range(value, tmp_path):
+    with pytest.raises(UserError, match=r"^train_steps="):
+        Trainer(output_dir=str(tmp_path / "run")).train(value)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "name, value", [("steps", -1), ("steps", 1.5), ("metric_delta", -0.1), ("metric_delta", math.nan)]
+)
+def test_early_stopping_out_of_range(name, value):
+    with pytest.raises(UserError, match=f"^{name}="):
+        EarlyStopping(**{name: value})
+
+
+def test_all_numbers_are_looked_at():
+    assert {"worker_gpu", "logical_cpus", "local_eval_frequency", "keep_checkpoint_every_n_hours"} <= set(NUMBERS)
+    assert CheckpointSettings(keep_checkpoint_max=0, local_eval_frequency="1e3").local_eval_frequency == 1000
+
 
 SETTINGS = {
     "evaluation": EvaluationSettings(
@@ -62,6 +107,28 @@ def test_a_schedule_that_depends_on_the_steps_says_how_it_changes():
     assert last_learning_rate(optimizer) == pytest.approx(0.5 / 2**0.5), "before the first update that of the first"
 
 
+def test_what_is_asked_for_now_is_told_from_what_was_before(caplog):
+    caplog.set_level(logging.INFO, "t2t_lite")
+    hparams = HParams().parse("learning_rate_schedule=linear_decay,learning_rate_decay_steps=30")
+    optimizer = make_optimizer(hparams, 32)
+    optimizer.build([])
+    before = RememberedFlags("run", {"train_steps": 16, "logical_cpus": 2, "search": None})
+    now = before.updated(32, **SETTINGS)
+    expected = {"train_steps": [16, 32], "logical_cpus": [2, 0], "search": [None, {"beam_size": 2}]}
+    assert before.log_changes(now, optimizer) == expected
+    assert (
+        caplog.messages[0]
+        == "unlike before: train_steps: 16 -> 32, logical_cpus: 2 -> 0, search: None -> {'beam_size': 2}"
+    )
+    assert "depends on train_steps, which was 16 and is 32:" in caplog.messages[1]
+    caplog.clear()
+    assert now.log_changes(now, optimizer) == {} and not caplog.messages
+    now.warn_of_no_steps({"plan": {}}, 32), now.warn_of_no_steps({}, 32)
+    assert not caplog.messages
+    now.warn_of_no_steps({"problem": "p"}, 250_000)
+    assert "hparams.json: " in caplog.text and "train_steps=250,000" in caplog.text
+
+
 @pytest.mark.slow
 def test_a_run_goes_on_as_it_was_asked_to(data_dir, tmp_path, caplog):
     cosine = "learning_rate_schedule=constant*linear_warmup*single_cycle_cos_decay,learning_rate_warmup_steps=1"
@@ -76,7 +143,7 @@ def test_a_run_goes_on_as_it_was_asked_to(data_dir, tmp_path, caplog):
     with caplog.at_level(logging.INFO, "t2t_lite"):
         trainer("parts").train()
         assert_same(state(tmp_path / "parts", 6), state(tmp_path / "whole", 6))
-        assert "asked for: train_steps=6, keep_checkpoint_max=0, local_eval_frequency=3" in caplog.text
+        assert "flags of the run: train_steps=6, keep_checkpoint_max=0, local_eval_frequency=3" in caplog.text
         assert "instead of" not in caplog.text and "changed" not in log(tmp_path / "parts", "resume")[0]
         trainer("parts", checkpoints=CheckpointSettings(1, keep_checkpoint_max=2)).train(8)
     assert "train_steps: 6 -> 8" in caplog.text and "instead of" in caplog.text

@@ -2,6 +2,7 @@
 
 import os
 import re
+import types
 
 import keras
 import numpy as np
@@ -17,8 +18,9 @@ from t2t_lite.layers import Dropout, dropout_seed
 from t2t_lite.runs.run_config import build_model, read_run_config
 from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import TextEncoder
-from t2t_lite.training.distribution import choose_replicas, set_xla_flags
+from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.optimization.optimizers import make_optimizer
+from t2t_lite.training.profiling import StepProfiler
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.trainer import Trainer
 from t2t_lite.training.training_data import StepBatches, open_training_data
@@ -175,29 +177,18 @@ def test_the_compiled_step_equals_the_uncompiled_one():
     assert steps[1].traces == 1
 
 
-@pytest.mark.long
-@pytest.mark.slow  # XLA takes most of the time
-@pytest.mark.parametrize(
-    "changes, bound",
-    [
-        ("self_attention_type=dot_product_relative,max_relative_position=3,recompute_grad=true", 1e-5),
-        ("self_attention_type=restricted,attention_neighborhood=3", 1e-5),
-        ("dtype_policy=mixed_bfloat16", 0.03),
-        ("dtype_policy=mixed_float16", 0.01),
-    ],
-    ids=["relative", "restricted", "bfloat16", "float16"],
-)
-def test_every_kind_of_transformer_compiles(changes, bound):
+@pytest.mark.long  # XLA takes most of the time; tests/training/test_every_model.py compiles the others
+@pytest.mark.parametrize(("policy", "bound"), [("mixed_bfloat16", 0.03), ("mixed_float16", 0.01)])
+def test_half_precision_compiles(policy, bound):
     hparams = registry.hparams("transformer_tiny").parse(
         "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,layer_prepostprocess_dropout=0,"
-        "attention_dropout=0,relu_dropout=0"  # in half precision, other masks
+        f"attention_dropout=0,relu_dropout=0,dtype_policy={policy}"  # with dropout, other masks
     )
     ids = np.random.default_rng(0).integers(3, VOCAB, (5, LENGTHS[1])).astype("int32")
     batch = StepBatches([{"inputs": ids, "targets": ids}], 0)
-    steps = [make_step(hparams.parse(changes), xla_compile) for xla_compile in (False, True)]
+    steps = [make_step(hparams, xla_compile) for xla_compile in (False, True)]
     plain, compiled = (flat(step.gradients(step.place(batch))) for step in steps)
-    assert np.linalg.norm(plain) > 0
-    assert np.linalg.norm(compiled - plain) <= bound * np.linalg.norm(plain)
+    assert 0 < np.linalg.norm(compiled - plain) <= bound * np.linalg.norm(plain)
 
 
 MODELS = {
@@ -207,8 +198,7 @@ MODELS = {
 
 
 @pytest.mark.slow
-@pytest.mark.few("transformer_lm")
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["transformer_lm", pytest.param("transformer", marks=pytest.mark.long)])
 def test_a_deterministic_compiled_step_has_no_scatter(name):
     # XLA takes one row after the other there: base's step was 44 times slower on a GPU.
     hparams_set, features, changes = MODELS[name]
@@ -239,17 +229,23 @@ def test_a_deterministic_compiled_step_has_no_scatter(name):
     np.testing.assert_allclose(gradients[True], gradients[False], atol=1e-6 * np.abs(gradients[False]).max())
 
 
-def test_xla_flags_of_the_user_go_first(monkeypatch):
-    buffers, products = "--xla_gpu_enable_command_buffer=", "--xla_gpu_enable_triton_gemm=false"
-    for before, after in {
-        "": f"{buffers} {products}",
-        "--xla_dump_to=x": f"--xla_dump_to=x {buffers} {products}",
-        f"{buffers}FUSION": f"{buffers}FUSION {products}",
-        "--xla_gpu_enable_triton_gemm=true": f"--xla_gpu_enable_triton_gemm=true {buffers}",
-    }.items():
-        monkeypatch.setenv("XLA_FLAGS", before)
-        set_xla_flags()
-        assert os.environ["XLA_FLAGS"] == after
+@pytest.mark.parametrize(("steps", "traced"), [(9, None), (10, None), (11, 1), (15, 5), (16, 5), (40, 5)])
+def test_steps_11_to_15_are_traced(monkeypatch, caplog, steps, traced):
+    caplog.set_level("INFO", "t2t_lite")
+    calls, now = [], []
+    experimental = types.SimpleNamespace(start=lambda folder: calls.append((folder, len(now))),
+                                         stop=lambda: calls.append(len(now)))  # fmt: skip
+    monkeypatch.setattr(tf.profiler, "experimental", experimental)
+    for is_on in (False, True):
+        with StepProfiler("run", is_on) as profiler:
+            for step in range(steps):
+                profiler.before_step()
+                now.append(step)
+        assert is_on or not (calls or caplog.messages)
+        now = now if is_on else []
+    assert calls == ([("run", 10), 10 + traced] if traced else [])
+    said = f"profile of {traced} steps: run/plugins/profile" if traced else f"after 10 steps; the run took {steps}"
+    assert len(caplog.messages) == 1 and said in caplog.messages[0]
 
 
 @pytest.mark.long
@@ -309,7 +305,7 @@ def test_a_run_changes_to_it_when_allowed(data_dir, tmp_path, caplog):
     caplog.set_level("INFO", "t2t_lite")
     trainer(data_dir, tmp_path, xla_compile=False).train(2)
     trainer(data_dir, tmp_path, allow_hparams_change=True).train(4)
-    assert "the data begin anew, since these changed: xla_compile" in caplog.text
+    assert "since these changed: xla_compile" in caplog.text
     (change,) = log(tmp_path, "hparams_change")
     assert change["changed"] == {"xla_compile": [False, True]}
 
@@ -318,7 +314,7 @@ def test_a_run_changes_to_it_when_allowed(data_dir, tmp_path, caplog):
 def test_the_number_of_shapes_is_the_user_s_and_remembered(data_dir, tmp_path, caplog):
     caplog.set_level("INFO", "t2t_lite")
     trainer(data_dir, tmp_path, xla_shapes=1).train(1)
-    assert "XLA compiles 1 shapes (rows x inputs x targets), each when it first comes: 4 x 9 x 9" in caplog.text
+    assert "XLA compiles 1 shapes (rows x inputs x targets), each when it first occurs: 4 x 9 x 9" in caplog.text
     with pytest.raises(UserError, match=r"xla_shapes: 1 -> 2\. .*--allow_hparams_change"):
         trainer(data_dir, tmp_path, xla_shapes=2).train(2)
     trainer(data_dir, tmp_path).train(1)
