@@ -41,7 +41,7 @@ def _supported(config):
     is_relative = relative is not None
     size = config["hidden_size"] // config["num_heads"]
     key_size, value_size = config["key_dim"] or size, config["value_dim"] or size
-    # There, relative positions replace all others, and always apply to values, too.
+    # In CTranslate2, relative positions replace all others and always apply to values as well.
     self_attention = {"type": "dot_product_relative", **(relative or {}), "add_relative_to_values": True}
     return {
         **dict.fromkeys((*_ANY_SIZE, "norm", "norm_epsilon", "position_layout", "key_dim")),
@@ -50,7 +50,7 @@ def _supported(config):
         "activation": (*_ACTIVATIONS,),
         "tie_embeddings": _EITHER,
         "softmax_bias": _EITHER,
-        "value_dim": None if key_size == value_size else (key_size,),  # all heads have one size
+        "value_dim": None if key_size == value_size else (key_size,),  # CTranslate2 has one size for all
         "position": ("none",) if is_relative else ("sinusoidal", "learned", "none"),
         "target_space_embedding": (False,) if is_relative else _EITHER,
     }
@@ -59,7 +59,7 @@ def _supported(config):
 def export_ctranslate2(
     translator: Translator, path: str, quantization: str = "float32", *, license: str = "", command: str = ""
 ) -> str:
-    """Writes a folder that `ctranslate2.Translator` loads, with the SentencePiece models and a README beside it.
+    """Writes a folder that `ctranslate2.Translator` loads, with the SentencePiece models and a README.
 
     CTranslate2's beam search equals ours with `alpha=0, ends="top"` (there: `length_penalty=0`); other penalties are
     defined differently. It appends EOS to the pieces that the caller passes.
@@ -218,7 +218,7 @@ def _array(weight):
 
 
 def _convert_without_torch(spec):
-    """Converts to bfloat16 with NumPy and the type that Keras installs, in place of PyTorch in CTranslate2."""
+    """Converts to bfloat16 with NumPy and the type that Keras installs, instead of with CTranslate2's PyTorch."""
     import ml_dtypes
     from ctranslate2.specs import model_spec as theirs
 

@@ -19,8 +19,8 @@ def _with_experts(hparams, layers="local_moe", num_experts=64, loss_coef=1e-2, *
 def transformer_moe_base():
     """Five pre-norm layers in encoder and decoder, of which the third one has 64 experts.
 
-    The values are tensor2tensor's. There the set of this name only has experts if `layer_types` names their layers; here
-    they are in the layers in which tensor2tensor's transformer_moe_2k has them.
+    The values are tensor2tensor's. Its set of this name only has experts if `layer_types` names their layers; here they
+    are in the layers in which its transformer_moe_2k has them.
     """
     return _with_experts(
         HParams(),

@@ -2,8 +2,8 @@
 
     from t2t_lite.extras.tensor2tensor import registry, text_problems, translate
 
-For who comes from there. Each of these is the module here that has the same classes and functions; the page
-docs/coming_from_tensor2tensor.md has the command that changes a folder's imports, and says what differs.
+For users of tensor2tensor. Each name stands for the module that has the same classes and functions here; the page
+docs/coming_from_tensor2tensor.md has the command that changes a folder's imports, and lists the differences.
 Uses t2t_lite.extras.autotune, for ranges of hyperparameters.
 """
 

@@ -5,5 +5,5 @@ from t2t_lite.settings.config import HParams
 
 
 def basic_params1() -> HParams:
-    """Returns the hyperparameters from which sets begin; those of `transformer.transformer_base` fit a Transformer."""
+    """Returns default hyperparameters to start from; `transformer.transformer_base` has those of a Transformer."""
     return HParams()

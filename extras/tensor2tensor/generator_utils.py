@@ -1,4 +1,4 @@
-"""Mirrors what problems use of tensor2tensor's data_generators/generator_utils.py: downloads and archives."""
+"""Mirrors the downloads and archives of tensor2tensor's data_generators/generator_utils.py."""
 
 import gzip
 import os
@@ -10,7 +10,7 @@ from t2t_lite.files.file_system import rename
 
 
 def maybe_download(directory, filename, uri):
-    """Downloads a file, unless it is there; returns its path, `<directory>/<filename>`.
+    """Downloads a file, unless it exists; returns its path, `<directory>/<filename>`.
 
     Raises:
         UserError: the download failed.
@@ -25,7 +25,7 @@ def maybe_download(directory, filename, uri):
 
 
 def gunzip_file(gz_path, new_path):
-    """Unpacks a .gz file, unless `new_path` is there."""
+    """Unpacks a .gz file, unless `new_path` exists."""
     if files.exists(new_path):
         return
     with files.replacing(new_path) as temporary, gzip.open(gz_path) as packed, open(temporary, "wb") as file:
@@ -39,6 +39,6 @@ def shuffle_dataset(filenames, extra_fn=None):
 def get_or_generate_vocab(data_dir, tmp_dir, vocab_filename, vocab_size, sources, file_byte_budget=1e6):
     """Raises `NotImplementedError`: the vocabulary follows from `vocab_type` and `approx_vocab_size`."""
     raise NotImplementedError(
-        "generator_utils.get_or_generate_vocab: leave it out. A problem's vocabulary is learned from its samples, as "
-        "its vocab_type and approx_vocab_size say"
+        "generator_utils.get_or_generate_vocab: remove the call. A problem's vocabulary is learned from its samples, "
+        "according to its vocab_type and approx_vocab_size"
     )

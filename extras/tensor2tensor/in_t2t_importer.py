@@ -1,4 +1,4 @@
-"""A Transformer that tensor2tensor has trained:
+"""Imports a Transformer that was trained by tensor2tensor:
 
 t2t-importer --from=tensor2tensor --path=old/model.ckpt-250000 --vocab=old/vocab.ende.32768.subwords \\
   --languages=en,de --output_dir=train
@@ -11,24 +11,26 @@ from t2t_lite.errors import UserError, counted
 def define_flags(flags):
     """Declares the flags."""
     flags.DEFINE_paths(
-        "vocab", [], "Of tensor2tensor: its .subwords file; two, inputs' and targets', where they differ."
+        "vocab", [], "tensor2tensor's .subwords file, or two: that of the inputs and that of the targets."
     )
     flags.DEFINE_string(
         "hparams_set",
         "",
-        "Of tensor2tensor: the set that the model was trained with, if hparams.json is not beside it.",
+        "The set that tensor2tensor trained the model with, if its folder lacks hparams.json.",
     )
-    flags.DEFINE_string("hparams", "", "Of tensor2tensor: changes to these: name=value,name=value.")
+    flags.DEFINE_string(
+        "hparams", "", "Changes to the hyperparameters of tensor2tensor's model: name=value,name=value."
+    )
 
 
 def check(flags):
-    """Raises `UserError` for too many vocabularies."""
+    """Raises `UserError` if there are too many vocabularies."""
     if len(flags.vocab) > 2:
         raise UserError(f"--vocab: found {counted(len(flags.vocab), 'file')}. Expected one, or inputs' and targets'.")
 
 
 def run(flags):
-    """Imports; returns the path of the checkpoint."""
+    """Imports the model; returns the path of the checkpoint."""
     from t2t_lite.extras.tensor2tensor.sources import check_tensor2tensor
 
     check_tensor2tensor(flags.path, flags.vocab, flags.output_dir, flags.hparams_set)

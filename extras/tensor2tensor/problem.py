@@ -5,7 +5,7 @@ from t2t_lite.data.problem import Problem as Problem
 
 
 class SpaceID:
-    """Ids of kinds of texts. Problems may return them as `input_space_id` and the like, which are not read here."""
+    """Ids of kinds of texts. Problems may return them as `input_space_id`, for example; they are not used here."""
 
     GENERIC = 0
     EN_CHR, EN_TOK, EN_BPE_TOK = 2, 3, 4

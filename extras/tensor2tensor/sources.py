@@ -1,4 +1,4 @@
-"""Checks what is to be imported, as far as neither TensorFlow nor Keras is needed for it."""
+"""Checks the files to import without TensorFlow or Keras."""
 
 from t2t_lite import files, registry
 from t2t_lite.extras.tensor2tensor.subword_text_encoder import read_pieces

@@ -27,7 +27,7 @@ class Tensor2TensorCheckpoint:
         step: int, the number of training steps; 0 if the checkpoint does not have it.
 
     Raises:
-        UserError: there is no checkpoint, or it is not of tensor2tensor's Transformer.
+        UserError: the checkpoint is missing, or is not of tensor2tensor's Transformer.
     """
 
     def __init__(self, path):
@@ -78,7 +78,9 @@ class Tensor2TensorCheckpoint:
         except Exception as error:
             raise UserError(f"{self.path}: damaged: {name} cannot be read: {first_line(error)}") from error
         if not np.isfinite(value).all():
-            raise UserError(f"{self.path}: {name} holds numbers that are not finite. Take an earlier checkpoint.")
+            raise UserError(
+                f"{self.path}: {name} contains numbers that are not finite. Expected an earlier checkpoint."
+            )
         return value
 
     @property
@@ -100,7 +102,7 @@ class Tensor2TensorCheckpoint:
             return self.read(f"{scope}/multihead_attention/{name}/kernel")
         value = self.read(f"{scope}/multihead_attention/{name[0]}")
         if name == "q":
-            value = value * value.shape[2] ** 0.5  # these queries are not scaled by 1/√d_k, ours are
+            value = value * value.shape[2] ** 0.5  # unlike ours, these queries are not scaled by 1/√d_k
         return value.reshape(self.projection_shape(scope, name))
 
     def norm(self, scope, part):
@@ -108,8 +110,8 @@ class Tensor2TensorCheckpoint:
         names = self._norms(scope, part)
         if len(names) != 1:
             raise UserError(
-                f"{self.path}: {len(names)} normalizations under {self._scope}{scope}, expected one: of the sequences "
-                "none and dan, or n and da."
+                f"{self.path}: {len(names)} normalizations under {self._scope}{scope}, expected one, as the "
+                "sequences none and dan, or n and da, have."
             )
         return self._tensor(names[0])
 

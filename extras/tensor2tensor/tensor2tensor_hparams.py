@@ -41,8 +41,8 @@ _SUPPORTED = {
 def choose_hparams(checkpoint, hparams_set, overrides):
     """Returns the HParams with which our Transformer computes the same as tensor2tensor's.
 
-    Settings that do not follow from shapes (heads, positions, epsilon, rates) come from `hparams.json` beside the
-    checkpoint, or else from the named set. The optimizer and its schedule always come from the set, by default
+    Settings that do not follow from shapes (heads, positions, epsilon, rates) come from `hparams.json` in the
+    checkpoint's folder, or else from the named set. The optimizer and its schedule always come from the set, by default
     "transformer_base".
 
     Args:
@@ -58,8 +58,8 @@ def choose_hparams(checkpoint, hparams_set, overrides):
     assigned = parse_assignments(overrides, "--hparams")
     if not theirs and not hparams_set and "num_heads" not in assigned:
         raise UserError(
-            f"{path}: no such file, and the number of heads can't be told from the checkpoint. Add the set it was "
-            "trained with, --hparams_set=transformer_base, or --hparams=num_heads=8."
+            f"{path}: no such file, and the checkpoint does not tell the number of heads. Add the set it was trained "
+            "with, --hparams_set=transformer_base, or --hparams=num_heads=8."
         )
     derived = registry.hparams(hparams_set or "transformer_base")
     derived.position_layout, derived.norm_epsilon = "tensor2tensor", 1e-6
@@ -123,9 +123,7 @@ def _read(path):
     """Returns tensor2tensor's settings, a dict. Raises `UserError` if the file is invalid or of another model."""
     theirs = read_json(path)
     if isinstance(theirs.get("hparams"), dict):
-        raise UserError(
-            f"{path}: of a run of t2t_lite, not of tensor2tensor. There is nothing to import: use its folder."
-        )
+        raise UserError(f"{path}: a run of t2t_lite, not of tensor2tensor. It needs no import: use its folder.")
     for name, values in _SUPPORTED.items():
         if name in theirs and theirs[name] not in values:
             raise UserError(
@@ -147,9 +145,9 @@ def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_s
         vocabularies: list of one `.subwords` file, or two: of the inputs and of the targets.
         output_dir: str, the new run's folder, which is empty or does not exist yet.
         languages: (of inputs, of targets), such as ("en", "de").
-        hparams_set: str, the set with which it was trained, such as "transformer_base", which `hparams.json` beside the
-            checkpoint overrides. "" if that file exists.
-        hparams: str, `name=value,…`, which override both.
+        hparams_set: str, the set with which it was trained, such as "transformer_base"; `hparams.json` in the folder
+            of the checkpoint overrides it. "" if that file exists.
+        hparams: str, `name=value,…`, overrides both.
 
     Returns:
         The path of the new checkpoint, without suffix.

@@ -1,4 +1,4 @@
-"""Mirrors tensor2tensor's data_generators/text_encoder.py. Id 2 is unknown here, and belongs to no text."""
+"""Mirrors tensor2tensor's data_generators/text_encoder.py. Here id 2 stands for unknown text."""
 
 from t2t_lite.extras.tensor2tensor.subword_text_encoder import SubwordTextEncoder as SubwordTextEncoder
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder as ClassLabelEncoder
@@ -15,7 +15,7 @@ NUM_RESERVED_TOKENS = len(RESERVED_TOKENS)
 
 
 def native_to_unicode(text):
-    """Returns a text as it is: every str of Python 3 is Unicode."""
+    """Returns the text unchanged: every str of Python 3 is Unicode."""
     return text
 
 

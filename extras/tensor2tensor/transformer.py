@@ -1,3 +1,3 @@
-"""Mirrors tensor2tensor's models/transformer.py, whose sets are here."""
+"""Mirrors tensor2tensor's models/transformer.py: its sets."""
 
 from t2t_lite.hparams.transformer import *  # noqa: F403

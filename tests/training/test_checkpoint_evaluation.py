@@ -212,7 +212,7 @@ def test_t2t_eval(folder, data_dir, capsys, tmp_path):
         ("--hparams=hidden_size=8", "hidden_size=8"),
         ("--problem=algorithmic_identity_decimal40", "trained with problem="),
         ("--eval_use_test_set", "-test-"),
-        ("--decode_hparams=return_beams=true", "no meaning in evaluations"),
+        ("--decode_hparams=return_beams=true", "return_beams has no effect in evaluations"),
         (f"--output_dir={tmp_path / 'nowhere'}", "no such folder or checkpoint"),
     ):
         others = [flag for flag in flags if flag.split("=")[0] != more.split("=")[0]]

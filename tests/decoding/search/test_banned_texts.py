@@ -1,4 +1,5 @@
 """No output contains a banned text, whatever the pieces, and everything else is as without them."""
+# Nearest tests of: t2t_lite/decoding/search/rules.py
 
 import numpy as np
 import pytest

@@ -1,3 +1,5 @@
+# Nearest tests of: t2t_lite/decoding/search/loops.py
+
 import itertools
 
 import numpy as np

@@ -1,4 +1,5 @@
 """Searches that may not repeat themselves, against NumPy's spelling of Hugging Face's two logits processors."""
+# Nearest tests of: t2t_lite/decoding/search/rules.py, t2t_lite/decoding/search/sampling.py
 
 import collections
 

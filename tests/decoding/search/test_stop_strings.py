@@ -1,3 +1,5 @@
+# Nearest tests of: t2t_lite/decoding/search/rules.py, t2t_lite/decoding/answering.py
+
 import numpy as np
 import pytest
 

@@ -232,7 +232,7 @@ def test_batches_are_drawn_by_the_model_and_references_stay_whole():
 )
 def test_what_the_search_cannot_do_is_refused_in_one_line(model, options, name):
     with pytest.raises(
-        UserError, match=f"^Kermit: {name} is for models that predict one id after the other"
+        UserError, match=f"^Kermit: {name} needs a model that predicts one id after the other"
     ) as refused:
         Searcher(model).search(SOURCES, SearchOptions(**options))
     assert "\n" not in str(refused.value)

@@ -1,5 +1,7 @@
 """t2t-importer of a model of tensor2tensor, and the commands on what it made: decode, fine-tune, export."""
 
+# Nearest tests of: extras/tensor2tensor/in_t2t_importer.py, extras/tensor2tensor/sources.py
+
 import json
 
 import pytest
@@ -92,6 +94,7 @@ def assert_user_error_last(result, *words):
         (["--vocab=nowhere.subwords"], ["nowhere.subwords", "no such file"]),
         (["--vocab=old/hparams.json"], ["old/hparams.json", "not a vocabulary"]),
         (["--vocab="], ["missing --vocab"]),
+        (["--vocab=a,b,c"], ["--vocab", "3 files"]),
         (["--languages=english"], ["--languages=english", "two different codes"]),
         (["--hparams=num_heads=3"], ["num_heads=3"]),
         (["--hparams=hidden=8"], ["'hidden'"]),

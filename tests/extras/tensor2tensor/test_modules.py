@@ -1,5 +1,11 @@
 """tensor2tensor's modules under their names, with what folders of problems use of them."""
 
+# Nearest tests of: extras/tensor2tensor/__init__.py, extras/tensor2tensor/common_hparams.py
+# Nearest tests of: extras/tensor2tensor/generator_utils.py, extras/tensor2tensor/hparam.py
+# Nearest tests of: extras/tensor2tensor/problem.py, extras/tensor2tensor/registry.py
+# Nearest tests of: extras/tensor2tensor/text_encoder.py, extras/tensor2tensor/text_problems.py
+# Nearest tests of: extras/tensor2tensor/transformer.py, extras/tensor2tensor/translate.py
+
 import gzip
 import importlib
 
@@ -29,6 +35,28 @@ def test_ids_and_reserved_tokens():
     assert (text_encoder.PAD_ID, text_encoder.EOS_ID) == (0, 1)
     assert text_encoder.RESERVED_TOKENS == ["<pad>", "<EOS>"] and text_encoder.NUM_RESERVED_TOKENS == 2
     assert text_encoder.native_to_unicode("Tür") == "Tür"
+
+
+def test_ids_of_kinds_of_texts_are_those_of_tensor2tensor():
+    """Its data_generators/problem.py."""
+    assert {name: i for name, i in vars(problem.SpaceID).items() if not name.startswith("_")} == {
+        "GENERIC": 0, "EN_CHR": 2, "EN_TOK": 3, "EN_BPE_TOK": 4, "FR_CHR": 5, "FR_TOK": 6, "DE_CHR": 7, "DE_TOK": 8,
+        "DE_BPE_TOK": 9, "ZH_CHR": 14, "ZH_TOK": 15,
+    }  # fmt: skip
+
+
+def test_a_download_gets_the_name_that_is_asked_for(tmp_path, monkeypatch):
+    asked = []
+
+    def provide(sources, folder):
+        asked.append(sources)
+        (tmp_path / "a.txt").write_text("eine Tür")
+
+    monkeypatch.setattr(generator_utils.downloads, "provide", provide)
+    for _ in range(2):
+        path = generator_utils.maybe_download(str(tmp_path), "b.txt", "http://example.org/x/a.txt")
+        assert path == str(tmp_path / "b.txt") and (tmp_path / "b.txt").read_text() == "eine Tür"
+    assert asked == [[["http://example.org/x/a.txt", ["a.txt"]]]] and not (tmp_path / "a.txt").exists()
 
 
 def test_a_file_is_unpacked_once(tmp_path):

@@ -1,5 +1,7 @@
 r"""tensor2tensor's subwords: its documented rules by hand, and what must hold for any text."""
 
+# Nearest tests of: extras/tensor2tensor/subword_graph.py
+
 import pickle
 import random
 
@@ -80,12 +82,8 @@ def test_the_longest_piece_from_the_left(encoder):
 
 def test_any_text_comes_back(encoder):
     """Encoding is invertible, every id is a piece, and pickling (to the processes of generation) changes nothing."""
-    rng = random.Random(4)
-    usual = "thesocl .,'é_\\u;0123456789<pad>EOS\t\n\u2028\u200b½日\u05d0\u0661"
     other = pickle.loads(pickle.dumps(encoder))
-    anything = [*range(1, 0xD800), *range(0xE000, 0x11000), *range(0x1F600, 0x1F650), 0x10FFFF]
-    for _ in range(2000):
-        text = "".join(rng.choice([*usual, chr(rng.choice(anything))]) for _ in range(rng.randrange(20)))
+    for text in random_texts(2000, 4):
         ids = encoder.encode(text)
         assert encoder.decode(ids) == text and other.encode(text) == ids
         assert all(2 <= i < encoder.vocab_size for i in ids)

@@ -1,5 +1,7 @@
 """Imported models compute what tensor2tensor computes: its forward pass, written out in NumPy from its source."""
 
+# Nearest tests of: extras/tensor2tensor/tensor2tensor_checkpoint.py, extras/tensor2tensor/tensor2tensor_hparams.py
+
 import json
 
 import numpy as np
@@ -22,6 +24,7 @@ VARIANTS = {
     "padded_vocabulary": {"rows": 96},
     "two_vocabularies": {"target_rows": 90},
     "two_vocabularies_untied": {"target_rows": 90, "tied": False, "shards": 1},
+    "larger_inputs": {"rows": 96, "target_rows": 92},
     "learned_positions": {"positions": 20},
     "own_head_sizes": {"key_channels": 8, "value_channels": 24},
     "3d_projections": {"is_3d": True, "key_channels": 8, "value_channels": 24},  # of each head not as many as heads
@@ -51,7 +54,7 @@ def compare(old, checkpoint):
     return run
 
 
-@pytest.mark.few("padded_vocabulary", "learned_positions", "3d_projections")
+@pytest.mark.few("no_target_space", "two_vocabularies_untied", "larger_inputs", "learned_positions", "3d_projections")
 @pytest.mark.slow
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
 def test_the_same_logits(tmp_path, options):
@@ -59,6 +62,8 @@ def test_the_same_logits(tmp_path, options):
     vocabularies = [str(tmp_path / "old" / "vocab.subwords")]
     if old.target_rows:
         vocabularies.append(str(write_vocabulary(tmp_path / "de.subwords", [*PIECES, "der_", "Haus", "alt"])))
+        if old.rows > old.target_rows:
+            vocabularies.reverse()
     checkpoint = imported(tmp_path, old, vocabularies)
     assert checkpoint == str(tmp_path / "new" / "model.ckpt-250000")
     run = compare(old, checkpoint)
@@ -67,11 +72,22 @@ def test_the_same_logits(tmp_path, options):
 
 
 @pytest.mark.slow
+def test_the_settings_of_training_are_taken_over(tmp_path):
+    theirs = {
+        "layer_prepostprocess_dropout": 0.21, "attention_dropout": 0.22, "relu_dropout": 0.23, "label_smoothing": 0.24,
+        "batch_size": 777, "max_length": 99, "min_length": 3, "norm_epsilon": 1e-5, "multiply_embedding_mode": "none",
+    }  # fmt: skip
+    hparams = open_run(imported(tmp_path, OldModel(), written=theirs, hparams="relu_dropout=0.25")).hparams
+    assert {name: hparams.get(name) for name in theirs} == {**theirs, "relu_dropout": 0.25}
+    assert hparams.optimizer == registry.hparams("transformer_base").optimizer
+
+
+@pytest.mark.slow
 def test_without_settings_beside_the_checkpoint(tmp_path):
     old = OldModel(hidden=128, filter=512, heads=4)
     path = old.write(tmp_path / "old", with_hparams=False)
     arguments = path, [str(tmp_path / "old" / "vocab.subwords")], str(tmp_path / "new")
-    with pytest.raises(UserError, match=r"number of heads .*--hparams_set=transformer_base"):
+    with pytest.raises(UserError, match=r"number of heads.*--hparams_set=transformer_base"):
         import_tensor2tensor(*arguments, languages=("en", "de"))
     with pytest.raises(UserError, match=r"--hparams_set=transformer_big: hidden_size=1024, but .* hidden_size=128"):
         import_tensor2tensor(*arguments, languages=("en", "de"), hparams_set="transformer_big")
@@ -103,9 +119,17 @@ def test_a_scope_of_another_name_or_none(tmp_path):
         ({"self_attention_type": "dot_product_relative"}, {}, ["self_attention_type"]),
         ({"layer_postprocess_sequence": "ad"}, {}, ["hparams.json", "layer_postprocess_sequence"]),
         ({"unidirectional_encoder": True}, {}, ["unidirectional_encoder=True"]),
+        ({"norm_type": "batch"}, {}, ["norm_type=batch"]),
+        ({"proximity_bias": True}, {}, ["proximity_bias=True"]),
+        ({"causal_decoder_self_attention": False}, {}, ["causal_decoder_self_attention=False"]),
+        ({"prepend_mode": "prepend_inputs_masked_attention"}, {}, ["prepend_mode=prepend_inputs"]),
+        ({"hard_attention_k": 2}, {}, ["hard_attention_k=2"]),
+        ({"num_area_layers": 1}, {}, ["num_area_layers=1"]),
+        ({"hparams": {}}, {}, ["hparams.json", "t2t_lite"]),
+        ({"pos": "none"}, {"inputs_positional_embedding": np.zeros((9, 16), "float32")}, ["pos=none", "pos=emb"]),
         ({"weight_dtype": "bfloat16"}, {}, ["weight_dtype=bfloat16"]),
         ({"hidden_size": 64}, {}, ["hparams.json", "hidden_size=64", "hidden_size=16"]),
-        ({"hidden_size": "wide"}, {}, ["hparams.json", "hidden_size=wide", "a whole number"]),
+        ({"hidden_size": "wide"}, {}, ["hparams.json", "hidden_size=wide", "whole number"]),
         ({"num_heads": 3}, {}, ["num_heads=3"]),
         ({}, {"transformer/body/decoder/layer_1/ffn/conv2/bias": None}, ["layer_1/ffn/conv2/bias"]),
         ({}, {"transformer/body/encoder/layer_0/ffn/conv1/bias": np.float32([np.nan] * 32)}, ["not finite"]),
