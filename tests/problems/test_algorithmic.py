@@ -53,6 +53,14 @@ def test_the_dev_set_is_not_the_training_set():
     assert train != dev
 
 
+@pytest.mark.parametrize(("name", "symbols"), [("identity", 10), ("reverse", 10), ("addition", 11)])
+def test_symbols_lengths_and_sizes_are_tensor2tensors(name, symbols):
+    """As of its algorithmic.py, but for dev_length."""
+    settings = registry.problem(f"algorithmic_{name}_decimal40").generation_settings()
+    lengths = {"train_length": 40, "dev_length": 40, "train_size": 100_000, "dev_size": 10_000}
+    assert settings == {"num_symbols": symbols, **lengths}
+
+
 def test_the_seed_decides():
     def first(seed):
         problem = registry.problem("algorithmic_identity_decimal40")

@@ -55,6 +55,17 @@ def fingerprints(problem, folder):
     return {side: encoder.fingerprint for side, encoder in problem.get_feature_encoders(str(folder)).items()}
 
 
+def test_there_are_2_to_10_000_labels(tmp_path):
+    problem = own.configured("classify_own", **own.files_of(tmp_path, train=own.SINGLE, dev=own.SINGLE))
+    for count in (2, 10_000):
+        assert problem.enough_labels([f"{n:05}" for n in (*range(count), 0)], "label") == [
+            f"{n:05}" for n in range(count)
+        ]
+    for count, found in ((1, "1 label"), (10_001, "10,001 labels")):
+        with pytest.raises(UserError, match=f"train.tsv: {found}.* 2 to 10,000"):
+            problem.enough_labels(map(str, range(count)), "label")
+
+
 def test_a_learned_vocabulary_normalizes_in_python_and_in_the_graph(tmp_path):
     """The rule is in the model's file, of which an export has a copy."""
     pairs = [(f"{inputs} {at}", targets) for at, (inputs, targets) in enumerate(PAIRS)]

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -12,7 +13,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.problems.own_problem import OwnProblem
 from t2t_lite.text import subwords
 from tests.data import corpus, packing
-from tests.problems.own import CHARACTERS, NUMBERS, PAIRS, SINGLE, check_damaged, check_mistakes, configured, generated
+from tests.problems.own import CHARACTERS, NUMBERS, PAIRS, SINGLE, configured, generated
 
 # What each problem would be generated from.
 FILES = {
@@ -160,7 +161,13 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_in_flags_are_named_before_anything_is_read(folder, monkeypatch, name):
     monkeypatch.chdir(folder)
-    check_mistakes(name, FILES[name], MISTAKES[name])
+    before, wrong = sorted(folder.rglob("*")), []
+    for change, message in MISTAKES[name]:
+        with pytest.raises(UserError) as caught:
+            configured(name, **FILES[name] | change)
+        if message not in str(caught.value):
+            wrong.append(f"{change}: {caught.value}")
+    assert not wrong and sorted(folder.rglob("*")) == before, "\n".join(wrong)
 
 
 SOUND = {"classify_own": SINGLE, "regress_own": NUMBERS.replace("\tor", ""), "regress_pair_own": NUMBERS}  # fmt: skip
@@ -184,7 +191,14 @@ SOUND |= {CHARACTERS: "a", "languagemodel_own": "a"}
 
 @pytest.mark.parametrize(("name", "contents", "message"), DAMAGED)
 def test_damaged_files_are_named_and_nothing_is_written(tmp_path, name, contents, message):
-    check_damaged(name, SOUND[name], contents, message, tmp_path)
+    paths = {}
+    for split in ("train", "dev"):
+        content = contents.get(split, SOUND[name])
+        (tmp_path / split).write_bytes(content if isinstance(content, bytes) else content.encode())
+        paths[f"{split}_files"] = [str(tmp_path / split)]
+    with pytest.raises(UserError, match=message):
+        generated(name, tmp_path / "data", **paths, **({} if name == CHARACTERS else {"vocab_size": 300}))
+    assert not [path.name for path in (tmp_path / "data").glob("*") if re.search("-of-|vocab", path.name)]
 
 
 # {problem: (what was asked, [(a change, the message)])}
