@@ -144,11 +144,12 @@ def test_copies_that_give_other_encoders_are_refused(tmp_path):
 
 
 def test_a_file_that_cannot_be_copied_is_said(tmp_path, caplog):
-    (tmp_path / "elsewhere.txt").write_text(WORDS)
+    (tmp_path / "data and more").mkdir()
+    (tmp_path / "data and more" / "elsewhere.txt").write_text(WORDS)
 
     class OfAnotherFolder(Ported):
         def feature_encoders(self, data_dir):
-            encoder = TokenTextEncoder(str(tmp_path / "elsewhere.txt"))
+            encoder = TokenTextEncoder(str(tmp_path / "data and more" / "elsewhere.txt"))
             return {"inputs": encoder, "targets": encoder}
 
     assert encoder_files(OfAnotherFolder(), str(tmp_path / "data")) == {}

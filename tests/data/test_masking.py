@@ -131,6 +131,8 @@ class Words:
 
 def test_phrases_of_other_pieces_than_the_vocabularys_are_left_out():
     assert masking_of(Words(), 0.2, "phrase", ["new york", "new jersey"]).phrases == [(4, 5), (14, 5)]  # and behind (
+    longest = [" ".join(["old"] * 16), " ".join(["new"] * 17)]
+    assert {*masking_of(Words(), 0.2, "phrase", longest).phrases} == {(6,) * 16}
     with pytest.raises(UserError, match=r"1 phrases, such as 'jersey', .* 1 to 16 pieces"):
         masking_of(Words(), 0.2, "phrase", ["jersey"])
 

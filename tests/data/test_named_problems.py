@@ -15,8 +15,10 @@ from t2t_lite.errors import UserError
 
 @pytest.mark.parametrize("name", registry.list_problems())
 def test_the_command_is_one_that_datagen_takes(name):
-    program, *words = shlex.split(datagen_command(registry.problem(name), "my data"))
+    problem = registry.problem(name)
+    program, *words = shlex.split(datagen_command(problem, "my data"))
     assert (program, words[0], words[-1]) == ("t2t-datagen", f"--problem={name}", "--data_dir=my data")
+    assert words[1:-1] == getattr(problem, "example_flags", "").split()
     flags = flags_of(t2t_datagen)
     flags.parse(words)
     t2t_datagen.check(flags.values)

@@ -30,9 +30,7 @@ def examples_of(paths):
 READERS = (
     examples_of,
     manifests.read_facts,
-    lambda paths: list(
-        record_format.naming(corpus.training_batches(paths, batch_size=4096).take(9), paths),
-    ),
+    lambda paths: list(record_format.naming(corpus.training_batches(paths, batch_size=4096).take(9), paths)),
     lambda paths: list(record_format.naming(corpus.evaluation_batches(paths), paths)),
     lambda paths: list(record_format.naming(corpus.evaluation_batches(paths, encoders=NINE), paths)),
 )
@@ -126,10 +124,7 @@ def test_errors_that_are_not_the_datas_do_not_blame_it(tmp_path):
     folder.mkdir()
     paths = paths_in(folder, 2)
     write_shards(EXAMPLES, paths, seed=1)
-    with (
-        pytest.raises(Failure, match=r"the records are intact.*: odd"),
-        record_format.naming_damage(*paths),
-    ):
+    with pytest.raises(Failure, match=r"the records are intact.*: odd"), record_format.naming_damage(*paths):
         raise tf.errors.InvalidArgumentError(None, None, "odd")
     outside = rf"{paths[0]} and so on: .* vocabulary of 9 \(inputs\)"
     with pytest.raises(UserError, match=outside):

@@ -157,6 +157,33 @@ def test_what_is_cut_is_counted_apart_from_what_is_dropped(data_dir):
         Records(Uneven(), data_dir, DatasetSplit.TRAIN).check_training(HParams(max_length=40, min_length=30))
 
 
+@pytest.mark.parametrize(
+    ("counts", "units"),
+    [({}, {}), ({"units": {"word": 7}}, {"word": 7}), ({"text": {"words": 7, "bytes": 9}}, {"word": 7, "byte": 9})],
+)
+def test_units_are_counted_with_the_ids(data_dir, counts, units):
+    """An earlier version has them in the plural."""
+    path = pathlib.Path(data_dir) / "uneven-manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["splits"]["eval"] |= counts
+    path.write_text(json.dumps(manifest))
+    tokens = manifest["splits"]["eval"]["tokens"]["targets"]
+    found = Records(Uneven(), data_dir, DatasetSplit.EVAL).unit_counts()
+    assert found == ({"id": tokens, **units} if units else {})
+
+
+def test_fit_has_the_batches_of_a_split_and_their_labels(data_dir):
+    for hparams, most in ((HParams(batch_size=50), 50), ("transformer_tiny", 4096), (None, 4096)):
+        rows = 0
+        for batch, labels in Uneven().dataset(data_dir, "dev", hparams):
+            assert (labels.numpy() == batch["targets"].numpy()).all()
+            rows += len(labels)
+            assert len(labels) * batch["inputs"].shape[1] <= most
+        assert rows == 200
+    with pytest.raises(UserError, match="split='valid'"):
+        Uneven().dataset(data_dir, "valid")
+
+
 def test_with_the_facts_no_record_is_read(data_dir, monkeypatch):
     monkeypatch.setattr(manifests.tf.data, "TFRecordDataset", lambda *_: pytest.fail("read"))
     assert check(data_dir, max_length=11) == [100, 100]

@@ -9,7 +9,6 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.data.folder import DataFolder
 from tests.data import corpus, stored
-from tests.data.stored import read_examples
 
 PAIRS = list(dict.fromkeys(corpus.sentence_pairs(300)))
 OWN = ("--problem=translate_own", "--data_dir=d")
@@ -96,18 +95,6 @@ def test_dashes_a_reversed_name_and_a_second_run(tmp_path, own_flags, generate, 
     generate(*OWN)
     assert re.search("vocab_size = 320.*vocab_size = 330", refused(*OWN, "--vocab_size=330", *own_flags))
     assert contents(tmp_path / "d") == before
-
-
-def test_max_cases_and_seed(tmp_path, generate):
-    for folder, seed in (("a", 1), ("b", 1), ("c", 2)):
-        flags = ("--problem=algorithmic_reverse_decimal40", f"--data_dir={folder}", "--max_cases=50")
-        generate(*flags, f"--random_seed={seed}")
-    name = "algorithmic_reverse_decimal40-dev-00000-of-00001"
-    assert len(list(read_examples([str(tmp_path / "a" / name)]))) == 50
-    a, b, c = ((tmp_path / folder / name).read_bytes() for folder in "abc")
-    assert a == b != c
-    manifest = json.loads((tmp_path / "a" / "algorithmic_reverse_decimal40-manifest.json").read_text())
-    assert manifest["splits"]["train"]["examples"] == 50
 
 
 def test_lists_of_problems(call_command):

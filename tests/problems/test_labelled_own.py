@@ -1,6 +1,8 @@
 """Labels and numbers of the user's own texts and pairs of texts: what records hold, and what is checked of files."""
+# Nearest tests of: t2t_lite/text/rows.py
 
 import functools
+import json
 
 import pytest
 import tensorflow as tf
@@ -15,12 +17,11 @@ from tests.problems.own import (
     NUMBERS,
     PAIRS,
     SINGLE,
-    check_bad_lines,
-    check_labels_are_not_smoothed,
-    check_what_is_not_found_yet,
+    configured,
     files_of,
     generated,
     parts_of,
+    removed_of,
     rows_of,
 )
 
@@ -156,12 +157,20 @@ def test_rare_labels_are_no_headers(tmp_path):
 
 @pytest.mark.parametrize(("name", "key"), [("regress_own", "label_range"), ("classify_own", "class_labels")])
 def test_what_generation_has_not_found_yet_is_named(name, key, tmp_path):
-    check_what_is_not_found_yet(name, key, tmp_path)
+    problem = registry.problem(name)
+    (tmp_path / f"{name}.json").write_text(json.dumps({"problem": name, "vocab_size": 300, "files": {}, key: None}))
+    problem.read_config(str(tmp_path))
+    with pytest.raises(UserError, match=rf"{name}\.json: no {key} yet"):
+        problem.determined(key)
 
 
 @pytest.mark.parametrize("name", ["classify_own", "regress_own"])
 def test_labels_are_not_smoothed(name):
-    check_labels_are_not_smoothed(name)
+    hparams = registry.hparams("bert_tiny").of_model(registry.model("transformer_encoder"))
+    problem = registry.problem(name)
+    assert problem.model_hparams(hparams).head == registry.task_of(problem).head
+    with pytest.raises(UserError, match=r"label_smoothing=0\.1.*--hparams=label_smoothing=0"):
+        problem.model_hparams(hparams.parse("label_smoothing=0.1"))
 
 
 @pytest.mark.parametrize(
@@ -173,4 +182,11 @@ def test_labels_are_not_smoothed(name):
     ids=["regress_own", "languagemodel_own_characters"],
 )
 def test_bad_lines_are_left_out(name, data, count, tmp_path):
-    check_bad_lines(name, data, count, tmp_path)
+    (tmp_path / "file.txt").write_bytes(data)
+    paths, size = [str(tmp_path / "file.txt")], {} if name == CHARACTERS else {"vocab_size": 300}
+    problem = configured(name, train_files=paths, dev_files=paths, **size)
+    with pytest.raises(UserError):
+        problem.generate_data(str(tmp_path / "d"), str(tmp_path))
+    problem.skip_bad_lines = True
+    problem.generate_data(str(tmp_path / "d"), str(tmp_path))
+    assert removed_of(problem, tmp_path / "d") == {"bad lines": count}

@@ -150,6 +150,17 @@ def test_the_rows_of_tensor2tensors_names():
         "l512": 512,
     }
     assert {name: registry.problem(f"enwik8_{name}").sequence_length for name in lengths} == lengths
+    for name, attribute, value in (
+        ("lm1b32k", "approx_vocab_size", 2**15),
+        ("lm1b8k", "approx_vocab_size", 2**13),
+        ("lm1b32k", "max_samples_for_vocab", 63_000),
+        ("ptb10k", "most_words", 10_000),
+        ("wikitext103_l4k", "sequence_length", 4096),
+        ("wikitext103_l16k", "sequence_length", 16384),
+    ):
+        assert getattr(registry.problem(f"languagemodel_{name}"), attribute) == value
+    enwik8 = registry.problem("enwik8_l65k")
+    assert (enwik8.held_out_bytes, enwik8.overlap, enwik8.train_shards) == (5_000_000, 4, 16)
 
 
 # The user's own texts.

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data.manifests import find_manifest
 from t2t_lite.errors import UserError
 from t2t_lite.tasks.masked_language_model import MaskedLanguageModelTask
 from t2t_lite.text.encoder_parts import mask_of
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import ByteTextEncoder
+from tests.problems.own import rows_of
 
 TEXT = "\n".join(f"{number} green bottles were standing on the wall" for number in range(400))
 HPARAMS = "batch_size=128"
@@ -99,7 +99,7 @@ def test_a_text_with_a_mask_is_not_cut_but_refused(folder):
     reader = MaskedLanguageModelTask(problem, problem.get_feature_encoders(folder))
     (row,) = reader.read("9 green [MASK].", 99).rows
     assert reader.read("9 green [MASK].", len(row)).rows == [row]
-    with pytest.raises(UserError, match=f"it has {len(row)} ids, and the model reads {len(row) - 1}"):
+    with pytest.raises(UserError, match=rf"{len(row)} ids.* {len(row) - 1}"):
         reader.read("9 green [MASK].", len(row) - 1)
 
 
@@ -267,9 +267,10 @@ def test_one_long_document_is_enough_and_long_sentences_are_cut(name, tmp_path):
     text = tmp_path / "a.txt"
     text.write_text("\n".join(" ".join(f"w{i}" for i in range(at, at + 30)) for at in range(40)))
     problem = registry.problem(name)
-    problem.configure([str(text)], [str(text)], vocab_size=310, sequence_length=10)
+    problem.configure([str(text)], [str(text)], vocab_size=310, sequence_length=11)
     problem.generate_data(str(tmp_path), str(tmp_path))
-    assert len(find_manifest(problem, str(tmp_path))["splits"]) == 2
+    rows = [row[name] for row in rows_of(problem, tmp_path) for name in ("targets", "other")]
+    assert max(map(len, rows)) in (10, 11) and all(row.count(1) == 2 and row[-1] == 1 for row in rows)
 
 
 @pytest.mark.slow
@@ -281,6 +282,16 @@ def test_the_other_text_of_a_single_document_is_none_of_the_first(tmp_path):
     problem.generate_data(str(tmp_path), str(tmp_path))
     for first, second, number in texts_of(NAMES[0], str(tmp_path)):
         assert number == 1 or not {*first.split()} & {*second.split()} - {"goes"}
+
+
+def test_a_row_has_both_sentences_as_they_stand_in_a_text_and_each_ends_in_1():
+    """In bytes: each begins with a space. The document with one sentence has no row."""
+    problem, encode = registry.problem(NAMES[1]), ByteTextEncoder().encode
+    problem.remember({"sequence_length": 40})
+    problem.feature_encoders = lambda data_dir: {"targets": ByteTextEncoder()}
+    samples = [{"targets": text, "begins": begins} for text, begins in (("ab", True), ("cde", False), ("f", True))]
+    one, other = [*encode(" ab"), 1], [*encode(" cde"), 1]
+    assert problem.sample_encoder("")(samples) == [{"targets": one + other, "other": other + one}]
 
 
 def test_before_the_first_text_the_other_ends_where_it_begins():

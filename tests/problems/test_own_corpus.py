@@ -55,19 +55,15 @@ def fingerprints(problem, folder):
     return {side: encoder.fingerprint for side, encoder in problem.get_feature_encoders(str(folder)).items()}
 
 
-def test_separate_vocabularies(tmp_path, train):
-    generated(tmp_path / "d", train_files=train, vocab_size=300, target_vocab_size=310)
-    problem = registry.problem("translate_own")
-    encoders = problem.get_feature_encoders(str(tmp_path / "d"))
-    assert [encoders[side].vocab_size for side in ("inputs", "targets")] == [300, 310]
-    manifest = json.loads((tmp_path / "d" / "translate_own-manifest.json").read_text())
-    assert [manifest["vocabulary"][side]["size"] for side in ("inputs", "targets")] == [300, 310]
-    dev = decoded(problem, tmp_path / "d", DatasetSplit.EVAL)
-    assert sorted(decoded(problem, tmp_path / "d") + dev) == sorted(PAIRS)
-    turned = registry.problem("translate_own_rev").get_feature_encoders(str(tmp_path / "d"))
-    assert [turned[side].vocab_size for side in ("inputs", "targets")] == [310, 300]
-    with pytest.raises(UserError, match="target_vocab_size = 310, but you requested target_vocab_size = None"):
-        generated(tmp_path / "d", train_files=train, vocab_size=300)
+def test_there_are_2_to_10_000_labels(tmp_path):
+    problem = own.configured("classify_own", **own.files_of(tmp_path, train=own.SINGLE, dev=own.SINGLE))
+    for count in (2, 10_000):
+        assert problem.enough_labels([f"{n:05}" for n in (*range(count), 0)], "label") == [
+            f"{n:05}" for n in range(count)
+        ]
+    for count, found in ((1, "1 label"), (10_001, "10,001 labels")):
+        with pytest.raises(UserError, match=f"train.tsv: {found}.* 2 to 10,000"):
+            problem.enough_labels(map(str, range(count)), "label")
 
 
 def test_a_learned_vocabulary_normalizes_in_python_and_in_the_graph(tmp_path):
@@ -168,12 +164,6 @@ def test_the_vocabulary_of_a_classifiers_inputs(tmp_path, train):
     problem = generated(tmp_path / "d", train_files=train, vocab_from=[str(tmp_path / "classes")])
     expected = fingerprints(classifier, tmp_path / "classes")["inputs"]
     assert set(fingerprints(problem, tmp_path / "d").values()) == {expected}
-
-
-def test_another_model_over_finished_data_is_refused(tmp_path, train, models):
-    generated(tmp_path / "d", train_files=train, vocab_from=models[:1])
-    with pytest.raises(UserError, match="vocab_size = 300, but you requested vocab_size = 310"):
-        generated(tmp_path / "d", train_files=train, vocab_from=models[1:])
 
 
 @pytest.mark.long

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -12,16 +13,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.problems.own_problem import OwnProblem
 from t2t_lite.text import subwords
 from tests.data import corpus, packing
-from tests.problems.own import (
-    CHARACTERS,
-    NUMBERS,
-    PAIRS,
-    SINGLE,
-    check_damaged,
-    check_mistakes,
-    configured,
-    generated,
-)
+from tests.problems.own import CHARACTERS, NUMBERS, PAIRS, SINGLE, configured, generated
 
 # What each problem would be generated from.
 FILES = {
@@ -58,10 +50,7 @@ MISTAKES = {
             {"train_files": ["c.jsonl"], "fields": ["en", "de", "en"], "languages": ["en", "de"]},
             "--fields=en,de,en: expected 2",
         ),
-        (
-            {"train_files": ["c.jsonl"], "fields": ["en"], "languages": ["en", "de"]},
-            "--fields=en: expected 2",
-        ),
+        ({"train_files": ["c.jsonl"], "fields": ["en"], "languages": ["en", "de"]}, "--fields=en: expected 2"),
         ({"train_files": ["c.jsonl"], "fields": ["en", "en"], "languages": ["en", "de"]}, "--fields=en,en: expected 2"),
         ({"train_files": ["c.zip"]}, "--train_files=c.zip: "),
         ({"languages": ["en"]}, "--languages=en: expected two"),
@@ -172,7 +161,13 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_in_flags_are_named_before_anything_is_read(folder, monkeypatch, name):
     monkeypatch.chdir(folder)
-    check_mistakes(name, FILES[name], MISTAKES[name])
+    before, wrong = sorted(folder.rglob("*")), []
+    for change, message in MISTAKES[name]:
+        with pytest.raises(UserError) as caught:
+            configured(name, **FILES[name] | change)
+        if message not in str(caught.value):
+            wrong.append(f"{change}: {caught.value}")
+    assert not wrong and sorted(folder.rglob("*")) == before, "\n".join(wrong)
 
 
 SOUND = {"classify_own": SINGLE, "regress_own": NUMBERS.replace("\tor", ""), "regress_pair_own": NUMBERS}  # fmt: skip
@@ -185,11 +180,7 @@ DAMAGED = [
     ("regress_pair_own", {"dev": "nan\ta\tb\n"}, "line 1: found 'nan'"),
     ("regress_pair_own", {"dev": "1\ta\n"}, "dev, line 1: found 2 .* 3: number<TAB>first"),
     ("regress_own", {"train": "1\ta\n1.0\tb\n", "dev": "1\tc\n"}, "train: all numbers are 1"),
-    (
-        "regress_own",
-        {"train": FAR, "dev": "1\tc\n"},
-        "train, line 6: -999999999 .* 6 .* 2: 65,536 .* -999999999 and 5",
-    ),
+    ("regress_own", {"train": FAR, "dev": "1\tc\n"}, "train, line 6: -999999999 .* 6 .* 2: 65,536 .* -999999999 and 5"),
     ("regress_own", {"train": "\n \n", "dev": "\n"}, "train: all lines are blank"),
     (CHARACTERS, {"train": b"cut \xc3"}, "train, line 1: byte 0xc3 .* is not UTF-8"),
     (CHARACTERS, {"train": "<|endoftext|>\n", "dev": "a"}, "no example for the train set"),
@@ -200,7 +191,14 @@ SOUND |= {CHARACTERS: "a", "languagemodel_own": "a"}
 
 @pytest.mark.parametrize(("name", "contents", "message"), DAMAGED)
 def test_damaged_files_are_named_and_nothing_is_written(tmp_path, name, contents, message):
-    check_damaged(name, SOUND[name], contents, message, tmp_path)
+    paths = {}
+    for split in ("train", "dev"):
+        content = contents.get(split, SOUND[name])
+        (tmp_path / split).write_bytes(content if isinstance(content, bytes) else content.encode())
+        paths[f"{split}_files"] = [str(tmp_path / split)]
+    with pytest.raises(UserError, match=message):
+        generated(name, tmp_path / "data", **paths, **({} if name == CHARACTERS else {"vocab_size": 300}))
+    assert not [path.name for path in (tmp_path / "data").glob("*") if re.search("-of-|vocab", path.name)]
 
 
 # {problem: (what was asked, [(a change, the message)])}
@@ -296,6 +294,15 @@ def test_a_folder_stands_for_its_files(tmp_path, caplog):
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match=rf"--dev_files: {tmp_path}/empty: .*\.png or \.jpg"):
         problem.configure(paths["train_files"], [str(tmp_path / "empty")])
+
+
+def test_no_output_replaces_a_file_of_the_users(tmp_path):
+    paths = one_file(tmp_path, f"{CHARACTERS}-train-00000-of-00001")
+    for flag in ("train_files", "dev_files"):
+        files = {"train_files": one_file(tmp_path), "dev_files": one_file(tmp_path), flag: paths}
+        with pytest.raises(UserError, match=f"would overwrite --{flag}={paths[0]}"):
+            generated(CHARACTERS, tmp_path, **files)
+    assert (tmp_path / f"{CHARACTERS}-train-00000-of-00001").read_text() == "one\ntwo\n"
 
 
 @pytest.mark.parametrize("how", ["same", "link", "copy", "other"])

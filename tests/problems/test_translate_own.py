@@ -16,6 +16,7 @@ from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
+from t2t_lite.text import subwords
 from tests.data import corpus, packing
 from tests.data.stored import decoded
 from tests.problems import own
@@ -138,6 +139,37 @@ def test_no_configuration_and_no_problem_json(tmp_path):
         registry.problem("translate_own").feature_encoders(str(tmp_path))
     with pytest.raises(UserError, match="no corpus yet"):
         _ = registry.problem("translate_own").dataset_splits
+    config = {"languages": ["en", "de"], "vocab_size": 320, "files": {}, "later": None, "other": ["x"]}
+    (tmp_path / "problem.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match=r"problem\.json: other=\['x'\]"):
+        registry.problem("translate_own").read_config(str(tmp_path))
+
+
+def test_vocabularies_are_held_for_a_model_that_was_trained_elsewhere(tmp_path):
+    for side, size in ((0, 300), (1, 310)):
+        subwords.train_sentencepiece([pair[side] for pair in TRAIN], str(tmp_path / f"spm{side}"), size)
+    models = [(tmp_path / f"spm{side}.model").read_bytes() for side in (0, 1)]
+    for name, both, sizes in (("two", models, [300, 310]), ("one", models[:1] * 2, [300, 300])):
+        (tmp_path / name).mkdir()
+        vocabularies = dict(zip(("inputs", "targets"), both, strict=True))
+        registry.problem("translate_own").hold_vocabularies(str(tmp_path / name), ["sv", "fi"], vocabularies, ".model")
+        (tmp_path / name).rename(tmp_path / f"moved-{name}")
+        problem = registry.problem("translate_own")
+        encoders = problem.get_feature_encoders(str(tmp_path / f"moved-{name}"))
+        assert [encoders[side].vocab_size for side in ("inputs", "targets")] == sizes
+        assert problem.languages == ("sv", "fi") and problem.config["format"] == 2
+        assert not list((tmp_path / f"moved-{name}").glob("*puts.model"))
+    with pytest.raises(UserError, match="--languages=fi,fi"):
+        registry.problem("translate_own").hold_vocabularies(str(tmp_path), ["fi", "fi"], vocabularies, ".model")
+
+
+def test_two_sides_with_the_same_text_are_warned_of(tmp_path, files, caplog):
+    same = [str(tmp_path / name) for name in ("same.en", "same.de")]
+    for path in same:
+        pathlib.Path(path).write_bytes(pathlib.Path(files["dev_files"][0]).read_bytes())
+    generated(tmp_path / "d", vocab_size=320, **files | {"dev_files": [*files["dev_files"], *same]})
+    (warning,) = [record.getMessage() for record in caplog.records if "same text" in record.getMessage()]
+    assert "--dev_files" in warning and all(path in warning for path in same)
 
 
 # Several corpora.
@@ -195,6 +227,7 @@ def test_weights_say_how_often_a_pair_comes(tmp_path):
     assert len(samples(problem, DatasetSplit.EVAL)) == 1000
     half_as_many = configured(train_files=files[:2], dev_files=files[:2], corpus_weights=[0.5])
     assert set(samples(half_as_many)) < often
+    assert configured(train_files=files, dev_files=files[:2], corpus_weights="111").config["corpus_weights"] is None
 
 
 def test_the_number_of_shards_follows_the_weights(tmp_path):

@@ -33,10 +33,7 @@ LAYOUT = {
         for side in (x, "en")
     },
     "training-parallel-un.tgz": {f"un/undoc.2000.{x}-en.{side}": side for x in ("es", "fr") for side in (x, "en")},
-    "training-giga-fren.tar": {
-        "giga-fren.release2.fixed.en.gz": "en",
-        "giga-fren.release2.fixed.fr.gz": "fr",
-    },
+    "training-giga-fren.tar": {"giga-fren.release2.fixed.en.gz": "en", "giga-fren.release2.fixed.fr.gz": "fr"},
     "dev.tgz": {f"dev/newstest2013.{x}": x for x in (*WMT13, "en")},
     "test-full.tgz": {
         f"test-full/newstest2014-{pair}-{part}.{x}.sgm": x

@@ -1,4 +1,5 @@
 """Texts with a class or a number, ported from tensor2tensor as they stand, and the iterators that they call."""
+# Nearest tests of: t2t_lite/text/class_label_encoder.py
 
 import numpy as np
 import pytest
@@ -6,7 +7,13 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.data import problem as text_problems
 from t2t_lite.data.manifests import find_manifest
-from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem, Text2RealProblem, VocabType
+from t2t_lite.data.problem import (
+    DatasetSplit,
+    Text2ClassProblem,
+    Text2RealProblem,
+    TextConcat2ClassProblem,
+    VocabType,
+)
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams
@@ -83,6 +90,24 @@ def test_a_label_that_is_none(tmp_path, monkeypatch, label):
         UserError, match=rf"opinion: generate_samples gave the label '?{label}'?\. Expected an int from 0"
     ):
         Opinion().generate_data(str(tmp_path), str(tmp_path))
+
+
+def test_the_texts_of_a_pair_are_one_row_and_each_begins_with_the_prefix(tmp_path):
+    class Pairs(TextConcat2ClassProblem, Opinion):
+        name = "pairs"
+        inputs_prefix = "> "
+        texts_of_sample = ("to be", "or")
+
+        def generate_samples(self, data_dir, tmp_dir, dataset_split):
+            yield {"inputs": list(self.texts_of_sample), "label": 1}
+
+    Pairs().generate_data(str(tmp_path), str(tmp_path))
+    encode = ByteTextEncoder().encode
+    (row,) = read_examples(Records(Pairs(), str(tmp_path), DatasetSplit.TRAIN).paths)
+    assert row == {"inputs": [*encode("> to be"), 1, *encode("> or"), 1], "targets": [2]}
+    Pairs.texts_of_sample = ("to be", "or", "not")
+    with pytest.raises(UserError, match=r"pairs: .*\['to be', 'or', 'not'\].* 2 str"):
+        Pairs().generate_data(str(tmp_path / "other"), str(tmp_path))
 
 
 def test_labels_of_another_order_are_refused(data_dir, monkeypatch):

@@ -82,8 +82,8 @@ def test_pairs_on_which_annotators_do_not_agree_are_counted(tmp_path, downloads)
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("a b\tc\tentailment\n", r"RTE\.zip, member RTE/train\.tsv, line 2: found 3 columns"),
-        ("0\ta\tb\tperhaps\n", "line 2: the label 'perhaps'. Expected not_entailment, entailment"),
+        ("a b\tc\tentailment\n", r"RTE\.zip, member RTE/train\.tsv, line 2: found 3 columns.* 4\b"),
+        ("0\ta\tb\tperhaps\n", "line 2: .*'perhaps'.* not_entailment, entailment"),
     ],
     ids=["columns", "label"],
 )
