@@ -46,6 +46,18 @@ def test_what_is_no_address(server):
     assert "server '" in str(raised.value) or "a path needs http://" in str(raised.value)
 
 
+def test_protocols_and_encryption():
+    found = [
+        (one.protocol, one.encrypted)
+        for one in (query.Address.parse("h:1", "rest"), query.Address.parse("https://h", "rest", True),
+                    query.Address.parse("h:1", "grpc", True), query.Address.parse("h:1", "rest", True))
+    ]  # fmt: skip
+    assert found == [("rest", False), ("rest", True), ("grpc", True), ("rest", True)]
+    for arguments, words in ((("http://h:1", "grpc"), "REST address"), (("http://h:1", None, True), "https://")):
+        with pytest.raises(UserError, match=f"'http://h:1': .*{words}"):
+            query.Address.parse(*arguments)
+
+
 @pytest.mark.parametrize("name", ["", " ", "\ud800", None, 3])
 def test_what_is_no_name_of_a_model(name):
     with pytest.raises(UserError, match="a model's name"):
